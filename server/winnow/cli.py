@@ -1,0 +1,246 @@
+"""The command line: every tool as a subcommand, and serve, tools, doctor.
+
+Nothing heavy is imported here: `winnow --help` and a search load neither pygls nor an SDK.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import inspect as inspection
+
+import winnow
+from winnow import config as configuration
+from winnow.errors import InvalidParams, SearchError
+from winnow.terminal import Style, keyword_search_text
+from winnow.tool import Tool
+from winnow.tools import TOOLS
+from winnow.types import KeywordSearchResult, Result
+from winnow.workspace import Workspace
+
+FOUND, NOTHING_FOUND, FAILED = 0, 1, 2  # as grep does
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code is 0 found, 1 nothing found, 2 error."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader has seen enough, as `head` does; Python would complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FOUND
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="winnow", description="Ask where something is in a code base."
+    )
+    parser.add_argument("--version", action="version", version=f"winnow {winnow.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for tool in TOOLS.values():
+        _add_tool(commands, tool)
+    serve = commands.add_parser("serve", help="run the language server on stdin and stdout")
+    serve.add_argument(
+        "--tcp", metavar="[HOST:]PORT", help="listen on this address of this machine instead"
+    )
+    serve.add_argument("--verbose", action="store_true", help="log to stderr what happens")
+    serve.set_defaults(run=_serve)
+    doctor = commands.add_parser("doctor", help="say what is here and what is missing")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor.set_defaults(run=_doctor)
+    return parser
+
+
+# --- tools ---------------------------------------------------------------------------------
+
+
+def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
+    summary = tool.description.partition("\n")[0]
+    command = commands.add_parser(
+        tool.command,
+        help=summary[:1].lower() + summary[1:],
+        description=tool.description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    info = inspection.type_info(tool.params)
+    assert isinstance(info, inspection.StructType)
+    for field in info.fields:
+        _add_field(command, field)
+    output = command.add_mutually_exclusive_group()
+    output.add_argument(
+        "--format",
+        choices=["text", "plain", "json"],
+        default="text",
+        help="text for people, plain lines for agents, or json for programs",
+    )
+    output.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="same as --format json"
+    )
+    command.set_defaults(run=lambda options: _run_tool(tool, options))
+
+
+def _add_field(command: argparse.ArgumentParser, field: inspection.Field) -> None:
+    """An argument for a field of the params: required ones by position, others as options."""
+    kind, text = _described(field.type)
+    text = text.replace("%", "%%")
+    options: dict[str, Any] = {"help": text}
+    if isinstance(kind, inspection.ListType):
+        options["metavar"] = field.name.rstrip("s").upper().removeprefix("SEARCH_")
+    elif isinstance(kind, inspection.LiteralType):
+        options["choices"] = list(kind.values)
+    elif isinstance(kind, inspection.IntType):
+        options["type"] = int
+        options["metavar"] = "N"
+    if field.required:
+        if isinstance(kind, inspection.ListType):
+            options["nargs"] = "+"
+        command.add_argument(field.name, **options)
+        return
+    flag = "--" + field.name.replace("_", "-")
+    if isinstance(kind, inspection.BoolType):
+        command.add_argument(flag, action="store_true", help=text)
+    elif isinstance(kind, inspection.ListType):
+        command.add_argument(flag, action="append", **options)
+    else:
+        if field.default not in (msgspec.NODEFAULT, "", 0):
+            options["help"] += f" Default: {field.default}."
+        command.add_argument(flag, **options)
+
+
+def _described(kind: inspection.Type) -> tuple[inspection.Type, str]:
+    text = ""
+    while isinstance(kind, inspection.Metadata):
+        text = (kind.extra_json_schema or {}).get("description", text)
+        kind = kind.type
+    return kind, text
+
+
+def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
+    raw = {
+        field.encode_name: value
+        for field in msgspec.structs.fields(tool.params)
+        if (value := getattr(options, field.name)) not in (None, False)
+    }
+    try:
+        with contextlib.closing(_Status()) as status:
+            result = asyncio.run(_call(tool, raw, status))
+    except SearchError as error:
+        return _fail(tool, error, options.format)
+    print(_rendered(tool, result, options.format))
+    return NOTHING_FOUND if getattr(result, "total_found", 1) == 0 or _none_left(result) else FOUND
+
+
+def _none_left(result: Result) -> bool:
+    return bool(getattr(result, "no_relevant_files", False))
+
+
+async def _call(tool: Tool[Any, Any], raw: dict[str, Any], status: _Status) -> Result:
+    folder = Path.cwd()
+    config, problems = configuration.load(os.environ, folder)
+    for problem in problems:
+        print(f"winnow: {problem}", file=sys.stderr)
+    workspace = Workspace([folder], config)
+    try:
+        result: Result = await tool.call(workspace, raw, status)
+        return result
+    finally:
+        await workspace.aclose()
+
+
+def _rendered(tool: Tool[Any, Any], result: Result, form: str) -> str:
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(result)).decode()
+    if form == "text" and isinstance(result, KeywordSearchResult):
+        return keyword_search_text(result, Style.for_stream(sys.stdout))
+    text: str = tool.plain(result)
+    return text
+
+
+def _fail(tool: Tool[Any, Any], error: SearchError, form: str) -> int:
+    if form == "json":
+        print(msgspec.json.encode({"error": {"message": error.message, **error.data}}).decode())
+    command = f"winnow {tool.command}"
+    print(f"{command}: {error.message}", file=sys.stderr)
+    if isinstance(error, InvalidParams):
+        print(f"Try '{command} --help'.", file=sys.stderr)
+    return FAILED
+
+
+class _Status:
+    """Progress as one line of stderr that is written over; nothing where that is no terminal."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+
+    def __call__(
+        self, message: str, *, percentage: int | None = None, partial: Result | None = None
+    ) -> None:
+        if self._live:
+            print(f"\r\x1b[K{message}…", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._live:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+# --- serve and doctor ----------------------------------------------------------------------
+
+
+def _serve(options: argparse.Namespace) -> int:
+    import logging
+
+    from winnow.lsp.server import create_server
+
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO if options.verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    # pygls logs every error that it answers, with its traceback.
+    logging.getLogger("pygls").setLevel(logging.INFO if options.verbose else logging.CRITICAL)
+    server = create_server()
+    if not options.tcp:
+        server.start_io()
+        return FOUND
+    host, _, port = options.tcp.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if host not in ("127.0.0.1", "::1", "localhost") or not port.isdigit():
+        print(
+            f"winnow serve: {options.tcp} is no address of this machine: whoever can reach the"
+            " server can read its files, so it listens on the loopback address only",
+            file=sys.stderr,
+        )
+        return FAILED
+    server.start_tcp(host, int(port))
+    return FOUND
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from winnow.doctor import examine
+
+    findings = examine(Path.cwd(), os.environ)
+    if options.json:
+        print(msgspec.json.format(msgspec.json.encode(findings)).decode())
+    else:
+        style = Style.for_stream(sys.stdout)
+        for finding in findings:
+            mark = style.good("ok") if finding.good else style.bad("--")
+            print(f"{mark} {finding.subject}: {finding.detail}")
+            if finding.advice:
+                print(f"   {finding.advice}")
+    needed = ("ripgrep", "configuration")
+    broken = any(not one.good and one.subject in needed for one in findings)
+    return FAILED if broken else FOUND

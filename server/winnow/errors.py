@@ -1,0 +1,151 @@
+"""Every error that a caller can understand and act on.
+
+SearchError
+  InvalidParams          a parameter does not fit (JSON-RPC -32602)
+  EmptyQuery             "Search query is empty"
+  InvalidPattern         a regex that ripgrep refuses
+  TermsTooBroad          each of the search terms yielded too many results
+  NoLlmAvailable         a model was required and none is configured
+  LlmFailed              a model was required and every one failed
+  NotFound               a path that does not exist
+  PathOutsideWorkspace   a path that resolves outside every workspace root
+  NoWorkspace            no folder is open and no absolute path was given
+  ProgramNotInstalled    ripgrep is missing
+  SearchTimedOut         not even a partial answer in time
+  SearchFailed           the program failed: exit code and its stderr
+
+Each door (LSP, command line) maps this hierarchy once. Any other exception is a defect.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class SearchError(Exception):
+    """Something that the caller can act on; the message says what would help."""
+
+    kind: ClassVar[str] = "search_failed"
+
+    def __init__(self, message: str, **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data: dict[str, Any] = {"kind": self.kind, **data}
+
+
+class InvalidParams(SearchError):
+    """A parameter does not fit the schema; the message begins with the field's path."""
+
+    kind = "invalid_params"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"`{field}`: {problem}" if field else problem, field=field)
+
+
+class EmptyQuery(SearchError):
+    kind = "empty_query"
+
+    def __init__(self) -> None:
+        super().__init__("Search query is empty")
+
+
+class InvalidPattern(SearchError):
+    """ripgrep refuses the regex (for several terms: every one of them)."""
+
+    kind = "invalid_pattern"
+
+    def __init__(self, pattern: str, detail: str) -> None:
+        super().__init__(
+            f"ripgrep cannot read {pattern!r} as a regular expression: {detail}"
+            " Escape special characters with a backslash.",
+            pattern=pattern,
+            detail=detail,
+        )
+
+
+class TermsTooBroad(SearchError):
+    kind = "terms_too_broad"
+
+    def __init__(self, terms: list[str]) -> None:
+        super().__init__(
+            "each of those search terms yielded too many results:"
+            " use more specific terms, or broad_terms='shrink' to search with less context",
+            terms=terms,
+        )
+
+
+class NoLlmAvailable(SearchError):
+    """``tried`` names each model that was considered and why it cannot be used."""
+
+    kind = "no_llm_available"
+
+    def __init__(self, tried: list[dict[str, str]]) -> None:
+        super().__init__(
+            "No language model is available: set a provider's API key in the environment"
+            " or configure a model (see `winnow doctor`), or leave `ranker` at 'auto'",
+            tried=tried,
+        )
+
+
+class LlmFailed(SearchError):
+    """``attempts`` is one ``{model, error}`` for each call that was made."""
+
+    kind = "llm_failed"
+
+    def __init__(self, attempts: list[dict[str, str]]) -> None:
+        last = attempts[-1] if attempts else {"model": "?", "error": "no attempt was made"}
+        super().__init__(
+            f"Every language model failed; the last was {last['model']}: {last['error']}",
+            attempts=attempts,
+        )
+
+
+class NotFound(SearchError):
+    kind = "not_found"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"There is no file or folder {path!r} in the workspace", path=path)
+
+
+class PathOutsideWorkspace(SearchError):
+    kind = "path_outside_workspace"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path!r} is outside of every workspace folder", path=path)
+
+
+class NoWorkspace(SearchError):
+    kind = "no_workspace"
+
+    def __init__(self) -> None:
+        super().__init__("No folder is open: open one, or give an absolute `path`")
+
+
+class ProgramNotInstalled(SearchError):
+    """A program that Winnow runs is missing; the message says how to install it."""
+
+    def __init__(self, program: str, message: str) -> None:
+        super().__init__(message, program=program)
+        self.data["kind"] = f"{program}_not_installed"
+
+
+class SearchTimedOut(SearchError):
+    kind = "timeout"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"Search timed out after {seconds:g} seconds: narrow it with `path`, `include`"
+            " or `file_types`",
+            seconds=seconds,
+        )
+
+
+class SearchFailed(SearchError):
+    kind = "search_failed"
+
+    def __init__(self, program: str, exit_code: int, stderr: str) -> None:
+        super().__init__(
+            f"{program} failed with exit code {exit_code}: {stderr.strip() or 'no message'}",
+            exit_code=exit_code,
+            stderr=stderr,
+        )

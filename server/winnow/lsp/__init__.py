@@ -1,0 +1,1 @@
+"""The language server: pygls and lsprotocol are known in this folder only."""

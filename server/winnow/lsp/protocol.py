@@ -1,0 +1,154 @@
+"""JSON-RPC for strangers: every request gets an answer, whatever it looks like.
+
+pygls turns messages into typed objects while it parses them, and a request that does not fit is
+never answered: its sender waits for ever. Here a message is parsed as plain data first and given
+its types afterwards, so that what does not fit is answered with an error. The params of custom
+requests stay plain data; the tool validates them.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Generator
+from typing import Any
+
+from cattrs import Converter, transform_error
+from lsprotocol import types
+from pygls.protocol import (
+    JsonRPCNotification,
+    JsonRPCRequestMessage,
+    JsonRPCResponseMessage,
+    LanguageServerProtocol,
+    default_converter,
+    lsp_method,
+)
+
+import winnow
+from winnow.tools import TOOLS
+
+logger = logging.getLogger(__name__)
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+
+def plain_converter() -> Converter:
+    """pygls' converter, with messages of unknown methods left as plain data."""
+    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
+
+    def request(data: Any, _: Any) -> JsonRPCRequestMessage:
+        return JsonRPCRequestMessage(
+            data["id"], data["method"], data["jsonrpc"], data.get("params")
+        )
+
+    def notification(data: Any, _: Any) -> JsonRPCNotification:
+        return JsonRPCNotification(data["method"], data["jsonrpc"], data.get("params"))
+
+    def response(data: Any, _: Any) -> JsonRPCResponseMessage:
+        return JsonRPCResponseMessage(data["id"], data["jsonrpc"], data.get("result"))
+
+    converter.register_structure_hook(JsonRPCRequestMessage, request)
+    converter.register_structure_hook(JsonRPCNotification, notification)
+    converter.register_structure_hook(JsonRPCResponseMessage, response)
+    return converter
+
+
+class WinnowProtocol(LanguageServerProtocol):
+    """pygls' protocol, with an answer for everything that has the look of a request."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Nothing yet: this is called for every object of a message, whole ones and parts."""
+        return data
+
+    def handle_message(self, message: Any) -> None:
+        """Check a message, give it its types, and hand it on."""
+        problem = self._problem(message)
+        if problem:
+            self.refuse(_id(message), INVALID_REQUEST, problem)
+            return
+        try:
+            typed = super().structure_message(message)
+        except Exception as error:
+            logger.debug("A message that does not fit", exc_info=True)
+            if "id" in message and "method" in message:
+                self.refuse(message["id"], INVALID_PARAMS, _misfit(error))
+            return
+        super().handle_message(typed)
+
+    def _problem(self, message: Any) -> str | None:
+        if not isinstance(message, dict):
+            return "a message is one object"
+        if message.get("jsonrpc") != self.VERSION:
+            return "`jsonrpc` must be '2.0'"
+        if "id" in message and _id(message) is None and "error" not in message:
+            return "`id` must be a string or an integer"
+        if "method" not in message:
+            return None if {"result", "error"} & message.keys() else "`method` is missing"
+        if not isinstance(message["method"], str):
+            return "`method` must be a string"
+        if self._shutdown and "id" in message:
+            return "the server is shutting down"
+        return None
+
+    def refuse(self, msg_id: str | int | None, code: int, problem: str) -> None:
+        """Answer a message with an error; an id that is not known is null."""
+        logger.info("Refused a message: %s", problem)
+        error = types.ResponseError(code=code, message=problem)
+        super()._send_response(msg_id, error=error)  # type: ignore[arg-type]
+
+    def _send_response(
+        self,
+        msg_id: str | int,
+        result: Any | None = None,
+        error: types.ResponseError | None = None,
+    ) -> None:
+        if error is not None and error.code == INTERNAL_ERROR:
+            error = without_traceback(error)
+        super()._send_response(msg_id, result, error)
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(
+        self, params: types.InitializeParams
+    ) -> Generator[Any, Any, types.InitializeResult]:
+        """Announce the custom requests beside the standard capabilities."""
+        result = yield from super().lsp_initialize(params)
+        result.capabilities.experimental = {
+            "winnow": {
+                "version": winnow.__version__,
+                "requests": [tool.method for tool in TOOLS.values()],
+            }
+        }
+        return result
+
+
+def without_traceback(error: types.ResponseError) -> types.ResponseError:
+    """A defect as the client sees it: an incident id, under which the log has the rest."""
+    if isinstance(error.data, dict) and "incident" in error.data:
+        return error
+    incident = uuid.uuid4().hex[:12]
+    logger.error("Incident %s: %s %s", incident, error.message, error.data)
+    return types.ResponseError(
+        code=INTERNAL_ERROR,
+        message=f"Internal error (incident {incident} in the server's log)",
+        data={"incident": incident},
+    )
+
+
+def _id(message: Any) -> str | int | None:
+    value = message.get("id") if isinstance(message, dict) else None
+    return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
+
+
+def _misfit(error: Exception) -> str:
+    """Which field of a standard request does not fit, in words."""
+    cause = error.__cause__ or error
+    try:
+        problems = transform_error(cause, path="params")
+    except Exception:
+        return "the params do not fit the method"
+    # cattrs says "required field missing @ params.params.query".
+    said = (problem.replace("params.params", "params") for problem in problems[:3])
+    return "; ".join(said)[:500]

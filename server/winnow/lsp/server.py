@@ -1,0 +1,252 @@
+"""The language server: lifecycle, one loop over the tools, and the bindings of progress."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcServerNotInitialized
+from pygls.lsp.server import LanguageServer
+
+import winnow
+from winnow import config as configuration
+from winnow.errors import InvalidParams, SearchError
+from winnow.lsp.convert import folders_of, path_of
+from winnow.lsp.protocol import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    PARSE_ERROR,
+    WinnowProtocol,
+    plain_converter,
+)
+from winnow.tool import Tool
+from winnow.tools import TOOLS
+from winnow.types import Result
+from winnow.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+REQUEST_FAILED = -32803
+SECTION = "winnow"
+CONFIGURATION_SECONDS = 5.0
+
+
+class WinnowServer(LanguageServer):
+    """A pygls server with the workspace of its client."""
+
+    protocol: WinnowProtocol
+
+    def __init__(self) -> None:
+        super().__init__(
+            "winnow",
+            winnow.__version__,
+            protocol_cls=WinnowProtocol,
+            converter_factory=plain_converter,
+        )
+        self.searching: Workspace | None = None
+        self.options: dict[str, Any] = {}
+        # Tasks that nobody awaits: the loop itself would not keep them alive.
+        self.background: set[asyncio.Task[Any]] = set()
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """A message that is no JSON is answered; everything else goes to the log."""
+        if source is JsonRpcException:
+            self.protocol.refuse(None, PARSE_ERROR, f"Parse error: {type(error).__name__}")
+        else:
+            logger.debug("%s: %s", source, error)
+
+    def configure(self, client: dict[str, Any] | None = None) -> None:
+        """Merge all layers of the configuration anew, and tell what is wrong with them."""
+        workspace = self.searching
+        if workspace is None:
+            return
+        folder = workspace.folders[0] if workspace.folders else None
+        merged, problems = configuration.load(workspace.environment, folder)
+        for layer, source in ((self.options, "initializationOptions"), (client, "settings")):
+            merged, wrong = configuration.merged(merged, layer or {}, source)
+            problems += wrong
+        workspace.reconfigure(merged)
+        for problem in problems:
+            self.window_show_message(
+                types.ShowMessageParams(types.MessageType.Warning, f"Winnow: {problem}")
+            )
+
+
+def create_server() -> WinnowServer:
+    """A server with every tool as a request, to be started on a transport."""
+    server = WinnowServer()
+    for tool in TOOLS.values():
+        server.feature(tool.method)(_handler(server, tool))
+    _add_lifecycle(server)
+    return server
+
+
+# --- requests ------------------------------------------------------------------------------
+
+
+def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
+    async def handle(params: Any) -> Any:
+        if server.searching is None:
+            raise JsonRpcServerNotInitialized("initialize first")
+        try:
+            raw, work_done, partial = _without_tokens(params)
+            with _Reporter(server, work_done, partial, tool.name) as progress:
+                result = await tool.call(server.searching, raw, progress)
+            return msgspec.to_builtins(result)
+        except InvalidParams as error:
+            raise JsonRpcException(error.message, INVALID_PARAMS, error.data) from None
+        except SearchError as error:
+            raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
+        except Exception:
+            incident = uuid.uuid4().hex[:12]
+            logger.exception("Incident %s in %s", incident, tool.method)
+            raise JsonRpcException(
+                f"Internal error (incident {incident} in the server's log)",
+                INTERNAL_ERROR,
+                {"incident": incident},
+            ) from None
+
+    return handle
+
+
+Token = str | int
+
+
+def _without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
+    """The params of the tool, and the client's tokens for progress and partial results."""
+    if not isinstance(params, dict):
+        return params, None, None
+    raw = dict(params)
+    tokens = []
+    for name in ("workDoneToken", "partialResultToken"):
+        token = raw.pop(name, None)
+        if token is not None and (isinstance(token, bool) or not isinstance(token, (str, int))):
+            raise InvalidParams(name, "expected string or integer")
+        tokens.append(token)
+    return raw, tokens[0], tokens[1]
+
+
+class _Reporter:
+    """The progress of one request: sent to the client's tokens, if it gave any.
+
+    A cancelled token cancels the request, which pygls does not do by itself.
+    """
+
+    def __init__(
+        self, server: WinnowServer, work_done: Token | None, partial: Token | None, title: str
+    ) -> None:
+        self._server = server
+        self._work_done = work_done
+        self._partial = partial
+        self._title = title
+
+    def __enter__(self) -> _Reporter:
+        if self._work_done is not None:
+            progress = self._server.work_done_progress
+            begin = types.WorkDoneProgressBegin(title=self._title, cancellable=True)
+            progress.begin(self._work_done, begin)
+            task = asyncio.current_task()
+            assert task is not None
+            progress.tokens[self._work_done].add_done_callback(lambda _: task.cancel())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._work_done is not None:
+            progress = self._server.work_done_progress
+            progress.tokens.pop(self._work_done, None)
+            progress.end(self._work_done, types.WorkDoneProgressEnd())
+
+    def __call__(
+        self, message: str, *, percentage: int | None = None, partial: Result | None = None
+    ) -> None:
+        if self._work_done is not None:
+            report = types.WorkDoneProgressReport(message=message, percentage=percentage)
+            self._server.work_done_progress.report(self._work_done, report)
+        if partial is not None and self._partial is not None:
+            value = msgspec.to_builtins(partial)
+            self._server.progress(types.ProgressParams(self._partial, value))
+
+
+# --- lifecycle -----------------------------------------------------------------------------
+
+
+def _add_lifecycle(server: WinnowServer) -> None:
+    @server.feature(types.INITIALIZE)
+    async def initialize(params: types.InitializeParams) -> None:
+        server.searching = Workspace(folders_of(params))
+        options = params.initialization_options
+        server.options = options if isinstance(options, dict) else {}
+        server.configure()
+        _end_children_on_signals(server.searching)
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(_: types.InitializedParams) -> None:
+        _in_background(server, _pull_configuration(server))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def changed(params: types.DidChangeConfigurationParams) -> None:
+        settings = params.settings
+        if isinstance(settings, dict) and isinstance(settings.get(SECTION), dict):
+            server.configure(settings[SECTION])
+        else:
+            _in_background(server, _pull_configuration(server))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        if server.searching is None:
+            return
+        gone = {path_of(folder.uri) for folder in params.event.removed}
+        new = [path for folder in params.event.added if (path := path_of(folder.uri))]
+        kept = [folder for folder in server.searching.folders if folder not in gone]
+        server.searching.folders = list(dict.fromkeys(kept + new))
+
+    @server.feature(types.SHUTDOWN)
+    async def shutdown(_: None) -> None:
+        if server.searching is not None:
+            await server.searching.aclose()
+
+
+def _in_background(server: WinnowServer, work: Any) -> None:
+    task = asyncio.create_task(work)
+    server.background.add(task)
+    task.add_done_callback(server.background.discard)
+
+
+async def _pull_configuration(server: WinnowServer) -> None:
+    """Ask the client for its settings, if it can be asked."""
+    workspace = server.client_capabilities.workspace
+    if not (workspace and workspace.configuration):
+        return
+    question = types.ConfigurationParams(items=[types.ConfigurationItem(section=SECTION)])
+    try:
+        answer = await asyncio.wait_for(
+            server.workspace_configuration_async(question), CONFIGURATION_SECONDS
+        )
+    except (JsonRpcException, asyncio.TimeoutError) as error:
+        logger.warning("The client does not tell its settings: %s", error)
+        return
+    if answer and isinstance(answer[0], dict):
+        server.configure(answer[0])
+
+
+def _end_children_on_signals(workspace: Workspace) -> None:
+    """SIGTERM ends the server at once, and its children with it."""
+    if sys.platform == "win32":
+        return
+
+    def end() -> None:
+        workspace.processes.kill_all()
+        # pygls' thread waits for standard input, which an orderly exit would wait for in turn.
+        os._exit(128 + signal.SIGTERM)
+
+    with contextlib.suppress(RuntimeError, ValueError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)

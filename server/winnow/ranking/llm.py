@@ -1,0 +1,228 @@
+"""The ranker that asks a language model: fast, cheap, and allowed to choose, never to add.
+
+One deadline covers everything. A model gets one further try where that makes sense, the next
+model takes over from one that fails, and a model that fails again and again is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from msgspec import Struct
+
+from winnow.config import Prices
+from winnow.ranking import prompt as prompts
+from winnow.ranking.answer import AnswerReader, Named, Validator
+from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key
+from winnow.ranking.prompt import Prompt
+from winnow.ranking.providers import ModelError, ModelRequest
+from winnow.types import Candidate, Ranked, Usage
+
+# A second try of the same model needs this much time, and a server that asks for no more patience.
+RETRY_SECONDS = 3.0
+RETRY_AFTER_SECONDS = 2.0
+
+
+class LlmRanking(Struct, frozen=True):
+    """What the model chose, best first; ``broken_off`` says why its answer is not whole."""
+
+    files: list[Ranked]
+    model: NamedModel
+    prompt: Prompt
+    usage: Usage | None
+    unknown: int = 0
+    broken_off: str | None = None
+
+
+class RankingFailed(Exception):
+    """No model gave an answer; ``attempts`` has one ``{model, error}`` for each call."""
+
+    def __init__(self, attempts: list[dict[str, str]]) -> None:
+        super().__init__("every language model failed")
+        self.attempts = attempts
+
+
+class _Answer:
+    """An answer while it comes: what is named so far, and what was read."""
+
+    def __init__(
+        self, sent: Prompt, root: str, on_file: Callable[[NamedModel, Ranked], None]
+    ) -> None:
+        self.prompt = sent
+        self._root = root
+        self._on_file = on_file
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what came: the model is asked again."""
+        self.files: list[Ranked] = []
+        self.text = ""
+        self.usage: Usage | None = None
+        self._reader = AnswerReader()
+        self._validator = Validator(self.prompt.sent, self._root)
+
+    @property
+    def unknown(self) -> int:
+        return self._validator.unknown
+
+    def feed(self, model: NamedModel, text: str) -> None:
+        self.text += text
+        for named in self._reader.feed(text):
+            self._accept(model, named)
+
+    def finish(self, model: NamedModel) -> None:
+        """The answer is whole. Raises ModelError if it says nothing that can be used."""
+        for named in self._reader.finish():
+            self._accept(model, named)
+        if not self.files and not (self._reader.nothing_relevant and not self.unknown):
+            raise ModelError(
+                f"it named only files that it was not sent ({self.unknown})"
+                if self.unknown
+                else "an empty answer"
+                if not self.text.strip()
+                else "an unreadable answer"
+            )
+
+    def _accept(self, model: NamedModel, named: Named) -> None:
+        ranked = self._validator.accept(named)
+        if ranked:
+            self.files.append(ranked)
+            self._on_file(model, ranked)
+
+
+async def rank(
+    query: str,
+    candidates: Sequence[Candidate],
+    models: Models,
+    usable: Sequence[NamedModel],
+    *,
+    root: str,
+    on_file: Callable[[NamedModel, Ranked], None],
+) -> LlmRanking:
+    """Let the first of the usable models that answers choose among the candidates.
+
+    ``candidates`` are in the local ranker's order; ``root`` is the folder of their paths;
+    ``on_file`` hears of each file as it is named. Raises RankingFailed.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + models.settings.deadline_seconds
+    attempts: list[dict[str, str]] = []
+    best: LlmRanking | None = None
+    for place, model in enumerate(usable):
+        left = deadline - loop.time()
+        if left <= 0:
+            break
+        # A model that says nothing leaves half of the time to the next one.
+        patience = left / 2 if place + 1 < len(usable) else left
+        sent = prompts.build(query, candidates, model.settings.input_tokens)
+        answer = _Answer(sent, root, on_file)
+        key = cache_key(model, prompts.PROMPT_VERSION, query, sent.body)
+        try:
+            await asyncio.wait_for(_ask(models, model, answer, key, patience, deadline), left)
+        except asyncio.TimeoutError:
+            error = f"no whole answer within {models.settings.deadline_seconds:g} s"
+        except ModelError as problem:
+            error = str(problem)
+        else:
+            models.succeeded(model.name)
+            return _ranking(model, answer, None)
+        models.failed(model.name)
+        attempts.append({"model": model.name, "error": error})
+        if answer.files and (best is None or len(answer.files) > len(best.files)):
+            best = _ranking(model, answer, error)
+    if best is not None:
+        return best
+    raise RankingFailed(attempts)
+
+
+def _ranking(model: NamedModel, answer: _Answer, broken_off: str | None) -> LlmRanking:
+    usage = with_cost(answer.usage, model.settings.prices)
+    return LlmRanking(answer.files, model, answer.prompt, usage, answer.unknown, broken_off)
+
+
+async def _ask(
+    models: Models,
+    model: NamedModel,
+    answer: _Answer,
+    key: str,
+    patience: float,
+    deadline: float,
+) -> None:
+    """One answer of one model: from the cache, at once, as plain text, or at the second try."""
+    cached = models.cached(key)
+    if cached:
+        answer.usage = Usage(input_tokens=0, output_tokens=0)
+        answer.feed(model, cached.text)
+        return answer.finish(model)
+    try:
+        await _call(models, model, answer, patience, json=True)
+    except ModelError as error:
+        left = deadline - asyncio.get_running_loop().time()
+        wait = error.retry_after or 0.2
+        if error.refused_options:
+            answer.restart()
+            await _call(models, model, answer, patience, json=False)
+        elif (
+            error.passing
+            and not answer.files
+            and left >= RETRY_SECONDS
+            and wait <= RETRY_AFTER_SECONDS
+        ):
+            await asyncio.sleep(wait)
+            answer.restart()
+            await _call(models, model, answer, patience, json=True)
+        else:
+            raise
+    answer.finish(model)
+    models.remember(key, CachedAnswer(answer.text, answer.usage))
+    return None
+
+
+async def _call(
+    models: Models, model: NamedModel, answer: _Answer, patience: float, *, json: bool
+) -> None:
+    """One call, fed into the answer. Raises ModelError, also if nothing comes in time."""
+    provider = await asyncio.to_thread(models.provider, model)
+    request = ModelRequest(
+        prompts.system_prompt(json=json),
+        answer.prompt.text,
+        prompts.ANSWER_SCHEMA if json else None,
+    )
+    pieces = provider.stream(request)
+    try:
+        piece = await asyncio.wait_for(_next(pieces), patience)
+        while piece is not None:
+            if isinstance(piece, Usage):
+                answer.usage = piece
+            else:
+                answer.feed(model, piece)
+            piece = await _next(pieces)
+    except asyncio.TimeoutError as error:
+        raise ModelError(f"nothing within {patience:.1f} s", 504) from error
+    finally:
+        # Closes the connection: that ends the generation, and its cost, at the server.
+        await pieces.aclose()  # type: ignore[attr-defined]
+
+
+async def _next(pieces: AsyncIterator[str | Usage]) -> str | Usage | None:
+    return await anext(pieces, None)
+
+
+def with_cost(usage: Usage | None, prices: Prices | None) -> Usage | None:
+    """The usage with what it cost in US dollars, where prices are configured."""
+    if usage is None or prices is None:
+        return usage
+    cached = usage.cached_tokens or 0
+    cached_price = prices.input if prices.cached_input is None else prices.cached_input
+    dollars = (
+        (usage.input_tokens - cached) * prices.input
+        + cached * cached_price
+        + usage.output_tokens * prices.output
+    ) / 1_000_000
+    return Usage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        cost_usd=round(dollars, 6),
+    )

@@ -1,0 +1,93 @@
+"""OpenAI and every server that speaks its chat completions: Fireworks, Ollama, vLLM, llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import openai
+
+from winnow.config import Model
+from winnow.ranking.providers import ModelError, ModelRequest, status_error
+from winnow.types import Usage
+
+
+class OpenAIProvider:
+    def __init__(
+        self, model: Model, base_url: str, key: str | None, connect_seconds: float
+    ) -> None:
+        self._model = model
+        self._key = key
+        self._client = openai.AsyncOpenAI(
+            # The SDK insists on some key; a server that wants none ignores it.
+            api_key=key or "none",
+            base_url=base_url,
+            max_retries=0,
+            timeout=openai.Timeout(None, connect=connect_seconds),
+        )
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage]:
+        refusal = ""
+        finish: str | None = None
+        try:
+            async with await self._client.chat.completions.create(
+                model=self._model.model,
+                messages=[
+                    {"role": "system", "content": request.system},
+                    {"role": "user", "content": request.prompt},
+                ],
+                stream=True,
+                **self._options(request),
+            ) as chunks:
+                async for chunk in chunks:
+                    for choice in chunk.choices[:1]:
+                        refusal += choice.delta.refusal or ""
+                        finish = choice.finish_reason or finish
+                        if choice.delta.content:
+                            yield choice.delta.content
+                    if chunk.usage:
+                        yield _usage(chunk.usage)
+        except openai.APIStatusError as error:
+            raise status_error(error, self._key) from error
+        except openai.APIConnectionError as error:
+            raise ModelError(f"no connection: {error.__cause__ or error}") from error
+        except openai.APIError as error:
+            raise ModelError(f"the server reported an error: {error}"[:200]) from error
+        except httpx2.HTTPError as error:
+            raise ModelError(f"the connection broke: {type(error).__name__}") from error
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ModelError(f"an answer that is none: {type(error).__name__}") from error
+        if refusal:
+            raise ModelError("the model refused", 403)
+        if finish is None:
+            raise ModelError("the answer broke off")
+
+    def _options(self, request: ModelRequest) -> dict[str, Any]:
+        # OpenAI's own models take max_completion_tokens only, other servers know max_tokens.
+        own = not self._model.base_url
+        options: dict[str, Any] = {
+            "max_completion_tokens" if own else "max_tokens": self._model.output_tokens
+        }
+        if request.schema is None:
+            return options
+        options["stream_options"] = {"include_usage": True}
+        options["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "relevant_files", "schema": request.schema, "strict": True},
+        }
+        if self._model.effort:
+            options["reasoning_effort"] = self._model.effort
+        return options
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+
+def _usage(usage: Any) -> Usage:
+    details = usage.prompt_tokens_details
+    return Usage(
+        input_tokens=usage.prompt_tokens,
+        output_tokens=usage.completion_tokens,
+        cached_tokens=details.cached_tokens if details else None,
+    )

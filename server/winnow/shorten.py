@@ -1,0 +1,33 @@
+"""Shortening a result until it is estimated to fit a number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from winnow.types import Result
+
+# JSON of paths, code and numbers, with any current tokenizer; the estimate errs upwards.
+BYTES_PER_TOKEN = 3.0
+
+R = TypeVar("R", bound=Result)
+
+
+def estimated_tokens(result: Result) -> int:
+    return int(len(msgspec.json.encode(result)) / BYTES_PER_TOKEN) + 1
+
+
+def shorten(result: R, max_tokens: int, steps: Sequence[Callable[[], R]]) -> R:
+    """The result itself if it fits, else that of the first step that does, else of the last.
+
+    ``steps`` make ever shorter results, each of which says that it is truncated.
+    """
+    if not max_tokens or estimated_tokens(result) <= max_tokens:
+        return result
+    for step in steps:
+        result = step()
+        if estimated_tokens(result) <= max_tokens:
+            break
+    return result

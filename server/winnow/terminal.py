@@ -1,0 +1,103 @@
+"""Results as text for people: colours on a terminal only."""
+
+from __future__ import annotations
+
+import os
+from typing import TextIO
+
+from msgspec import Struct
+
+from winnow.types import KeywordSearchResult, Match, RankedFile, TermReport
+
+
+class Style(Struct, frozen=True):
+    """How to emphasise; without ``colour`` every method gives the text as it is."""
+
+    colour: bool
+
+    @classmethod
+    def for_stream(cls, stream: TextIO) -> Style:
+        """Colours for a terminal that wants them (the NO_COLOR and TERM conventions)."""
+        wanted = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        return cls(wanted and stream.isatty())
+
+    def path(self, text: str) -> str:
+        return self._code("1;35", text)
+
+    def dim(self, text: str) -> str:
+        return self._code("2", text)
+
+    def match(self, text: str) -> str:
+        return self._code("1;31", text)
+
+    def good(self, text: str) -> str:
+        return self._code("32", text)
+
+    def bad(self, text: str) -> str:
+        return self._code("33", text)
+
+    def _code(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+
+
+def keyword_search_text(result: KeywordSearchResult, style: Style) -> str:
+    """Ranked files with the reason and the best line of each, then what was left out."""
+    if result.payload:
+        payload = result.payload
+        head = f"{payload.model} at {payload.endpoint}: {payload.bytes} bytes, about"
+        return f"{head} {payload.estimated_tokens} tokens\n\n{payload.system}\n{payload.prompt}"
+    blocks = [_file(file, style) for file in result.files] or ["No relevant files found"]
+    return "\n".join([*blocks, "", *(style.dim(line) for line in _notes(result))])
+
+
+def _file(file: RankedFile, style: Style) -> str:
+    path = f"{file.root}/{file.path}" if file.root else file.path
+    rows = [f"{style.path(path)}", f"    {file.reason}"]
+    best = _best(file)
+    if best:
+        rows[0] += style.dim(f":{best.line}")
+        rows.append(f"    {style.dim(f'{best.line}:')} {_highlighted(best, style)}")
+    return "\n".join(rows)
+
+
+def _best(file: RankedFile) -> Match | None:
+    """The line to show: one whose first match a reason names, else the first."""
+    named = [match for match in file.matches if _matched(match) and _matched(match) in file.reason]
+    return next(iter(named or file.matches), None)
+
+
+def _matched(match: Match) -> str:
+    shift = match.text_column or 1
+    return match.text[match.match_range[0] - shift : match.match_range[1] - shift]
+
+
+def _highlighted(match: Match, style: Style) -> str:
+    shift = match.text_column or 1
+    start, end = (max(0, column - shift) for column in match.match_range)
+    text = match.text
+    return (text[:start] + style.match(text[start:end]) + text[end:]).strip()
+
+
+def _notes(result: KeywordSearchResult) -> list[str]:
+    by = result.ranked_by
+    who = f"{by.model} ({by.provider})" if by.kind == "llm" else "the local ranker"
+    notes = [f"{result.returned} of {result.total_found} matching files, ranked by {who}"]
+    if by.fallback_reason:
+        notes.append(f"  ({by.fallback_reason})")
+    if result.usage:
+        usage = result.usage
+        cost = f", ${usage.cost_usd:.6f}" if usage.cost_usd is not None else ""
+        notes.append(f"tokens: {usage.input_tokens} in, {usage.output_tokens} out{cost}")
+    notes.append("terms: " + "; ".join(map(_term, result.terms)))
+    notes += [f"incomplete: {reason}" for reason in result.completeness.reasons]
+    notes += [f"note: {warning}" for warning in result.warnings]
+    if result.truncated:
+        notes.append(f"more: --cursor {result.cursor}" if result.cursor else "shortened")
+    return notes
+
+
+def _term(term: TermReport) -> str:
+    status = term.status.replace("_", " ")
+    if term.status in ("used", "shrunk", "peeled"):
+        status += f", {term.matches} in {term.files} files"
+    return f"{term.term} ({status})"

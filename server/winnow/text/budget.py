@@ -1,0 +1,70 @@
+"""How much of what ripgrep found may go on: 64 KiB a term, 128 KiB in all. Pure functions.
+
+Sizes are those of ripgrep's plain output with ``--line-number --with-filename``: each line costs
+its path, its number, two separators and its text, and ``--`` stands between groups of lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from winnow.types import Line
+
+SEPARATOR = 3  # "--\n"
+
+Files = Mapping[str, Mapping[int, Line]]
+
+
+def file_size(path: str, lines: Mapping[int, Line]) -> int:
+    """Bytes that the lines of one file cost, with a separator after each group."""
+    path_bytes = len(path.encode("utf-8", "surrogateescape"))
+    size = 0
+    previous = -1
+    for number in sorted(lines):
+        size += path_bytes + len(str(number)) + 2 + lines[number].size
+        if number != previous + 1:
+            size += SEPARATOR
+        previous = number
+    return size
+
+
+def output_size(files: Files) -> int:
+    """Bytes of ripgrep's plain output of these lines."""
+    return max(0, sum(file_size(path, lines) for path, lines in files.items()) - SEPARATOR)
+
+
+def merge(into: dict[int, Line], lines: Mapping[int, Line]) -> None:
+    """Add lines of the same file; a line that matches for both keeps both matches."""
+    for number, line in lines.items():
+        known = into.get(number)
+        if known is None or not known.ranges:
+            into[number] = line
+        elif line.ranges and line.start == known.start:
+            ranges = tuple(sorted({*known.ranges, *line.ranges}))
+            into[number] = Line(known.text, known.size, ranges, known.start)
+
+
+def terms_that_fit(found: Sequence[Files], limit: int) -> int:
+    """How many of the terms, from the first, have a joint output of less than ``limit`` bytes.
+
+    The design searches for all terms together, drops the last and searches again until the output
+    fits. Output only grows with a further term, so the longest beginning that fits is the same.
+    """
+    union: dict[str, dict[int, Line]] = {}
+    sizes: dict[str, int] = {}
+    for count, files in enumerate(found):
+        for path, lines in files.items():
+            merge(union.setdefault(path, {}), lines)
+            sizes[path] = file_size(path, union[path])
+        if sum(sizes.values()) - SEPARATOR >= limit:
+            return count
+    return len(found)
+
+
+def union_of(found: Iterable[Files]) -> dict[str, dict[int, Line]]:
+    """The lines of all terms together, by file."""
+    union: dict[str, dict[int, Line]] = {}
+    for files in found:
+        for path, lines in files.items():
+            merge(union.setdefault(path, {}), lines)
+    return union

@@ -1,0 +1,127 @@
+"""Scope: which folders and files a search covers, as arguments for ripgrep."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote_from_bytes
+
+from msgspec import Struct
+
+from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.types import SearchParams
+
+IGNORE_FILE = ".winnowignore"
+
+
+class Scope(Struct, frozen=True):
+    """What to search: ripgrep runs in ``root`` with ``arguments`` on ``paths``.
+
+    ``roots`` are all roots that are searched, ``root`` the first of them; paths in results are
+    relative to it, or absolute if they are below another one.
+    """
+
+    roots: tuple[Path, ...]
+    paths: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+    @property
+    def root(self) -> Path:
+        return self.roots[0]
+
+    def locate(self, path: str) -> tuple[Path, str]:
+        """The root that holds a path as ripgrep printed it, and the path below that root."""
+        if os.path.isabs(path):
+            for root in self.roots[1:]:
+                if path.startswith(f"{root}{os.sep}"):
+                    return root, path[len(str(root)) + 1 :]
+        return self.root, path
+
+
+def repository_root(folder: Path) -> Path:
+    """The git working tree that holds the folder, or the folder itself (REQ-KWS-002).
+
+    ``.git`` is a file in worktrees and submodules.
+    """
+    for candidate in (folder, *folder.parents):
+        if os.path.lexists(candidate / ".git"):
+            return candidate
+    return folder
+
+
+def search_scope(
+    folders: Sequence[Path], params: SearchParams, exclude: Sequence[str] = ()
+) -> Scope:
+    """The scope of a search in the repositories of these folders.
+
+    ``exclude`` are further globs to leave out. Raises NoWorkspace, NotFound and
+    PathOutsideWorkspace.
+    """
+    roots = list(dict.fromkeys(repository_root(folder) for folder in folders))
+    if params.path:
+        roots, paths = _resolve(params.path, roots)
+    else:
+        paths = [".", *map(str, roots[1:])]
+    if not roots:
+        raise NoWorkspace
+    return Scope(tuple(roots), tuple(paths), tuple(_arguments(roots, params, exclude)))
+
+
+def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[str]) -> list[str]:
+    arguments = [f"--glob={pattern}" for pattern in params.include]
+    arguments += [f"--glob=!{pattern}" for pattern in (*exclude, *params.exclude)]
+    arguments += [f"--type={name}" for name in params.file_types]
+    if params.include_hidden:
+        arguments += ["--hidden", "--glob=!.git"]
+    if params.include_ignored:
+        arguments.append("--no-ignore")
+    else:
+        arguments += [
+            f"--ignore-file={root / IGNORE_FILE}"
+            for root in roots
+            if (root / IGNORE_FILE).is_file()
+        ]
+    return arguments
+
+
+def _resolve(path: str, roots: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """The root that holds a path of params, and the path as an argument for ripgrep."""
+    if not roots and os.path.isabs(path):
+        folder = Path(path) if Path(path).is_dir() else Path(path).parent
+        roots = [repository_root(folder)]
+    inside = False
+    for root in roots:
+        real_root = os.path.realpath(root)
+        real = os.path.realpath(os.path.join(root, path))
+        if real != real_root and not real.startswith(real_root.rstrip(os.sep) + os.sep):
+            continue
+        inside = True
+        if _searchable(real):
+            return [root], [os.path.join(".", os.path.relpath(real, real_root))]
+    if not roots:
+        raise NoWorkspace
+    raise NotFound(path) if inside else PathOutsideWorkspace(path)
+
+
+def _searchable(path: str) -> bool:
+    """Whether ripgrep may be given the path: it would wait for ever on a FIFO."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def shown_path(path: str) -> tuple[str, str | None]:
+    """A path as text for any client, and its percent-encoded bytes if they are not Unicode.
+
+    Bytes that are not UTF-8 show as ``\\xff``: JSON has no other way to say them.
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raw = os.fsencode(path)
+        return raw.decode("utf-8", "backslashreplace"), quote_from_bytes(raw)
+    return path, None

@@ -1,0 +1,179 @@
+"""Running child programs: the only place in Winnow that starts a process.
+
+A child gets no standard input (ripgrep would otherwise read the protocol stream of a stdio
+server), a process group of its own, a deadline, and capped output; it is killed, group and all,
+as soon as the ``async with`` block that holds it is left, for whatever reason. Cancellation needs
+nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+# Enough for any message worth showing; the rest is read and thrown away, or the pipe would block.
+STDERR_BYTES = 64 * 1024
+CHUNK_BYTES = 64 * 1024
+
+
+class Processes:
+    """Starts children and knows those that are alive; owned by the workspace.
+
+    ``limit`` bounds how many run at once, whatever the number of requests: one more waits for
+    its turn.
+    """
+
+    def __init__(self, limit: int = 16) -> None:
+        self._slots = asyncio.Semaphore(limit)
+        self._alive: set[Child] = set()
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        deadline: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> Child:
+        """A child to be used in ``async with``; ``deadline`` is on the loop's clock, in seconds."""
+        return Child(self, arguments, cwd, deadline, environment)
+
+    def kill_all(self) -> None:
+        """End every child now; for a server that is told to stop."""
+        for child in list(self._alive):
+            child.kill()
+
+
+class Child:
+    """One running program and its output.
+
+    ``timed_out`` says that the deadline ended it; ``exit_code`` is known after the output was read
+    to its end and :meth:`wait` was called.
+    """
+
+    def __init__(
+        self,
+        owner: Processes,
+        arguments: Sequence[str],
+        cwd: Path,
+        deadline: float,
+        environment: Mapping[str, str] | None,
+    ) -> None:
+        self._owner = owner
+        self._arguments = arguments
+        self._cwd = cwd
+        self._deadline = deadline
+        self._environment = environment
+        self._stderr = bytearray()
+        self.timed_out = False
+        self.long_lines = 0
+
+    async def __aenter__(self) -> Child:
+        await self._owner._slots.acquire()
+        try:
+            # start_new_session makes the group; Windows has no groups of this kind, and a child
+            # of ours starts no children there.
+            self._process = await asyncio.create_subprocess_exec(
+                *self._arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=self._cwd,
+                env=self._environment,
+                start_new_session=sys.platform != "win32",
+            )
+        except BaseException:
+            self._owner._slots.release()
+            raise
+        self._owner._alive.add(self)
+        self._drain = asyncio.create_task(self._read_stderr())
+        self._alarm = asyncio.get_running_loop().call_at(self._deadline, self._expire)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._alarm.cancel()
+        self.kill()
+        try:
+            # asyncio takes a child for ended only when its pipes are: what a killed one has left
+            # in them is read and dropped.
+            async for _ in self.chunks():
+                pass
+            await self._process.wait()
+        finally:
+            self._drain.cancel()
+            self._owner._alive.discard(self)
+            self._owner._slots.release()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def stderr(self) -> str:
+        """What the program complained of, at most :data:`STDERR_BYTES`."""
+        return self._stderr.decode("utf-8", "replace")
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The output as it comes, in pieces of at most :data:`CHUNK_BYTES`."""
+        assert self._process.stdout is not None
+        while chunk := await self._process.stdout.read(CHUNK_BYTES):
+            yield chunk
+
+    async def records(self, end: bytes, max_bytes: int) -> AsyncIterator[bytes]:
+        """The output cut at every ``end``, without it.
+
+        A record of more than ``max_bytes`` is dropped while it is read, and counted in
+        ``long_lines``; so is what stands behind the last ``end``, as it may be incomplete.
+        """
+        kept = bytearray()
+        dropping = False
+        async for chunk in self.chunks():
+            *whole, rest = chunk.split(end)
+            for piece in whole:
+                if not dropping and len(kept) + len(piece) <= max_bytes:
+                    yield bytes(kept + piece) if kept else piece
+                else:
+                    self.long_lines += 1
+                kept.clear()
+                dropping = False
+            if not dropping:
+                kept += rest
+                if len(kept) > max_bytes:
+                    kept.clear()
+                    dropping = True
+
+    async def wait(self) -> int:
+        """The exit code, once the program has ended and all of its stderr is read."""
+        code = await self._process.wait()
+        await self._drain
+        return code
+
+    def kill(self) -> None:
+        """End the program and whatever it started; harmless when it has ended already."""
+        if self._process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _expire(self) -> None:
+        self.timed_out = True
+        self.kill()
+
+    async def _read_stderr(self) -> None:
+        assert self._process.stderr is not None
+        while chunk := await self._process.stderr.read(CHUNK_BYTES):
+            self._stderr += chunk[: STDERR_BYTES - len(self._stderr)]

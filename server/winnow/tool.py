@@ -1,0 +1,142 @@
+"""The mechanism of tools: one definition, from which every door is derived.
+
+A tool is a documented coroutine of a workspace, typed params and a progress callable. Its name,
+docstring and params give the LSP request, the subcommand with its help, and the schema that an
+agent is handed. Params arrive as plain data and are validated inside the call, so that every
+malformed request gets its answer.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import Any, Generic, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import inspect as inspection
+
+from winnow.errors import InvalidParams
+from winnow.types import Params, Progress, Result
+from winnow.workspace import Workspace
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R", bound=Result)
+Run = Callable[[Workspace, P, Progress], Awaitable[R]]
+
+# Text that no search can be for, and that no terminal should be sent. Tab and line ends are text.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class Tool(Generic[P, R]):
+    """A tool; ``plain`` renders its result as text for agents."""
+
+    def __init__(self, run: Run[P, R], plain: Callable[[R], str]) -> None:
+        hints = get_type_hints(run)
+        self.run = run
+        self.plain = plain
+        self.name: str = run.__name__
+        self.params: type[P] = hints["params"]
+        self.result: type[R] = hints["return"]
+        self.description = inspect.cleandoc(run.__doc__ or "")
+
+    @property
+    def method(self) -> str:
+        """The LSP method: `keyword_search` is `$/keywordSearch`."""
+        first, *others = self.name.split("_")
+        return "$/" + first + "".join(word.title() for word in others)
+
+    @property
+    def command(self) -> str:
+        """The subcommand: `keyword_search` is `keyword-search`."""
+        return self.name.replace("_", "-")
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON Schema of the params, self-contained."""
+        _, components = msgspec.json.schema_components([self.params], ref_template="{name}")
+        schema: dict[str, Any] = components[self.params.__name__]
+        schema.pop("title", None)
+        schema.pop("description", None)
+        return schema
+
+    async def call(self, workspace: Workspace, raw: object, progress: Progress) -> R:
+        """Run the tool on params as plain data. Raises InvalidParams and the tool's own errors."""
+        return await self.run(workspace, self.parse(raw), progress)
+
+    def parse(self, raw: object) -> P:
+        """The typed params. Raises InvalidParams, which names the field."""
+        if raw is None:
+            raw = {}
+        if not isinstance(raw, dict):
+            raise InvalidParams("params", f"expected an object, got {_type_name(raw)}")
+        lists = self._list_fields
+        # Models send a bare string for a list of one.
+        raw = {
+            key: [value] if key in lists and isinstance(value, str) else value
+            for key, value in raw.items()
+        }
+        _check_texts(raw, "")
+        try:
+            return msgspec.convert(raw, self.params)
+        except msgspec.ValidationError as error:
+            raise _invalid(str(error)) from None
+
+    @cached_property
+    def _list_fields(self) -> frozenset[str]:
+        info = inspection.type_info(self.params)
+        assert isinstance(info, inspection.StructType)
+        return frozenset(
+            field.encode_name
+            for field in info.fields
+            if isinstance(field.type, inspection.ListType)
+        )
+
+
+def tool(*, plain: Callable[[R], str]) -> Callable[[Run[P, R]], Tool[P, R]]:
+    """Make a tool of a documented coroutine."""
+
+    def decorate(run: Run[P, R]) -> Tool[P, R]:
+        return Tool(run, plain)
+
+    return decorate
+
+
+def _check_texts(value: object, path: str) -> None:
+    """Raise InvalidParams for a text that is no Unicode or has control characters."""
+    if isinstance(value, str):
+        if _SURROGATE.search(value):
+            raise InvalidParams(path, "not valid Unicode text (half of a surrogate pair)")
+        if found := _CONTROL.search(value):
+            raise InvalidParams(path, f"control character {found[0]!r}")
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            name = str(key)
+            if not path and (_SURROGATE.search(name) or _CONTROL.search(name)):
+                raise InvalidParams(ascii(name), "unknown field")
+            _check_texts(one, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            _check_texts(one, f"{path}[{place}]")
+
+
+_JSON_NAMES = {"str": "string", "bool": "boolean", "int": "integer", "float": "number"}
+
+
+def _invalid(message: str) -> InvalidParams:
+    """msgspec's message with the field first: "`search_terms[1]`: expected string, got integer"."""
+    problem, _, path = message.partition(" - at `$")
+    path = path.rstrip("`").removeprefix(".")
+    if found := re.search(r"(missing required|contains unknown) field `(.*)`", problem, re.S):
+        path = f"{path}.{found[2]}" if path else found[2]
+        problem = "required" if found[1].startswith("missing") else "unknown field"
+    problem = re.sub(r"`(\w+)`", lambda word: _JSON_NAMES.get(word[1], word[1]), problem).replace(
+        "Expected", "expected"
+    )
+    return InvalidParams(path, problem)
+
+
+def _type_name(value: object) -> str:
+    return _JSON_NAMES.get(type(value).__name__, {"list": "array"}.get(type(value).__name__, "?"))

@@ -1,0 +1,22 @@
+"""Every tool, one module each: a new file in this folder is a new tool at every door."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+from winnow.tool import Tool
+
+
+def _discover() -> dict[str, Tool[Any, Any]]:
+    tools: dict[str, Tool[Any, Any]] = {}
+    for module in pkgutil.iter_modules(__path__):
+        for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
+            if isinstance(value, Tool):
+                tools[value.name] = value
+    return dict(sorted(tools.items()))
+
+
+TOOLS = _discover()
+"""The tools by name."""

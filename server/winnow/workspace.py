@@ -1,0 +1,63 @@
+"""The workspace: open folders, configuration, and what lives as long as they do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from winnow.config import Config
+from winnow.ranking.models import Models
+from winnow.text.files import Scope, search_scope
+from winnow.text.process import Processes
+from winnow.text.ripgrep import environment as rg_environment
+from winnow.text.ripgrep import find_ripgrep
+from winnow.types import SearchParams
+
+
+class Workspace:
+    """Folders and the state of the engine for them; made inside a running event loop.
+
+    ``environment`` is where keys are looked up and what children inherit.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        config: Config | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.folders = list(folders)
+        self.environment = dict(os.environ if environment is None else environment)
+        self.config = config or Config()
+        self.processes = Processes(self.config.limits.processes)
+        self.models = Models(self.config.llm, self.environment)
+        self._retired: list[Models] = []
+
+    def reconfigure(self, config: Config) -> None:
+        """Go on with another configuration; requests under way keep theirs."""
+        if config.llm != self.config.llm:
+            self._retired.append(self.models)
+            self.models = Models(config.llm, self.environment)
+        if config.limits.processes != self.config.limits.processes:
+            self.processes = Processes(config.limits.processes)
+        self.config = config
+
+    def scope(self, params: SearchParams) -> Scope:
+        """What a search with these params covers."""
+        return search_scope(self.folders, params, self.config.search.exclude)
+
+    @property
+    def ripgrep(self) -> str:
+        """The ripgrep program; raises ProgramNotInstalled."""
+        return find_ripgrep(self.config.programs.rg)
+
+    @property
+    def ripgrep_environment(self) -> dict[str, str]:
+        return rg_environment(self.environment)
+
+    async def aclose(self) -> None:
+        """End children and connections."""
+        self.processes.kill_all()
+        for models in (*self._retired, self.models):
+            await models.aclose()
