@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import math
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -252,9 +252,16 @@ def _choose_models(request: _Request) -> tuple[list[NamedModel], str | None]:
         return models, None
     if params.ranker == "llm" and not params.dry_run:
         raise NoLlmAvailable(unusable)
-    return [], "no language model: " + "; ".join(
-        f"{one['model']}: {one['error']}" for one in unusable
-    )
+    return [], _why_no_model(request, unusable)
+
+
+def _why_no_model(request: _Request, unusable: Sequence[Mapping[str, str]]) -> str:
+    """In one sentence where all that is missing is a key, else for each model."""
+    models = request.workspace.config.llm.models
+    missing = [models[one["model"]].key_env or "" for one in unusable if one["model"] in models]
+    if all(one["error"].startswith("no key") for one in unusable):
+        return "no language model has a key; set one of " + ", ".join(dict.fromkeys(missing))
+    return "no language model: " + "; ".join(f"{one['model']}: {one['error']}" for one in unusable)
 
 
 @contextlib.asynccontextmanager
@@ -437,11 +444,13 @@ def _file(request: _Request, one: Ranked) -> RankedFile:
     root, below = request.scope.locate(candidate.path)
     path, encoded = shown_path(below)
     numbers = sorted({number for hits in candidate.hits.values() for number in hits})
+    best = _best_lines(one, numbers)
     return RankedFile(
         path=path,
         reason=one.reason,
         terms=list(candidate.counts),
-        matches=[_match(number, candidate.lines[number]) for number in _best_lines(one, numbers)],
+        matches=[_match(number, candidate.lines[number]) for number in sorted(best)],
+        line=best[0] if best else None,
         total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
         score=one.score,
         root=shown_path(str(root))[0] if len(request.scope.roots) > 1 else None,
@@ -450,7 +459,7 @@ def _file(request: _Request, one: Ranked) -> RankedFile:
 
 
 def _best_lines(one: Ranked, numbers: Sequence[int]) -> list[int]:
-    """The matching lines to show, in the file's order: those that the ranker pointed at, then
+    """The matching lines to show, the best first: those that the ranker pointed at, then
     definitions, then the first ones of each term in turn."""
     candidate = one.candidate
     first, last = one.first or math.inf, one.last or -math.inf
@@ -462,7 +471,7 @@ def _best_lines(one: Ranked, numbers: Sequence[int]) -> list[int]:
         for hits in candidate.hits.values()
         if turn < len(hits)
     ]
-    return sorted(list(dict.fromkeys([*pointed, *defining, *turns]))[:SHOWN_MATCHES])
+    return list(dict.fromkeys([*pointed, *defining, *turns]))[:SHOWN_MATCHES]
 
 
 def _match(number: int, line: Line) -> Match:

@@ -53,22 +53,11 @@ def keyword_search_text(result: KeywordSearchResult, style: Style) -> str:
 def _file(file: RankedFile, style: Style) -> str:
     path = f"{file.root}/{file.path}" if file.root else file.path
     rows = [f"{style.path(path)}", f"    {file.reason}"]
-    best = _best(file)
+    best = next((match for match in file.matches if match.line == file.line), None)
     if best:
         rows[0] += style.dim(f":{best.line}")
         rows.append(f"    {style.dim(f'{best.line}:')} {_highlighted(best, style)}")
     return "\n".join(rows)
-
-
-def _best(file: RankedFile) -> Match | None:
-    """The line to show: one whose first match a reason names, else the first."""
-    named = [match for match in file.matches if _matched(match) and _matched(match) in file.reason]
-    return next(iter(named or file.matches), None)
-
-
-def _matched(match: Match) -> str:
-    shift = match.text_column or 1
-    return match.text[match.match_range[0] - shift : match.match_range[1] - shift]
 
 
 def _highlighted(match: Match, style: Style) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from winnow.types import Candidate, Line, Ranked
 
@@ -45,7 +45,7 @@ _DEFINITION = re.compile(
     r"(?:class|module|defmodule|interface|struct|enum|trait|type|object|protocol|record|namespace|"
     r"union|extension|newtype|def|defp|defmacro|func|function|fn|fun|package|typedef|impl|const|"
     r"val|var|let|mod|actor|macro_rules!|#\s*define)\s+"
-    r"(?:\([^)\n]{0,80}\)\s*)?(?P<name>[\w$.:?!]+)"
+    r"(?:\([^)\n]{0,80}\)\s*)?(?P<name>[\w$]+(?:(?:\.|::)[\w$]+)*)"
 )
 # A function in the family of C: a type and a name from the first column, and no semicolon.
 _C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,~]*?\b(?P<name>[\w~]+)\s*\([^;]*$")
@@ -73,11 +73,15 @@ _DEMOTED = (
 )
 
 
-def words(text: str) -> list[str]:
-    """The words of a text or an identifier, in lower case, split at humps and underscores, with
-    the commonest English ones left out and endings taken off."""
+def words(text: str) -> dict[str, str]:
+    """The words of a text or an identifier, by stem: split at humps and underscores, in lower
+    case, the commonest English ones left out."""
     found = (hump.lower() for word in _WORD.findall(text) for hump in _HUMP.findall(word))
-    return list(dict.fromkeys(_stem(word) for word in found if word not in STOP_WORDS))
+    stems: dict[str, str] = {}
+    for word in found:
+        if word not in STOP_WORDS:
+            stems.setdefault(_stem(word), word)
+    return stems
 
 
 def _stem(word: str) -> str:
@@ -128,7 +132,8 @@ def _term_weights(
 ) -> dict[str, float]:
     """How much each term says: its place among the terms times its inverse document frequency."""
     files = {term: sum(term in c.counts for c in candidates) for term in terms}
-    total = searched or max(1000, 10 * max(files.values(), default=0))
+    most = max(files.values(), default=0)
+    total = max(searched or max(1000, 10 * most), most)
     return {
         term: math.log(1 + (total - n + 0.5) / (n + 0.5)) / (1 + ORDER_DECAY * place)
         for place, (term, n) in enumerate(files.items())
@@ -140,7 +145,7 @@ def _ranked(
     candidate: Candidate,
     weights: Mapping[str, float],
     whole: float,
-    asked: Sequence[str],
+    asked: Collection[str],
     known: set[str],
     wanted: set[str],
 ) -> Ranked:
@@ -171,7 +176,7 @@ def _path_share(path: str, known: set[str]) -> float:
     return 0.75 * in_name + 0.25 * in_folders
 
 
-def _said(candidate: Candidate, asked: Sequence[str]) -> float:
+def _said(candidate: Candidate, asked: Collection[str]) -> float:
     """The share of the query's words that the matching lines and their context hold."""
     if not asked:
         return 0.0
@@ -196,7 +201,7 @@ def _reason(
             for term in by_weight
         )
     )
-    in_path = [word for word in words(candidate.path) if word in known]
+    in_path = [word for stem, word in words(candidate.path).items() if stem in known]
     if in_path:
         parts.append("path says " + ", ".join(in_path))
     reason = "; ".join(parts)

@@ -74,7 +74,7 @@ class TermMatches:
 class Search:
     """One search for many terms: what it runs with, and what it has found.
 
-    ``searched`` is the number of files in scope, where a run told it.
+    ``searched`` is the number of files in scope, where a run over all of them came to its end.
     """
 
     processes: Processes
@@ -159,9 +159,10 @@ class Search:
         threads = max(1, (os.cpu_count() or 1) // len(self.terms))
         arguments = self._match_arguments(found, CONTEXT_LINES, None, threads)
         async with self._start(arguments, self.scope.paths) as child:
-            await self._collect(child, found)
+            searched = await self._collect(child, found)
             if not found.over:
                 await self._conclude(child, found)
+                self.searched = searched or self.searched
 
     async def _scan(self, undecided: Sequence[TermMatches]) -> bool:
         """Find the files of these terms in one go, and search them. False if ripgrep refuses."""
@@ -252,13 +253,14 @@ class Search:
             environment=self.environment,
         )
 
-    async def _collect(self, child: Child, found: TermMatches) -> None:
+    async def _collect(self, child: Child, found: TermMatches) -> int | None:
         """Take the events of one run into ``found``, file by file, up to the term's limit.
 
-        A file counts when its end was seen: ripgrep may be stopped in the middle of one.
+        The number of files that the run searched, if it came to its end. A file counts when its end was seen: ripgrep may be stopped in the middle of one.
         """
         lines: dict[int, Line] = {}
         pending = 0
+        searched: int | None = None
         async for event in ripgrep.events(child, self.limits.line_characters):
             if isinstance(event, ripgrep.FileBegin):
                 lines, pending = {}, 0
@@ -269,12 +271,13 @@ class Search:
                 self._take(found, _plain(event.path), lines, event.binary)
                 pending = 0
             else:
-                self.searched = max(event.searched, self.searched or 0)
+                searched = event.searched
             if found.bytes + pending - SEPARATOR > self.limits.term_bytes:
                 found.over = True
                 found.files.clear()
-                return
+                return None
         found.long_lines += child.long_lines
+        return searched
 
     def _take(self, found: TermMatches, path: str, lines: dict[int, Line], binary: bool) -> None:
         if binary:
