@@ -21,7 +21,7 @@ import winnow
 from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
 from winnow.terminal import Style, keyword_search_text
-from winnow.tool import Tool
+from winnow.tool import Field, Tool
 from winnow.tools import TOOLS
 from winnow.types import KeywordSearchResult, Result
 from winnow.workspace import Workspace
@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options)
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # as it is after `serve`
+            sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return 130
@@ -75,9 +76,7 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
         description=tool.description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    info = inspection.type_info(tool.params)
-    assert isinstance(info, inspection.StructType)
-    for field in info.fields:
+    for field in tool.fields:
         _add_field(command, field)
     output = command.add_mutually_exclusive_group()
     output.add_argument(
@@ -92,46 +91,31 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
     command.set_defaults(run=lambda options: _run_tool(tool, options))
 
 
-def _add_field(command: argparse.ArgumentParser, field: inspection.Field) -> None:
+def _add_field(command: argparse.ArgumentParser, field: Field) -> None:
     """An argument for a field of the params: required ones by position, others as options."""
-    kind, text = _described(field.type)
-    text = text.replace("%", "%%")
-    options: dict[str, Any] = {"help": text}
+    kind = field.kind
+    options: dict[str, Any] = {"help": field.description.replace("%", "%%")}
     if isinstance(kind, inspection.ListType):
-        options["metavar"] = field.name.rstrip("s").upper().removeprefix("SEARCH_")
+        options["metavar"] = field.name.removeprefix("search_").rstrip("s").upper()
+        options |= {"nargs": "+"} if field.required else {"action": "append"}
     elif isinstance(kind, inspection.LiteralType):
         options["choices"] = list(kind.values)
     elif isinstance(kind, inspection.IntType):
-        options["type"] = int
-        options["metavar"] = "N"
+        options |= {"type": int, "metavar": "N"}
+    elif isinstance(kind, inspection.BoolType):
+        options["action"] = "store_true"
     if field.required:
-        if isinstance(kind, inspection.ListType):
-            options["nargs"] = "+"
         command.add_argument(field.name, **options)
         return
-    flag = "--" + field.name.replace("_", "-")
-    if isinstance(kind, inspection.BoolType):
-        command.add_argument(flag, action="store_true", help=text)
-    elif isinstance(kind, inspection.ListType):
-        command.add_argument(flag, action="append", **options)
-    else:
-        if field.default not in (msgspec.NODEFAULT, "", 0):
-            options["help"] += f" Default: {field.default}."
-        command.add_argument(flag, **options)
-
-
-def _described(kind: inspection.Type) -> tuple[inspection.Type, str]:
-    text = ""
-    while isinstance(kind, inspection.Metadata):
-        text = (kind.extra_json_schema or {}).get("description", text)
-        kind = kind.type
-    return kind, text
+    if field.default and isinstance(field.default, (str, int)):
+        options["help"] += f" Default: {field.default}."
+    command.add_argument("--" + field.name.replace("_", "-"), **options)
 
 
 def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     raw = {
-        field.encode_name: value
-        for field in msgspec.structs.fields(tool.params)
+        field.name: value
+        for field in tool.fields
         if (value := getattr(options, field.name)) not in (None, False)
     }
     try:

@@ -39,6 +39,7 @@ class InvalidParams(SearchError):
     kind = "invalid_params"
 
     def __init__(self, field: str, problem: str) -> None:
+        field = field[:200]  # it may be anything that was sent
         super().__init__(f"`{field}`: {problem}" if field else problem, field=field)
 
 

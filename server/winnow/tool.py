@@ -30,6 +30,16 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
+class Field(msgspec.Struct, frozen=True):
+    """A field of params: its name, its type without annotations, and its sentence."""
+
+    name: str
+    kind: inspection.Type
+    description: str
+    required: bool
+    default: object
+
+
 class Tool(Generic[P, R]):
     """A tool; ``plain`` renders its result as text for agents."""
 
@@ -72,7 +82,7 @@ class Tool(Generic[P, R]):
             raw = {}
         if not isinstance(raw, dict):
             raise InvalidParams("params", f"expected an object, got {_type_name(raw)}")
-        lists = self._list_fields
+        lists = {one.name for one in self.fields if isinstance(one.kind, inspection.ListType)}
         # Models send a bare string for a list of one.
         raw = {
             key: [value] if key in lists and isinstance(value, str) else value
@@ -85,14 +95,11 @@ class Tool(Generic[P, R]):
             raise _invalid(str(error)) from None
 
     @cached_property
-    def _list_fields(self) -> frozenset[str]:
+    def fields(self) -> list[Field]:
+        """The fields of the params, as a door needs them to build its arguments."""
         info = inspection.type_info(self.params)
         assert isinstance(info, inspection.StructType)
-        return frozenset(
-            field.encode_name
-            for field in info.fields
-            if isinstance(field.type, inspection.ListType)
-        )
+        return [_field(field) for field in info.fields]
 
 
 def tool(*, plain: Callable[[R], str]) -> Callable[[Run[P, R]], Tool[P, R]]:
@@ -102,6 +109,14 @@ def tool(*, plain: Callable[[R], str]) -> Callable[[Run[P, R]], Tool[P, R]]:
         return Tool(run, plain)
 
     return decorate
+
+
+def _field(field: inspection.Field) -> Field:
+    kind, description = field.type, ""
+    while isinstance(kind, inspection.Metadata):
+        description = (kind.extra_json_schema or {}).get("description", description)
+        kind = kind.type
+    return Field(field.encode_name, kind, description, field.required, field.default)
 
 
 def _check_texts(value: object, path: str) -> None:

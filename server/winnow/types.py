@@ -43,20 +43,33 @@ class Completeness(Result, frozen=True, kw_only=True):
     timed_out: bool
 
 
+# Patterns and paths go on a command line.
+Pattern = Annotated[str, Meta(min_length=1, max_length=1_000)]
+
+
 class SearchParams(Params, frozen=True, kw_only=True):
     """Scope: where to search. The same names in every tool."""
 
     path: Annotated[
-        str, Meta(description="File or folder to search in, absolute or relative to the root.")
+        str,
+        Meta(
+            description="File or folder to search in, absolute or relative to the root.",
+            max_length=4_000,
+        ),
     ] = ""
     include: Annotated[
-        list[str], Meta(description="Glob patterns of files to search, such as '*.py'.")
+        list[Pattern],
+        Meta(description="Glob patterns of files to search, such as '*.py'.", max_length=100),
     ] = []
     exclude: Annotated[
-        list[str], Meta(description="Glob patterns of files to leave out, such as 'vendor/**'.")
+        list[Pattern],
+        Meta(
+            description="Glob patterns of files to leave out, such as 'vendor/**'.", max_length=100
+        ),
     ] = []
     file_types: Annotated[
-        list[str], Meta(description="ripgrep file types to search, such as 'py' or 'rust'.")
+        list[Pattern],
+        Meta(description="ripgrep file types to search, such as 'py' or 'rust'.", max_length=100),
     ] = []
     include_ignored: Annotated[
         bool, Meta(description="Search files that .gitignore and similar files exclude, too.")

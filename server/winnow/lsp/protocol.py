@@ -33,6 +33,7 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+MESSAGE_CHARACTERS = 1000
 
 
 def plain_converter() -> Converter:
@@ -96,8 +97,9 @@ class WinnowProtocol(LanguageServerProtocol):
     def refuse(self, msg_id: str | int | None, code: int, problem: str) -> None:
         """Answer a message with an error; an id that is not known is null."""
         logger.info("Refused a message: %s", problem)
-        error = types.ResponseError(code=code, message=problem)
-        super()._send_response(msg_id, error=error)  # type: ignore[arg-type]
+        error = {"code": code, "message": problem[:MESSAGE_CHARACTERS]}
+        # Not by way of lsprotocol's type, which leaves out an id of null.
+        self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "error": error})
 
     def _send_response(
         self,
@@ -105,8 +107,11 @@ class WinnowProtocol(LanguageServerProtocol):
         result: Any | None = None,
         error: types.ResponseError | None = None,
     ) -> None:
-        if error is not None and error.code == INTERNAL_ERROR:
-            error = without_traceback(error)
+        if error is not None:
+            if error.code == INTERNAL_ERROR:
+                error = without_traceback(error)
+            # A message may repeat what was sent, which may be a megabyte.
+            error.message = error.message[:MESSAGE_CHARACTERS]
         super()._send_response(msg_id, result, error)
 
     @lsp_method(types.INITIALIZE)

@@ -66,6 +66,9 @@ def search_scope(
         paths = [".", *map(str, roots[1:])]
     if not roots:
         raise NoWorkspace
+    for root in roots:
+        if not root.is_dir():
+            raise NotFound(shown_path(str(root))[0])
     return Scope(tuple(roots), tuple(paths), tuple(_arguments(roots, params, exclude)))
 
 
@@ -99,7 +102,8 @@ def _resolve(path: str, roots: Sequence[Path]) -> tuple[list[Path], list[str]]:
             continue
         inside = True
         if _searchable(real):
-            return [root], [os.path.join(".", os.path.relpath(real, real_root))]
+            below = os.path.relpath(real, real_root)
+            return [root], [below if below == "." else os.path.join(".", below)]
     if not roots:
         raise NoWorkspace
     raise NotFound(path) if inside else PathOutsideWorkspace(path)

@@ -17,6 +17,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from winnow.errors import SearchFailed
+
 # Enough for any message worth showing; the rest is read and thrown away, or the pipe would block.
 STDERR_BYTES = 64 * 1024
 CHUNK_BYTES = 64 * 1024
@@ -88,6 +90,10 @@ class Child:
                 env=self._environment,
                 start_new_session=sys.platform != "win32",
             )
+        except OSError as error:
+            self._owner._slots.release()
+            program = os.path.basename(self._arguments[0])
+            raise SearchFailed(program, 127, f"it cannot be started: {error.strerror}") from error
         except BaseException:
             self._owner._slots.release()
             raise

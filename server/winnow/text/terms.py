@@ -256,7 +256,8 @@ class Search:
     async def _collect(self, child: Child, found: TermMatches) -> int | None:
         """Take the events of one run into ``found``, file by file, up to the term's limit.
 
-        The number of files that the run searched, if it came to its end. A file counts when its end was seen: ripgrep may be stopped in the middle of one.
+        Gives the number of files that the run searched, if it came to its end. A file counts when
+        its own end was seen: ripgrep may be stopped in the middle of one.
         """
         lines: dict[int, Line] = {}
         pending = 0
@@ -319,7 +320,8 @@ def _command_lines(paths: Sequence[str]) -> list[list[str]]:
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    running = [task for task in tasks if not task.done()]
-    for task in running:
+    """End the tasks and wait for them; what they failed of is known already, or of no interest."""
+    tasks = list(tasks)
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,143 @@
+"""Fixtures: real little projects on disk, a workspace, and the stand-in for remote models."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from model_server import ModelServer
+from winnow.config import Config, Model, merged
+from winnow.types import Result
+from winnow.workspace import Workspace
+
+FAKE_KEY = "sk-fake-0123456789abcdef"
+
+FILES = {
+    "src/loader.py": (
+        "class Loader:\n"
+        "    def load_plugins(self, names):\n"
+        "        return [self.load_plugin(name) for name in names]\n"
+        "\n"
+        "    def load_plugin(self, name):\n"
+        "        return registry[name]\n"
+    ),
+    "src/registry.py": (
+        "registry = {}\n\ndef register_plugin(name, plugin):\n    registry[name] = plugin\n"
+    ),
+    "src/main.py": "from loader import Loader\n\nLoader().load_plugins(['a'])\n",
+    "tests/test_loader.py": "def test_load_plugin():\n    assert Loader().load_plugin('a')\n",
+    "docs/plugins.md": "# Plugins\n\nCall `register_plugin` to add one.\n",
+    "ignored/cache.py": "load_plugin_from_cache = 1\n",
+    ".hidden/secret.py": "hidden_plugin = 1\n",
+    ".gitignore": "ignored/\n",
+}
+
+
+def write_files(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    return folder
+
+
+def git_init(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A git repository without commits, with sources, tests, ignored and hidden files."""
+    return write_files(git_init(tmp_path / "project"), FILES)
+
+
+MakeWorkspace = Callable[..., Workspace]
+
+
+@pytest_asyncio.fixture
+async def make_workspace() -> AsyncIterator[MakeWorkspace]:
+    """Workspaces on folders, closed at the end; without any key unless one is given."""
+    made: list[Workspace] = []
+
+    def make(
+        *folders: Path, config: Config | None = None, environment: dict[str, str] | None = None
+    ) -> Workspace:
+        workspace = Workspace(list(folders), config, environment or {})
+        made.append(workspace)
+        return workspace
+
+    yield make
+    for workspace in made:
+        await workspace.aclose()
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    server = ModelServer()
+    yield server
+    server.stop()
+
+
+def models_config(server: ModelServer, *names: str, **llm: object) -> Config:
+    """A configuration whose only models are the stand-in's, one for each wire format named."""
+    models = {}
+    for name in names:
+        provider = "anthropic" if name.startswith("anthropic") else "openai"
+        base_url = server.address + ("" if provider == "anthropic" else "/v1")
+        models[name] = Model(
+            provider=provider,  # type: ignore[arg-type]
+            model=name,
+            base_url=base_url,
+            key_env="FAKE_API_KEY",
+        )
+    config, problems = merged(Config(), {"llm": llm}, "test")
+    assert problems == []
+    import msgspec
+
+    return msgspec.structs.replace(
+        config, llm=msgspec.structs.replace(config.llm, preferred=names, models=models)
+    )
+
+
+class Recorder:
+    """Progress that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.partials: list[Result] = []
+
+    def __call__(
+        self, message: str, *, percentage: int | None = None, partial: Result | None = None
+    ) -> None:
+        self.messages.append(message)
+        if partial is not None:
+            self.partials.append(partial)
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def slow_project(tmp_path: Path) -> Path:
+    """A file that keeps a real ripgrep busy for many seconds with :data:`SLOW_TERM`."""
+    folder = tmp_path / "slow"
+    folder.mkdir()
+    line = "the quick brown fox jumps over the lazy dog and runs away " * 2 + "\n"
+    with (folder / "big.txt").open("w") as file:
+        for _ in range(200):
+            file.write(line * 10_000)
+    return folder
+
+
+SLOW_TERM = r"(\w+\s+){40,80}\w*[0-9]{4}"
+
+requires_posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")

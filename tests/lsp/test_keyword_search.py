@@ -1,0 +1,242 @@
+"""$/keywordSearch over the wire: results, streaming, progress, cancellation, errors."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from conftest import FAKE_KEY, SLOW_TERM, requires_posix
+from lsp.conftest import Client, StartClient, alive, children
+from model_server import ModelServer
+
+pytestmark = pytest.mark.wire
+
+METHOD = "$/keywordSearch"
+REQUEST = {"query": "how are plugins loaded", "search_terms": ["load_plugin", "registry"]}
+
+
+def llm_options(server: ModelServer) -> dict[str, Any]:
+    return {
+        "llm": {
+            "preferred": ["stand-in"],
+            "models": {
+                "stand-in": {
+                    "provider": "openai",
+                    "model": "test",
+                    "base_url": f"{server.address}/v1",
+                    "key_env": "FAKE_KEY_OF_TEST",
+                }
+            },
+        }
+    }
+
+
+async def test_the_answer_has_everything_that_the_contract_promises(
+    client: Client, project: Path
+) -> None:
+    result = await client.request(METHOD, REQUEST)
+    assert result["root"] == str(project)
+    assert {file["path"] for file in result["files"]} == {
+        "src/loader.py",
+        "src/main.py",
+        "src/registry.py",
+        "tests/test_loader.py",
+    }
+    first = result["files"][0]
+    assert first["path"] == "src/loader.py"
+    assert first["terms"] == ["load_plugin", "registry"]
+    assert first["matches"][0] == {
+        "line": 2,
+        "column": 9,
+        "text": "    def load_plugins(self, names):",
+        "match_range": [9, 20],
+    }
+    assert result["ranked_by"]["kind"] == "local"
+    assert result["completeness"] == {
+        "complete": True,
+        "reasons": [],
+        "skipped": {},
+        "timed_out": False,
+    }
+    assert result["returned"] == len(result["files"]) == result["total_found"]
+    assert result["truncated"] is False
+    assert result["no_relevant_files"] is False
+    assert [term["status"] for term in result["terms"]] == ["used", "used"]
+    assert result["search_id"]
+
+
+async def test_a_bare_string_is_a_list_of_one_term(client: Client) -> None:
+    result = await client.request(METHOD, {"query": "q", "search_terms": "load_plugin"})
+    assert [term["term"] for term in result["terms"]] == ["load_plugin"]
+
+
+async def test_partial_results_come_first_from_the_local_ranker_then_from_the_model(
+    project: Path, model_server: ModelServer, start_client: StartClient
+) -> None:
+    client = await start_client(
+        project, options=llm_options(model_server), FAKE_KEY_OF_TEST=FAKE_KEY
+    )
+    result = await client.request(METHOD, {**REQUEST, "partialResultToken": "partial"})
+    partials = client.progress["partial"]
+    kinds = [one["ranked_by"]["kind"] for one in partials]
+    assert kinds == sorted(kinds, reverse=True)
+    assert kinds[0] == "local"
+    assert kinds.count("llm") == 2
+    streamed = [
+        file for one in partials if one["ranked_by"]["kind"] == "llm" for file in one["files"]
+    ]
+    assert streamed == result["files"]
+    assert result["ranked_by"] == {"kind": "llm", "model": "stand-in", "provider": "openai"}
+    assert result["usage"] == {"input_tokens": 1000, "output_tokens": 50, "cached_tokens": 200}
+
+
+async def test_a_failing_model_falls_back_to_the_local_ranker_and_says_why(
+    project: Path, model_server: ModelServer, start_client: StartClient
+) -> None:
+    model_server.mode = "unauthorized"
+    client = await start_client(
+        project, options=llm_options(model_server), FAKE_KEY_OF_TEST=FAKE_KEY
+    )
+    result = await client.request(METHOD, REQUEST)
+    assert result["files"][0]["path"] == "src/loader.py"
+    assert result["ranked_by"]["kind"] == "local"
+    assert "stand-in: HTTP 401" in result["ranked_by"]["fallback_reason"]
+    assert FAKE_KEY not in str(result)
+    failed = await client.error(METHOD, {**REQUEST, "ranker": "llm"})
+    assert (failed.code, failed.data["kind"]) == (-32803, "llm_failed")
+    assert failed.data["attempts"][0]["model"] == "stand-in"
+
+
+async def test_work_done_progress_begins_reports_and_ends(client: Client) -> None:
+    await client.request(METHOD, {**REQUEST, "workDoneToken": "work"})
+    kinds = [value["kind"] for value in client.progress["work"]]
+    assert kinds[0] == "begin"
+    assert kinds[-1] == "end"
+    assert "report" in kinds
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "data"),
+    [
+        ({"query": "  ", "search_terms": ["a"]}, -32803, {"kind": "empty_query"}),
+        (
+            {"query": "q", "search_terms": ["("]},
+            -32803,
+            {"kind": "invalid_pattern", "pattern": "(", "detail": "unclosed group"},
+        ),
+        (
+            {"query": "q", "search_terms": ["plugin"], "path": "../.."},
+            -32803,
+            {"kind": "path_outside_workspace", "path": "../.."},
+        ),
+        (
+            {"query": "q", "search_terms": ["plugin"], "path": "nowhere"},
+            -32803,
+            {"kind": "not_found", "path": "nowhere"},
+        ),
+        (
+            {"query": "q", "search_terms": ["a", 1]},
+            -32602,
+            {"kind": "invalid_params", "field": "search_terms[1]"},
+        ),
+        (
+            {"query": "q", "search_terms": ["a"], "file_types": ["nonsense"]},
+            -32602,
+            {"kind": "invalid_params", "field": "file_types"},
+        ),
+        (
+            {"query": "q", "search_terms": ["a"], "model": "unheard-of"},
+            -32602,
+            {"kind": "invalid_params", "field": "model"},
+        ),
+    ],
+)
+async def test_errors_have_the_code_and_data_of_the_contract(
+    client: Client, params: dict[str, Any], code: int, data: dict[str, Any]
+) -> None:
+    error = await client.error(METHOD, params)
+    assert (error.code, error.data) == (code, data)
+
+
+async def test_a_model_is_required_and_there_is_none(client: Client) -> None:
+    error = await client.error(METHOD, {**REQUEST, "ranker": "llm"})
+    assert (error.code, error.data["kind"]) == (-32803, "no_llm_available")
+    assert {"model": "gpt5-mini", "error": "no key: OPENAI_API_KEY is not set"} in error.data[
+        "tried"
+    ]
+
+
+async def test_no_folder_is_open(start_client: StartClient, project: Path) -> None:
+    client = await start_client()
+    error = await client.error(METHOD, REQUEST)
+    assert (error.code, error.data) == (-32803, {"kind": "no_workspace"})
+    result = await client.request(METHOD, {**REQUEST, "path": str(project)})
+    assert result["files"][0]["path"] == "src/loader.py"
+
+
+# --- cancellation --------------------------------------------------------------------------
+
+
+@requires_posix
+@pytest.mark.parametrize("way", ["$/cancelRequest", "window/workDoneProgress/cancel"])
+async def test_cancelling_ends_ripgrep_within_100_ms_and_the_server_goes_on(
+    start_client: StartClient, slow_project: Path, way: str
+) -> None:
+    client = await start_client(slow_project)
+    params = {
+        "query": "q",
+        "search_terms": [SLOW_TERM, "lazy_cat"],
+        "workDoneToken": "work",
+    }
+    running = asyncio.create_task(client.request(METHOD, params, msg_id="slow"))
+    while len(children(client.pid)) < 1:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    ripgrep = children(client.pid)
+    assert ripgrep
+    started = time.monotonic()
+    if way == "$/cancelRequest":
+        client.lsp.cancel_request(types.CancelParams(id="slow"))
+    else:
+        client.lsp.window_work_done_progress_cancel(
+            types.WorkDoneProgressCancelParams(token="work")
+        )
+    while any(map(alive, ripgrep)):
+        assert time.monotonic() - started < 1.0, "ripgrep is still alive"
+        await asyncio.sleep(0.005)
+    ended = time.monotonic() - started
+    with pytest.raises(JsonRpcException) as cancelled:
+        await running
+    assert cancelled.value.code == -32800
+    assert ended < 0.1
+    result = await client.request(METHOD, {"query": "q", "search_terms": ["lazy cat"]})
+    assert result["no_relevant_files"]
+
+
+@requires_posix
+async def test_a_cancelled_request_leaves_no_child_of_a_child(
+    start_client: StartClient, project: Path, tmp_path: Path
+) -> None:
+    """Whatever runs as ripgrep is ended with all that it has started."""
+    pids = tmp_path / "pids"
+    program = tmp_path / "rg"
+    program.write_text(f"#!/bin/sh\nsleep 60 &\necho $! $$ >> {pids}\nwait\n")
+    program.chmod(0o755)
+    client = await start_client(project, options={"programs": {"rg": str(program)}})
+    running = asyncio.create_task(client.request(METHOD, REQUEST, msg_id="hangs"))
+    while not pids.exists() or len(pids.read_text().split()) < 4:
+        await asyncio.sleep(0.01)
+    client.lsp.cancel_request(types.CancelParams(id="hangs"))
+    with pytest.raises(JsonRpcException):
+        await running
+    end = time.monotonic() + 1
+    for pid in map(int, pids.read_text().split()):
+        while alive(pid):
+            assert time.monotonic() < end, "a child is still alive"
+            await asyncio.sleep(0.005)

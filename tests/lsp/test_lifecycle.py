@@ -1,0 +1,167 @@
+"""Starting, settings, folders, and ending."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from urllib.parse import quote_from_bytes
+
+import pytest
+
+from conftest import SLOW_TERM, requires_posix
+from lsp.conftest import COMMAND, StartClient, alive, children, environment
+from lsp.wire import Wire
+
+pytestmark = pytest.mark.wire
+
+REQUEST = {"query": "q", "search_terms": ["load_plugin"]}
+
+
+def test_custom_requests_are_announced_at_initialize(project: Path) -> None:
+    wire = Wire()
+    answer = wire.initialize(project)
+    announced = answer["result"]["capabilities"]["experimental"]["winnow"]
+    assert announced["requests"] == ["$/keywordSearch", "$/tools"]
+    assert answer["result"]["serverInfo"]["name"] == "winnow"
+    assert wire.stop() == 0
+
+
+def test_requests_before_initialize_and_after_shutdown_are_refused(project: Path) -> None:
+    wire = Wire()
+    wire.request(1, "$/keywordSearch", REQUEST)
+    assert wire.receive()["error"]["code"] == -32002
+    wire.initialize(project)
+    wire.request(2, "shutdown", None)
+    assert wire.receive()["id"] == 2
+    wire.request(3, "$/keywordSearch", REQUEST)
+    assert wire.receive()["error"]["code"] == -32600
+    wire.send({"jsonrpc": "2.0", "method": "exit"})
+    assert wire.join() == 0
+
+
+async def test_a_wrong_setting_is_reported_and_the_default_stays(
+    start_client: StartClient, project: Path
+) -> None:
+    client = await start_client(
+        project, options={"limits": {"search_seconds": -5}, "nonsense": {"a": 1}}
+    )
+    result = await client.request("$/keywordSearch", REQUEST)
+    assert result["files"]
+    said = [message.message for message in client.lsp.messages]
+    assert len(said) == 2
+    assert "`limits.search_seconds` is not used" in said[0]
+    assert "`nonsense.a` is not used" in said[1]
+
+
+async def test_a_workspace_cannot_set_programs_keys_or_addresses(
+    start_client: StartClient, project: Path, tmp_path: Path
+) -> None:
+    marker = tmp_path / "ran"
+    evil = tmp_path / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    evil.chmod(0o755)
+    (project / "winnow.toml").write_text(
+        f'[programs]\nrg = "{evil}"\n[llm.models.gpt5-mini]\nbase_url = "http://127.0.0.1:9"\n'
+        '[search]\nexclude = ["docs/**"]\n'
+    )
+    client = await start_client(project)
+    result = await client.request(
+        "$/keywordSearch", {"query": "q", "search_terms": ["register_plugin"]}
+    )
+    assert [file["path"] for file in result["files"]] == ["src/registry.py"]
+    assert not marker.exists()
+    said = " ".join(message.message for message in client.lsp.messages)
+    assert "`programs` is not used" in said
+    assert "`llm` is not used" in said
+
+
+async def test_every_folder_is_searched_and_named(
+    start_client: StartClient, project: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other folder"
+    other.mkdir()
+    (other / "more.py").write_text("def load_plugin_again(): pass\n")
+    client = await start_client(project, other)
+    result = await client.request("$/keywordSearch", REQUEST)
+    found = {(file["root"], file["path"]) for file in result["files"]}
+    assert (str(other), "more.py") in found
+    assert (str(project), "src/loader.py") in found
+
+
+@requires_posix
+def test_a_folder_whose_name_is_no_unicode_is_searched(tmp_path: Path) -> None:
+    folder = bytes(tmp_path) + b"/bad\xff\nname"
+    Path(folder.decode("utf-8", "surrogateescape")).mkdir()
+    file = Path((folder + b"/fil\xe9.py").decode("utf-8", "surrogateescape"))
+    file.write_text("load_plugin = 1\n")
+    wire = Wire()
+    root = f"file://{quote_from_bytes(folder)}"
+    wire.request(0, "initialize", {"processId": None, "rootUri": root, "capabilities": {}})
+    wire.receive()
+    wire.request(1, "$/keywordSearch", REQUEST)
+    result = wire.receive()["result"]
+    assert result["root"].endswith("bad\\xff\nname")
+    [found] = result["files"]
+    assert found["path"] == "fil\\xe9.py"
+    assert found["uri"] == f"{root}/fil%E9.py"
+    assert wire.stop() == 0
+
+
+def test_the_server_ends_when_its_client_is_gone(slow_project: Path) -> None:
+    wire = Wire()
+    wire.initialize(slow_project)
+    wire.request(1, "$/keywordSearch", {"query": "q", "search_terms": [SLOW_TERM]})
+    while not (ripgrep := children(wire.process.pid)):
+        time.sleep(0.01)
+    assert wire.process.stdin is not None
+    wire.process.stdin.close()
+    started = time.monotonic()
+    wire.join()
+    assert time.monotonic() - started < 2
+    assert not any(map(alive, ripgrep))
+
+
+@requires_posix
+def test_sigterm_ends_the_server_and_its_children(slow_project: Path) -> None:
+    wire = Wire()
+    wire.initialize(slow_project)
+    wire.request(1, "$/keywordSearch", {"query": "q", "search_terms": [SLOW_TERM]})
+    while not (ripgrep := children(wire.process.pid)):
+        time.sleep(0.01)
+    wire.process.send_signal(signal.SIGTERM)
+    wire.join(2)
+    end = time.monotonic() + 1
+    while any(map(alive, ripgrep)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_tcp_serves_one_client_on_this_machine(project: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen([*COMMAND, "--tcp", str(port)], env=environment()) as process:
+        end = time.monotonic() + 10
+        while True:
+            try:
+                connection = socket.create_connection(("127.0.0.1", port), 5)
+                break
+            except OSError:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+        body = b'{"jsonrpc": "2.0", "id": 1, "method": "$/nothing"}'
+        with connection:
+            connection.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            assert b"-32601" in connection.recv(4096)
+        process.wait(10)
+
+
+def test_tcp_refuses_addresses_that_others_can_reach() -> None:
+    done = subprocess.run(
+        [*COMMAND, "--tcp", "0.0.0.0:2087"], env=environment(), capture_output=True, timeout=20
+    )
+    assert done.returncode == 2
+    assert b"loopback" in done.stderr

@@ -1,0 +1,31 @@
+"""$/tools and the announcement of the custom requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from lsp.conftest import Client
+
+pytestmark = pytest.mark.wire
+
+
+async def test_tools_are_what_an_agent_hands_its_model(client: Client) -> None:
+    result = await client.request("$/tools", {})
+    [tool] = result["tools"]
+    assert (tool["name"], tool["method"]) == ("keyword_search", "$/keywordSearch")
+    for advice in (
+        "Prefer MANY SPECIFIC terms over FEW GENERAL ones",
+        "Order search terms by importance",
+        "Do NOT use this tool if you have precise information",
+    ):
+        assert advice in tool["description"]
+    schema = tool["input_schema"]
+    assert schema["type"] == "object"
+    assert schema["required"] == ["query", "search_terms"]
+    assert schema["properties"]["query"]["type"] == "string"
+    assert schema["properties"]["search_terms"]["items"]["type"] == "string"
+    assert "$ref" not in str(schema)
+
+
+async def test_params_may_be_absent(client: Client) -> None:
+    assert await client.request("$/tools", None) == await client.request("$/tools", {})

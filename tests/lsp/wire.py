@@ -1,0 +1,92 @@
+"""A server's standard streams, byte by byte: for messages that no client would send."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+from lsp.conftest import COMMAND, environment
+
+
+class Wire:
+    """A running server; ``send`` takes anything, ``receive`` gives the next message of it."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+        )
+        self._messages: queue.Queue[Any] = queue.Queue()
+        self.stderr = ""
+        self._threads = [
+            threading.Thread(target=self._read, daemon=True),
+            threading.Thread(target=self._read_stderr, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        while header := self.process.stdout.readline():
+            # Anything on stdout that is not a framed message breaks the protocol.
+            assert header.startswith(b"Content-"), header
+            if header.lower().startswith(b"content-length:"):
+                length = int(header.split(b":")[1])
+            while self.process.stdout.readline().strip():
+                pass
+            self._messages.put(json.loads(self.process.stdout.read(length)))
+
+    def _read_stderr(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.stderr += line.decode("utf-8", "replace")
+
+    def send_bytes(self, body: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.process.stdin.flush()
+
+    def send(self, message: Any) -> None:
+        self.send_bytes(json.dumps(message).encode())
+
+    def request(self, msg_id: Any, method: str, params: Any) -> None:
+        self.send({"jsonrpc": "2.0", "id": msg_id, "method": method, "params": params})
+
+    def receive(self, seconds: float = 20) -> Any:
+        """The next answer; notifications are passed over."""
+        while True:
+            message = self._messages.get(timeout=seconds)
+            if "method" not in message:
+                return message
+
+    def initialize(self, folder: Path) -> Any:
+        capabilities: dict[str, Any] = {}
+        params = {"processId": None, "rootUri": folder.as_uri(), "capabilities": capabilities}
+        self.request(0, "initialize", params)
+        answer = self.receive()
+        self.send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
+        return answer
+
+    def stop(self) -> int:
+        """End the server as a client does; its exit code."""
+        self.request("stop", "shutdown", None)
+        while self.receive().get("id") != "stop":
+            pass
+        self.send({"jsonrpc": "2.0", "method": "exit"})
+        return self.join()
+
+    def join(self, seconds: float = 10) -> int:
+        code = self.process.wait(seconds)
+        for thread in self._threads:
+            thread.join(seconds)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
+        return code

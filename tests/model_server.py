@@ -1,0 +1,240 @@
+"""A stand-in for remote models: an HTTP server that speaks both APIs' wire formats.
+
+It answers ``POST /v1/chat/completions`` as OpenAI's API does and ``POST /v1/messages`` as
+Anthropic's, streaming, in one of the ways that such servers fail. A mode may be one for all
+requests or a list, one for each request in turn.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+MODES = (
+    "ok",
+    "plain",
+    "thinking",
+    "no_schema",
+    "rate_limited_short",
+    "rate_limited_long",
+    "error_500",
+    "unauthorized",
+    "hang",
+    "drip",
+    "cut",
+    "bad_json",
+    "unknown_ids",
+    "refusal",
+    "empty",
+    "nothing",
+)
+
+
+class ModelServer:
+    """The server: set ``mode``, and look at ``requests`` afterwards.
+
+    ``choose`` makes the answer of the good modes from the ids and paths in the prompt.
+    """
+
+    def __init__(self) -> None:
+        self.mode: str | list[str] = "ok"
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.closed = threading.Event()
+        self.choose: Callable[[dict[str, str]], list[dict[str, str]]] = lambda files: [
+            {"id": name, "lines": "1-2", "reason": f"because of {path}"}
+            for name, path in list(files.items())[:2]
+        ]
+        self.released = threading.Event()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                length = int(self.headers["content-length"])
+                body = json.loads(self.rfile.read(length))
+                server.requests.append(body)
+                server.headers.append({k.lower(): v for k, v in self.headers.items()})
+                server._answer(self, body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def stop(self) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    # --- one request -----------------------------------------------------------------------
+
+    def _answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        mode = self.mode if isinstance(self.mode, str) else self.mode.pop(0)
+        anthropic = handler.path.endswith("/messages")
+        structured = "output_config" in body or "response_format" in body
+        if mode == "no_schema" and structured:
+            return self._error(handler, 400, "response_format is not supported")
+        if mode.startswith("rate_limited"):
+            after = "1" if mode.endswith("short") else "3600"
+            return self._error(handler, 429, "slow down", {"retry-after": after})
+        if mode == "error_500":
+            return self._error(handler, 500, "oops")
+        if mode == "unauthorized":
+            return self._error(handler, 401, f"bad key {handler.headers['authorization']}")
+        if mode == "hang":
+            self._wait_until_closed(handler)
+            return None
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.send_header("connection", "close")
+        handler.end_headers()
+        events = _anthropic_events if anthropic else _openai_events
+        try:
+            for event in events(self._pieces(mode, body), mode):
+                handler.wfile.write(event.encode())
+                handler.wfile.flush()
+                if mode == "drip" and self.released.wait(0.2):
+                    break
+        except OSError:
+            self.closed.set()
+        handler.close_connection = True
+        return None
+
+    def _pieces(self, mode: str, body: dict[str, Any]) -> list[str]:
+        prompt = body["messages"][-1]["content"]
+        files = dict(re.findall(r"^\[(f\d+)\] (.*)$", prompt, re.M))
+        chosen = self.choose(files)
+        plain = mode == "plain" or (
+            mode == "no_schema" and not ("output_config" in body or "response_format" in body)
+        )
+        if plain:
+            text = "".join(f"{one['id']}: {one['reason']}\n" for one in chosen)
+        elif mode == "bad_json":
+            text = '{"files": [{"id": "f01" "lines": oh no'
+        elif mode == "unknown_ids":
+            text = json.dumps({"files": [{"id": "f99", "lines": "1", "reason": "no"}, *chosen]})
+        elif mode == "nothing":
+            text = '{"files": []}'
+        elif mode in ("empty", "refusal"):
+            text = ""
+        else:
+            text = json.dumps({"files": chosen})
+        if mode == "drip":
+            text += " " * 400
+        if mode == "cut":
+            text = text[: text.index("}") + 3]
+        size = 7 if mode != "drip" else 1
+        return [text[i : i + size] for i in range(0, len(text), size)]
+
+    def _error(
+        self,
+        handler: BaseHTTPRequestHandler,
+        status: int,
+        message: str,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        body = json.dumps({"error": {"message": message, "type": "error"}}).encode()
+        handler.send_response(status)
+        handler.send_header("content-type", "application/json")
+        handler.send_header("content-length", str(len(body)))
+        for name, value in (headers or {}).items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def _wait_until_closed(self, handler: BaseHTTPRequestHandler) -> None:
+        handler.connection.settimeout(0.05)
+        end = time.monotonic() + 30
+        while time.monotonic() < end and not self.released.is_set():
+            try:
+                if handler.connection.recv(1) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        self.closed.set()
+        handler.close_connection = True
+
+
+def _openai_events(pieces: list[str], mode: str) -> Iterator[str]:
+    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
+        data = {
+            "id": "c1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+            **more,
+        }
+        return f"data: {json.dumps(data)}\n\n"
+
+    yield chunk({"role": "assistant", "content": ""})
+    if mode == "thinking":
+        yield chunk({"reasoning_content": "hmm"})
+        yield chunk({"content": "<think>f01? or {f02}: "})
+        yield chunk({"content": 'no, {"id": "f03"}</think>\n'})
+    if mode == "refusal":
+        yield chunk({"refusal": "I cannot do that"})
+    for piece in pieces:
+        yield chunk({"content": piece})
+    if mode == "cut":
+        return
+    yield chunk({}, "stop")
+    usage = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 50,
+        "total_tokens": 1050,
+        "prompt_tokens_details": {"cached_tokens": 200},
+    }
+    yield chunk({}, usage=usage)
+    yield "data: [DONE]\n\n"
+
+
+def _anthropic_events(pieces: list[str], mode: str) -> Iterator[str]:
+    def event(kind: str, **data: Any) -> str:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
+
+    message = {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 800, "output_tokens": 1, "cache_read_input_tokens": 200},
+    }
+    yield event("message_start", message=message)
+    index = 0
+    if mode == "thinking":
+        thinking = {"type": "thinking", "thinking": "", "signature": ""}
+        yield event("content_block_start", index=0, content_block=thinking)
+        delta = {"type": "thinking_delta", "thinking": 'f01: {"id": "f03"}'}
+        yield event("content_block_delta", index=0, delta=delta)
+        yield event("content_block_stop", index=0)
+        index = 1
+    yield event("content_block_start", index=index, content_block={"type": "text", "text": ""})
+    for piece in pieces:
+        delta = {"type": "text_delta", "text": piece}
+        yield event("content_block_delta", index=index, delta=delta)
+    if mode == "cut":
+        return
+    yield event("content_block_stop", index=index)
+    stop = "refusal" if mode == "refusal" else "end_turn"
+    yield event(
+        "message_delta",
+        delta={"stop_reason": stop, "stop_sequence": None},
+        usage={"output_tokens": 50},
+    )
+    yield event("message_stop")

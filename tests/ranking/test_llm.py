@@ -1,0 +1,235 @@
+"""Ranking by a model, against a server that speaks both wire formats and fails in every way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from conftest import FAKE_KEY, models_config
+from model_server import ModelServer
+from winnow.config import Prices
+from winnow.ranking import llm
+from winnow.ranking.models import Models, NamedModel
+from winnow.types import Candidate, Line, Ranked, Usage
+
+PROVIDERS = ["openai-test", "anthropic-test"]
+ENVIRONMENT = {"FAKE_API_KEY": FAKE_KEY}
+
+
+def candidate(path: str) -> Candidate:
+    lines = {
+        1: Line("import nothing", 15),
+        2: Line(f"def needle_in_{path[0]}():", 22, ((4, 10),)),
+    }
+    return Candidate(path, lines, {"needle": (2,)}, {"needle": 1})
+
+
+CANDIDATES = [candidate(name) for name in ("a.py", "b.py", "c.py")]
+
+
+class Asked:
+    """One ranking: the files it streamed and what came of it."""
+
+    def __init__(self, server: ModelServer, *names: str, **settings: object) -> None:
+        self.models = Models(models_config(server, *names, **settings).llm, ENVIRONMENT)
+        self.streamed: list[str] = []
+
+    async def rank(self, query: str = "where is the needle") -> llm.LlmRanking:
+        usable, unusable = self.models.usable()
+        assert unusable == []
+
+        def on_file(model: NamedModel, one: Ranked) -> None:
+            self.streamed.append(one.candidate.path)
+
+        return await llm.rank(query, CANDIDATES, self.models, usable, root="/root", on_file=on_file)
+
+
+def chosen(ranking: llm.LlmRanking) -> list[tuple[str, str]]:
+    return [(one.candidate.path, one.reason) for one in ranking.files]
+
+
+A_AND_B = [("a.py", "because of a.py"), ("b.py", "because of b.py")]
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("mode", ["ok", "plain", "thinking", "no_schema"])
+async def test_a_model_chooses_files_with_reasons(
+    model_server: ModelServer, name: str, mode: str
+) -> None:
+    model_server.mode = mode
+    asked = Asked(model_server, name)
+    ranking = await asked.rank()
+    assert chosen(ranking) == A_AND_B
+    assert asked.streamed == ["a.py", "b.py"]
+    assert ranking.broken_off is None
+    assert ranking.unknown == 0
+    if mode in ("ok", "thinking"):
+        assert ranking.usage == Usage(input_tokens=1000, output_tokens=50, cached_tokens=200)
+    await asked.models.aclose()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_a_server_that_refuses_the_schema_is_asked_once_more_for_plain_lines(
+    model_server: ModelServer, name: str
+) -> None:
+    model_server.mode = "no_schema"
+    asked = Asked(model_server, name)
+    await asked.rank()
+    first, second = model_server.requests
+    assert {"response_format", "output_config"} & first.keys()
+    assert not {"response_format", "output_config"} & second.keys()
+    await asked.models.aclose()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_files_that_were_not_sent_are_dropped_and_counted(
+    model_server: ModelServer, name: str
+) -> None:
+    model_server.mode = "unknown_ids"
+    asked = Asked(model_server, name)
+    ranking = await asked.rank()
+    assert chosen(ranking) == A_AND_B
+    assert ranking.unknown == 1
+    await asked.models.aclose()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_a_model_may_find_nothing_relevant(model_server: ModelServer, name: str) -> None:
+    model_server.mode = "nothing"
+    asked = Asked(model_server, name)
+    assert chosen(await asked.rank()) == []
+    await asked.models.aclose()
+
+
+FAILURES = {
+    "rate_limited_long": "HTTP 429",
+    "error_500": "HTTP 500",
+    "unauthorized": "HTTP 401",
+    "hang": "no whole answer within",
+    "bad_json": "unreadable answer",
+    "refusal": "refused",
+    "empty": "empty answer",
+}
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("mode", FAILURES)
+async def test_a_failure_is_told_within_the_deadline_and_without_the_key(
+    model_server: ModelServer, name: str, mode: str
+) -> None:
+    model_server.mode = mode
+    asked = Asked(model_server, name, deadline_seconds=1.0)
+    await asked.models.warm(asked.models.usable()[0][0])
+    started = time.monotonic()
+    with pytest.raises(llm.RankingFailed) as failed:
+        await asked.rank()
+    assert time.monotonic() - started < 1.0 + 0.5
+    [attempt] = failed.value.attempts
+    assert FAILURES[mode] in attempt["error"]
+    assert FAKE_KEY not in attempt["error"]
+    await asked.models.aclose()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_the_deadline_ends_a_dripping_answer_and_keeps_what_was_named(
+    model_server: ModelServer, name: str
+) -> None:
+    model_server.mode = "drip"
+    model_server.choose = lambda files: [{"id": "f01"}, {"id": "f02", "reason": "x" * 200}]
+    asked = Asked(model_server, name, deadline_seconds=6.0)
+    await asked.models.warm(asked.models.usable()[0][0])
+    started = time.monotonic()
+    ranking = await asked.rank()
+    assert time.monotonic() - started < 6.0 + 0.5
+    assert [one.candidate.path for one in ranking.files] == ["a.py"]
+    assert "no whole answer" in (ranking.broken_off or "")
+    # The server saw the connection close: a paid generation would have ended.
+    assert await asyncio.to_thread(model_server.closed.wait, 2)
+    await asked.models.aclose()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_a_stream_that_is_cut_keeps_what_was_named_and_says_so(
+    model_server: ModelServer, name: str
+) -> None:
+    model_server.mode = "cut"
+    asked = Asked(model_server, name)
+    ranking = await asked.rank()
+    assert chosen(ranking) == A_AND_B[:1]
+    assert ranking.broken_off
+    await asked.models.aclose()
+
+
+@pytest.mark.parametrize("mode", ["rate_limited_short", "error_500"])
+async def test_a_passing_failure_is_tried_once_more(model_server: ModelServer, mode: str) -> None:
+    model_server.mode = [mode, "ok"]
+    asked = Asked(model_server, "openai-test")
+    assert chosen(await asked.rank()) == A_AND_B
+    assert len(model_server.requests) == 2
+    await asked.models.aclose()
+
+
+async def test_the_next_model_takes_over(model_server: ModelServer) -> None:
+    model_server.mode = ["unauthorized", "ok"]
+    asked = Asked(model_server, "openai-test", "anthropic-test")
+    ranking = await asked.rank()
+    assert (ranking.model.name, chosen(ranking)) == ("anthropic-test", A_AND_B)
+    await asked.models.aclose()
+
+
+async def test_a_silent_model_leaves_time_for_the_next_one(model_server: ModelServer) -> None:
+    model_server.mode = ["hang", "ok"]
+    asked = Asked(model_server, "openai-test", "openai-other", deadline_seconds=4.0)
+    ranking = await asked.rank()
+    assert (ranking.model.name, chosen(ranking)) == ("openai-other", A_AND_B)
+    await asked.models.aclose()
+
+
+async def test_a_model_that_fails_again_and_again_is_left_alone(
+    model_server: ModelServer,
+) -> None:
+    model_server.mode = "unauthorized"
+    asked = Asked(model_server, "openai-test", failures_before_pause=2)
+    for _ in range(2):
+        with pytest.raises(llm.RankingFailed):
+            await asked.rank()
+    usable, unusable = asked.models.usable()
+    assert usable == []
+    assert unusable == [
+        {"model": "openai-test", "error": "left alone for a while after 2 failures in a row"}
+    ]
+    await asked.models.aclose()
+
+
+async def test_the_same_request_is_answered_from_memory(model_server: ModelServer) -> None:
+    asked = Asked(model_server, "openai-test")
+    first, second = await asked.rank(), await asked.rank()
+    assert chosen(first) == chosen(second) == A_AND_B
+    assert second.usage == Usage(input_tokens=0, output_tokens=0)
+    await asked.rank("another question")
+    assert len(model_server.requests) == 2
+    await asked.models.aclose()
+
+
+async def test_cancelling_closes_the_connection(model_server: ModelServer) -> None:
+    model_server.mode = "hang"
+    asked = Asked(model_server, "openai-test")
+    task = asyncio.create_task(asked.rank())
+    while not model_server.requests:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(model_server.closed.wait, 2)
+    await asked.models.aclose()
+
+
+def test_cost_is_told_where_prices_are_configured() -> None:
+    usage = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=500_000)
+    prices = Prices(input=1.0, output=10.0, cached_input=0.1)
+    told = llm.with_cost(usage, prices)
+    assert told is not None
+    assert told.cost_usd == pytest.approx(0.5 + 0.05 + 1.0)
+    assert llm.with_cost(usage, None) == usage
