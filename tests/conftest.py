@@ -131,13 +131,20 @@ def slow_project(tmp_path: Path) -> Path:
     """A file that keeps a real ripgrep busy for many seconds with :data:`SLOW_TERM`."""
     folder = tmp_path / "slow"
     folder.mkdir()
-    line = "the quick brown fox jumps over the lazy dog and runs away " * 2 + "\n"
-    with (folder / "big.txt").open("w") as file:
-        for _ in range(200):
-            file.write(line * 10_000)
+    # Not ASCII, with a word boundary in the pattern: ripgrep's slowest engine has to run.
+    line = "the quick brown fox jumps over the lazy dög and runs away " * 2 + "\n"
+    (folder / "big.txt").write_text(line * 200_000, "utf-8")
     return folder
 
 
-SLOW_TERM = r"(\w+\s+){40,80}\w*[0-9]{4}"
+SLOW_TERM = r"\b(\w+\W+){5,30}\b[0-9]{4}\b"
 
 requires_posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not asked for its exit code does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -116,7 +116,7 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     raw = {
         field.name: value
         for field in tool.fields
-        if (value := getattr(options, field.name)) not in (None, False)
+        if (value := getattr(options, field.name)) is not None and value is not False
     }
     try:
         with contextlib.closing(_Status()) as status:

@@ -28,6 +28,7 @@ from winnow.ranking import llm, local, prompt
 from winnow.ranking.models import NamedModel
 from winnow.shorten import shorten
 from winnow.text import budget
+from winnow.text.buffers import unsaved
 from winnow.text.files import Scope, shown_path
 from winnow.text.terms import Search, TermMatches
 from winnow.types import (
@@ -142,11 +143,10 @@ async def _search(request: _Request) -> Search:
     request.progress(f"Searching for {len(search.terms)} terms")
     teller = asyncio.create_task(_tell_while_searching(request, search, news))
     try:
-        await search.run()
-        broad = params.broad_terms == "shrink" and not search.timed_out
-        for found in search.terms:
-            if broad and found.over:
-                await search.shrink(found)
+        with unsaved(workspace.buffers, request.scope) as search.overlay:
+            await search.run()
+            if params.broad_terms == "shrink":
+                await search.shrink_broad_terms()
     finally:
         teller.cancel()
         await asyncio.gather(teller, return_exceptions=True)

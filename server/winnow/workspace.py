@@ -30,6 +30,8 @@ class Workspace:
         self.folders = list(folders)
         self.environment = dict(os.environ if environment is None else environment)
         self.config = config or Config()
+        # The text of open documents, by path; whoever knows the editor keeps it up to date.
+        self.buffers: Mapping[Path, str] = {}
         self.processes = Processes(self.config.limits.processes)
         self.models = Models(self.config.llm, self.environment)
         self._retired: list[Models] = []

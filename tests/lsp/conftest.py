@@ -119,11 +119,3 @@ def children(pid: int) -> set[int]:
         except OSError:
             continue
     return found
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not asked for its exit code does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -11,8 +11,8 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from conftest import FAKE_KEY, SLOW_TERM, requires_posix
-from lsp.conftest import Client, StartClient, alive, children
+from conftest import FAKE_KEY, SLOW_TERM, alive, requires_posix
+from lsp.conftest import Client, StartClient, children
 from model_server import ModelServer
 
 pytestmark = pytest.mark.wire

@@ -11,8 +11,8 @@ from urllib.parse import quote_from_bytes
 
 import pytest
 
-from conftest import SLOW_TERM, requires_posix
-from lsp.conftest import COMMAND, StartClient, alive, children, environment
+from conftest import SLOW_TERM, alive, requires_posix
+from lsp.conftest import COMMAND, StartClient, children, environment
 from lsp.wire import Wire
 
 pytestmark = pytest.mark.wire

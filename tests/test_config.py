@@ -1,0 +1,87 @@
+"""Configuration: layers, wrong values, and what a workspace may not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import requires_posix
+from winnow.config import MODELS, PREFERRED, Config, Model, load, merged
+
+
+def test_the_preferred_order_is_the_designs() -> None:
+    assert Config().llm.preferred == PREFERRED == tuple(MODELS)
+    assert PREFERRED == (
+        "qwen3-coder-fireworks",
+        "gpt-5-thinking-mini",
+        "gpt5-mini",
+        "claude-sonnet-4.5",
+    )
+
+
+def test_later_layers_win_value_by_value(tmp_path: Path) -> None:
+    user = tmp_path / "config.toml"
+    user.write_text(
+        "[limits]\nsearch_seconds = 5\n"
+        "[llm.models.ollama]\nprovider = 'openai'\nmodel = 'qwen3:8b'\n"
+        "base_url = 'http://127.0.0.1:11434/v1'\ninput_tokens = 8000\n"
+        "[llm.models.gpt5-mini]\nmodel = 'gpt-6-mini'\n"
+    )
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "winnow.toml").write_text("[search]\nexclude = ['dist/**']\nmax_results = 7\n")
+    config, problems = load({"WINNOW_CONFIG": str(user)}, folder)
+    assert problems == []
+    assert config.limits.search_seconds == 5
+    assert config.search.exclude == ("dist/**",)
+    assert config.llm.models["ollama"] == Model(
+        provider="openai",
+        model="qwen3:8b",
+        base_url="http://127.0.0.1:11434/v1",
+        input_tokens=8000,
+    )
+    assert config.llm.models["gpt5-mini"].model == "gpt-6-mini"
+    assert config.llm.models["gpt5-mini"].key_env == "OPENAI_API_KEY"
+
+
+def test_a_wrong_value_is_reported_and_the_previous_one_stays() -> None:
+    layer = {"limits": {"search_seconds": "long", "term_bytes": 100}, "llm": {"enabled": 1}}
+    config, problems = merged(Config(), layer, "settings")
+    assert (config.limits.search_seconds, config.limits.term_bytes) == (10.0, 100)
+    assert [problem.split(" is ")[0] for problem in problems] == [
+        "settings: `limits.search_seconds`",
+        "settings: `llm.enabled`",
+    ]
+
+
+@pytest.mark.parametrize("section", ["programs", "llm", "limits"])
+def test_a_workspace_may_only_set_what_is_harmless(tmp_path: Path, section: str) -> None:
+    (tmp_path / "winnow.toml").write_text(f"[{section}]\nrg = 'evil'\nenabled = false\n")
+    config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
+    assert config == Config()
+    assert len(problems) == 1
+    assert f"`{section}` is not used" in problems[0]
+
+
+@requires_posix
+def test_files_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
+    import os
+
+    for make in (
+        lambda file: file.write_text("not = [toml"),
+        lambda file: file.write_bytes(b"\xff"),
+        lambda file: file.write_text("#" * 2_000_000),
+        os.mkfifo,
+        lambda file: file.mkdir(),
+    ):
+        file = tmp_path / "winnow.toml"
+        make(file)
+        config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
+        assert config == Config()
+        assert len(problems) == 1
+        file.rmdir() if file.is_dir() else file.unlink()
+
+
+def test_no_file_is_no_problem(tmp_path: Path) -> None:
+    assert load({"XDG_CONFIG_HOME": str(tmp_path)}, tmp_path) == (Config(), [])

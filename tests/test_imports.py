@@ -1,0 +1,59 @@
+"""What stays unloaded: the command line is light, and an SDK is imported when it is called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"pygls", "lsprotocol", "openai", "anthropic", "httpx2", "numpy", "tree_sitter", "mcp"}
+
+PROGRAM = """
+import sys
+from winnow.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+print("LOADED", *sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("keyword-search", "--help"),
+        ("tools",),
+        ("doctor",),
+        ("keyword-search", "where is the needle", "needle"),
+    ],
+)
+def test_nothing_heavy_is_loaded(arguments: tuple[str, ...], project: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        cwd=project,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(project)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stdout.rpartition("LOADED")[2].split())
+    assert "winnow" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_pygls_is_known_in_one_folder_and_processes_are_started_in_one_module() -> None:
+    package = Path(__file__).parent.parent / "server" / "winnow"
+    for file in package.rglob("*.py"):
+        name = file.relative_to(package).as_posix()
+        text = file.read_text()
+        if not name.startswith("lsp/"):
+            assert "import pygls" not in text, name
+            assert "from pygls" not in text, name
+            assert "lsprotocol" not in text or name == "doctor.py", name
+        if name != "text/process.py":
+            assert "create_subprocess" not in text, name
+            assert "Popen" not in text, name

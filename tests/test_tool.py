@@ -1,0 +1,87 @@
+"""The mechanism of tools: names, schemas, and params of strangers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from winnow.errors import InvalidParams
+from winnow.tool import Tool
+from winnow.tools import TOOLS
+from winnow.types import KeywordSearchParams
+
+TOOL = TOOLS["keyword_search"]
+GOOD = {"query": "q", "search_terms": ["a"]}
+
+
+def test_names_are_derived_from_the_coroutine() -> None:
+    assert (TOOL.name, TOOL.method, TOOL.command) == (
+        "keyword_search",
+        "$/keywordSearch",
+        "keyword-search",
+    )
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+def test_every_tool_and_every_field_says_what_it_is(tool: Tool[Any, Any]) -> None:
+    assert tool.description
+    assert tool.input_schema["type"] == "object"
+    assert "$ref" not in str(tool.input_schema)
+    for field in tool.fields:
+        assert field.description.endswith("."), field.name
+        assert tool.input_schema["properties"][field.name]["description"] == field.description
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"query": 5}, "`query`: expected string, got integer"),
+        ({"search_terms": ["a", 5]}, "`search_terms[1]`: expected string, got integer"),
+        ({"search_terms": []}, "`search_terms`: expected array of length >= 1"),
+        ({"search_terms": [""]}, "`search_terms[0]`: expected string of length >= 1"),
+        ({"serach_terms": ["a"]}, "`serach_terms`: unknown field"),
+        ({"max_results": "5"}, "`max_results`: expected integer, got string"),
+        ({"max_results": None}, "`max_results`: expected integer, got null"),
+        ({"ranker": "best"}, "`ranker`: invalid enum value 'best'"),
+        ({"query": "a\x00"}, "`query`: control character '\\x00'"),
+        ({"search_terms": ["\ud800"]}, "`search_terms[0]`: not valid Unicode"),
+    ],
+)
+def test_what_does_not_fit_names_the_field(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParams) as invalid:
+        TOOL.parse({**GOOD, **change})
+    assert invalid.value.message.lower().startswith(message.lower())
+
+
+def test_a_missing_field_is_named() -> None:
+    with pytest.raises(InvalidParams, match="`query`: required"):
+        TOOL.parse({"search_terms": ["a"]})
+    with pytest.raises(InvalidParams, match="expected an object, got array"):
+        TOOL.parse([])
+
+
+def test_a_bare_string_is_a_list_of_one_for_every_list() -> None:
+    params = TOOL.parse({"query": "q", "search_terms": "a", "include": "*.py"})
+    assert params == KeywordSearchParams(query="q", search_terms=["a"], include=["*.py"])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300)
+@given(st.dictionaries(st.sampled_from(KeywordSearchParams.__struct_fields__) | st.text(), JSON))
+def test_anything_is_params_or_an_error_with_a_bounded_message(raw: dict[str, Any]) -> None:
+    try:
+        params = TOOL.parse(raw)
+    except InvalidParams as error:
+        said: object = error.message
+    else:
+        said = params
+    assert isinstance(said, KeywordSearchParams) or 0 < len(str(said)) < 3000

