@@ -205,7 +205,7 @@ def _anthropic_events(pieces: list[str], mode: str) -> Iterator[str]:
     def event(kind: str, **data: Any) -> str:
         return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
 
-    message = {
+    message: dict[str, Any] = {
         "id": "m1",
         "type": "message",
         "role": "assistant",

@@ -27,7 +27,7 @@ def make_client(progress: dict[Any, list[Any]]) -> LanguageClient:
     # pytest-lsp's own keeps only the standard kinds, of tokens that the server has made.
     del client.protocol.fm.features[types.PROGRESS]
 
-    @client.feature(types.PROGRESS)
+    @client.feature(types.PROGRESS)  # type: ignore[untyped-decorator]
     def keep(params: types.ProgressParams) -> None:
         progress.setdefault(params.token, []).append(params.value)
 
@@ -64,7 +64,8 @@ class Client:
         )
 
     async def request(self, method: str, params: Any, msg_id: str | None = None) -> Any:
-        future = self.lsp.protocol.send_request_async(method, params, msg_id=msg_id)
+        send = self.lsp.protocol.send_request_async
+        future = send(method, params, msg_id=msg_id)  # type: ignore[no-untyped-call]
         return await asyncio.wait_for(future, 20)
 
     async def error(self, method: str, params: Any) -> JsonRpcException:
@@ -80,7 +81,7 @@ class Client:
 
     async def stop(self) -> None:
         await self.lsp.shutdown_session()
-        await self.lsp.stop()
+        await self.lsp.stop()  # type: ignore[no-untyped-call]
 
 
 StartClient = Callable[..., Awaitable[Client]]

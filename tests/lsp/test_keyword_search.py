@@ -109,6 +109,7 @@ async def test_a_failing_model_falls_back_to_the_local_ranker_and_says_why(
     assert "stand-in: HTTP 401" in result["ranked_by"]["fallback_reason"]
     assert FAKE_KEY not in str(result)
     failed = await client.error(METHOD, {**REQUEST, "ranker": "llm"})
+    assert failed.data is not None
     assert (failed.code, failed.data["kind"]) == (-32803, "llm_failed")
     assert failed.data["attempts"][0]["model"] == "stand-in"
 
@@ -166,6 +167,7 @@ async def test_errors_have_the_code_and_data_of_the_contract(
 
 async def test_a_model_is_required_and_there_is_none(client: Client) -> None:
     error = await client.error(METHOD, {**REQUEST, "ranker": "llm"})
+    assert error.data is not None
     assert (error.code, error.data["kind"]) == (-32803, "no_llm_available")
     assert {"model": "gpt5-mini", "error": "no key: OPENAI_API_KEY is not set"} in error.data[
         "tried"

@@ -117,7 +117,7 @@ def malformed(rng: random.Random, msg_id: int) -> dict[str, Any]:
         return {**message, "params": bad_params(rng)}
     if kind == 7:
         method = rng.choice(["workspace/symbol", "textDocument/references", "initialize"])
-        params = rng.choice([{}, [], None, 7, {"query": 1}, {"textDocument": {"uri": 5}}])
+        params: Any = rng.choice([{}, [], None, 7, {"query": 1}, {"textDocument": {"uri": 5}}])
         return {**message, "method": method, "params": params}
     if kind == 8:
         method = rng.choice(["$/nothing", "", "no such", "x" * 10_000, "\ud800", "a\x00"])

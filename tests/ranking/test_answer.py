@@ -20,7 +20,7 @@ SENT = {"f01": CANDIDATE, "f02": OTHER}
 
 def read(text: str, size: int = 10**6) -> tuple[list[Named], bool]:
     reader = AnswerReader()
-    found = []
+    found: list[Named] = []
     for start in range(0, len(text), size):
         found += reader.feed(text[start : start + size])
     return [*found, *reader.finish()], reader.nothing_relevant

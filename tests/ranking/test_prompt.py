@@ -42,7 +42,7 @@ def test_the_fence_is_another_one_each_time_and_the_body_is_not() -> None:
 
 def test_what_does_not_fit_is_left_out_context_first_then_the_last_candidates() -> None:
     candidates = [candidate(f"{n}.py", [15], text="some longer text") for n in range(20)]
-    limits = (60_000, 4_500, 3_000, 1_250)
+    limits = (60_000, 4_500, 3_000, 1_150)
     built_for = [prompt.build("q", candidates, limit) for limit in limits]
     assert [(built.context, built.left_out > 0) for built in built_for] == [
         (10, False),
