@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from winnow.keyword_search import search_keywords
 from winnow.tool import tool
 from winnow.types import KeywordSearchParams, KeywordSearchResult, Progress
 from winnow.workspace import Workspace
@@ -34,4 +33,7 @@ async def keyword_search(
 
     IMPORTANT: Do NOT use this tool if you have precise information like log lines, error messages, stack traces, filenames, or symbols. Use direct approaches (rg, cat, etc.) instead.
     """  # noqa: E501 - the design's own text, line by line
+    # Not needed to start a server or to print help.
+    from winnow.keyword_search import search_keywords
+
     return await search_keywords(workspace, params, progress)

@@ -1,0 +1,158 @@
+"""Stage 1 of keyword search beside the design's own flow, on the Linux kernel's source.
+
+    python benchmarks/keyword_search.py [--tree FOLDER] [--runs N]
+
+Without --tree the source comes from the Debian package linux-source-6.1 (78,000 files), into
+$WINNOW_CORPORA or ~/.cache/winnow-corpora. The design's flow is one ripgrep per term in sequence,
+then one for the terms that are left, again after each that is peeled. Both run in turn, in one
+process, after one warm-up each that also fills the page cache; the table has medians, the ratio of
+each pair, and whether both kept the same terms and the same matches (line by line, order aside).
+`first partial` is the time from the first evidence of ripgrep to the first partial result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from corpora import kernel
+
+from winnow import keyword_search
+from winnow.config import Limits
+from winnow.text.ripgrep import find_ripgrep
+from winnow.text.terms import Search
+from winnow.tools import TOOLS
+from winnow.types import KeywordSearchParams, no_progress
+from winnow.workspace import Workspace
+
+RG = find_ripgrep(None)
+CASES = {
+    "5 specific, 3 broad": [
+        "page_pool_put_page", "page_pool_recycle", "rcu_barrier_tasks", "io_uring_cmd_done",
+        "percpu_ref_kill_and_confirm", "return", "static int", "struct device",
+    ],
+    "3 broad first": [
+        "struct page", "spin_lock", "kfree", "kmem_cache_shrink_all", "slab_caches_to_rcu",
+        "sysfs_slab_unlink", "slab_mem_going_offline", "kmem_cache_double_cpu",
+    ],
+    "8 specific": [
+        "tcp_cubic_cong", "bictcp_recalc", "bictcp_update", "hystart_", "cubictcp_acked",
+        "tcp_fastopen_cookie_gen", "tcp_fastopen_create_child", "tcp_fastopen_active_disable",
+    ],
+    "regexes, the last peeled": [
+        r"mas_(store|erase)\w*_gfp", "page_pool_recycle", "mtree_load", "mas_find_rev",
+        "ma_wr_memcpy|mas_wr_bnode", "hystart_", "page_pool_put_page", "ext4_mb_use_",
+    ],
+}  # fmt: skip
+
+
+def design_flow(tree: Path, terms: list[str], limits: Limits) -> tuple[list[str], set[str], int]:
+    """The design document's execution flow: kept terms, matching lines, runs of ripgrep."""
+    runs = 0
+
+    def ripgrep(some: list[str]) -> bytes:
+        nonlocal runs
+        runs += 1
+        patterns = [part for term in some for part in ("-e", term)]
+        command = [RG, "-C", "10", "-i", "--line-number", "--with-filename", *patterns]
+        run = subprocess.run(command, cwd=tree, capture_output=True, stdin=subprocess.DEVNULL)
+        return run.stdout
+
+    usable = [term for term in terms if len(ripgrep([term])) <= limits.term_bytes]
+    output = b""
+    while usable:
+        output = ripgrep(usable)
+        if len(output) < limits.total_bytes:
+            break
+        usable.pop()
+    matches = {
+        f"{found[1].decode()}:{found[2].decode()}"
+        for found in re.finditer(rb"^([^:\n]+):(\d+):", output, re.M)
+    }
+    return usable, matches, runs
+
+
+async def ours(tree: Path, terms: list[str], limits: Limits) -> tuple[list[str], set[str], Any]:
+    workspace = Workspace([tree])
+    params = KeywordSearchParams(query="benchmark", search_terms=terms)
+    request = keyword_search._Request(workspace, params, no_progress, workspace.scope(params))
+    search = await keyword_search._search(request)
+    kept = keyword_search._fit(request, search)
+    candidates = keyword_search._candidates(kept)
+    matches = {
+        f"{candidate.path}:{number}"
+        for candidate in candidates
+        for numbers in candidate.hits.values()
+        for number in numbers
+    }
+    await workspace.aclose()
+    return [found.term for found in kept if found.files], matches, search
+
+
+async def first_partial(tree: Path, terms: list[str]) -> float:
+    """Seconds from the first evidence to the first partial result."""
+    times: dict[str, float] = {}
+
+    class Watched(Search):
+        def _take(self, *arguments: Any) -> None:
+            times.setdefault("evidence", time.perf_counter())
+            super()._take(*arguments)
+
+    def progress(message: str, *, percentage: Any = None, partial: Any = None) -> None:
+        if partial is not None:
+            times.setdefault("partial", time.perf_counter())
+
+    with patch.object(keyword_search, "Search", Watched):
+        workspace = Workspace([tree], environment={})
+        raw = {"query": "benchmark", "search_terms": terms}
+        await TOOLS["keyword_search"].call(workspace, raw, progress)
+        await workspace.aclose()
+    return times["partial"] - times["evidence"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tree", type=Path)
+    parser.add_argument("--runs", type=int, default=5)
+    options = parser.parse_args()
+    tree = options.tree or kernel()
+    limits = Limits()
+    version = subprocess.run([RG, "--version"], capture_output=True, text=True).stdout.split()[1]
+    print(f"{tree.name}, ripgrep {version}, {os.cpu_count()} cores, median of {options.runs} runs")
+    columns = ("design s", 9), ("runs", 6), ("ours s", 8), ("ratio", 7), ("first partial", 17)
+    print(f"{'terms':26}" + "".join(f"{name:>{width}}" for name, width in columns) + "  same")
+    differing = 0
+    for name, terms in CASES.items():
+        design_flow(tree, terms, limits)
+        asyncio.run(ours(tree, terms, limits))
+        times: list[tuple[float, float]] = []
+        partials: list[float] = []
+        same, runs = True, 0
+        for _ in range(options.runs):
+            started = time.perf_counter()
+            kept, expected, runs = design_flow(tree, terms, limits)
+            middle = time.perf_counter()
+            our_kept, found, _ = asyncio.run(ours(tree, terms, limits))
+            times.append((middle - started, time.perf_counter() - middle))
+            partials.append(asyncio.run(first_partial(tree, terms)))
+            same &= [term for term in kept if term in our_kept] == our_kept and found == expected
+        design, mine = (statistics.median(column) for column in zip(*times, strict=True))
+        ratio = statistics.median(a / b for a, b in times)
+        differing += not same
+        partial = f"{max(partials) * 1000:.0f} ms at most"
+        row = f"{name:26}{design:9.2f}{runs:6}{mine:8.2f}{ratio:6.1f}x{partial:>17}"
+        print(f"{row}  {'yes' if same else 'NO'}", flush=True)
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,299 @@
+"""The local ranker: which evidence beats which, and what a reason says."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from winnow.ranking.local import REASON_CHARACTERS, defines, rank, words
+from winnow.types import Candidate, Line
+
+SOURCE = "src/alpha.py"
+
+
+def line(text: str, term: str = "", start: int = 0) -> Line:
+    """A line in which ``term`` matches, where it stands first."""
+    at = text.lower().find(term.lower()) if term else -1
+    ranges = ((start + at, start + at + len(term)),) if at >= 0 else ()
+    return Line(text, len(text) + 1, ranges, start)
+
+
+def candidate(path: str, *texts: str, terms: Sequence[str] = ("session",)) -> Candidate:
+    """A file of these lines, with all of ``terms`` that stand in them as matches."""
+    lines: dict[int, Line] = {}
+    hits: dict[str, list[int]] = {}
+    for number, text in enumerate(texts, 1):
+        found = [term for term in terms if term.lower() in text.lower()]
+        spans = tuple(span for term in found for span in line(text, term).ranges)
+        lines[number] = Line(text, len(text) + 1, tuple(sorted(spans)))
+        for term in found:
+            hits.setdefault(term, []).append(number)
+    counts = {term: len(numbers) for term, numbers in hits.items()}
+    return Candidate(path, lines, {term: tuple(hits[term]) for term in hits}, counts)
+
+
+def counted(path: str, **counts: int) -> Candidate:
+    """A file of a term that was shrunk to a list: counts and no lines."""
+    return Candidate(path, {}, {}, counts)
+
+
+def order(query: str, terms: Sequence[str], *candidates: Candidate) -> list[str]:
+    return [one.candidate.path for one in rank(query, terms, candidates)]
+
+
+# --- order ---------------------------------------------------------------------------------
+
+
+def test_no_candidates_give_no_ranking() -> None:
+    assert rank("session", ["session"], []) == []
+
+
+def test_a_definition_beats_a_mention() -> None:
+    mention = candidate("src/alpha.py", "x = session.get()")
+    definition = candidate("src/beta.py", "class Session:")
+
+    assert order("session", ["session"], mention, definition) == ["src/beta.py", "src/alpha.py"]
+
+
+def test_the_definition_that_says_nothing_else_beats_a_longer_name() -> None:
+    longer = candidate("src/alpha.py", "class SessionRedirectMixin:")
+    exact = candidate("src/beta.py", "class Session:")
+
+    assert order("session", ["session"], longer, exact) == ["src/beta.py", "src/alpha.py"]
+
+
+def test_a_rarer_term_beats_a_commoner_one() -> None:
+    terms = ["common", "rare"]
+    usual = [counted(f"src/alpha{number}.py", common=1) for number in range(9)]
+    special = counted("src/beta.py", rare=1)
+
+    assert order("gamma", terms, *usual, special)[0] == "src/beta.py"
+
+
+def test_an_earlier_term_beats_a_later_one() -> None:
+    files = counted("src/alpha.py", later=1), counted("src/beta.py", earlier=1)
+
+    assert order("gamma", ["earlier", "later"], *files) == ["src/beta.py", "src/alpha.py"]
+
+
+def test_two_terms_beat_many_matches_of_one() -> None:
+    files = counted("src/alpha.py", first=50), counted("src/beta.py", first=1, second=1)
+
+    assert order("gamma", ["first", "second"], *files) == ["src/beta.py", "src/alpha.py"]
+
+
+def test_more_of_the_query_around_the_matches_is_better() -> None:
+    bare = candidate("src/alpha.py", "session = 1", "other = 2")
+    telling = candidate("src/beta.py", "session = 1", "cookie = expire(session)")
+
+    assert order("how a session cookie expires", ["session"], bare, telling) == [
+        "src/beta.py",
+        "src/alpha.py",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("session", "src/session.py"),
+        ("how sessions are stored", "src/session_store.py"),
+        ("authentication", "src/auth.py"),
+        ("WebSocket upgrade", "src/websocket.py"),
+        ("routing of requests", "src/routing/mod.rs"),
+        ("routing of requests", "src/routing/__init__.py"),
+    ],
+)
+def test_a_path_that_says_what_was_asked_beats_one_that_does_not(query: str, path: str) -> None:
+    files = counted("src/alpha.py", term=3), counted(path, term=3)
+
+    assert order(query, ["term"], *files) == [path, "src/alpha.py"]
+
+
+def test_a_word_of_every_path_tells_nothing() -> None:
+    folders = [counted(f"winnow/{name}.py", term=1) for name in ("alpha", "beta", "token")]
+
+    assert order("tokens of winnow", ["term"], *folders)[0] == "winnow/token.py"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/test_session.py",
+        "src/session_test.go",
+        "src/session.spec.ts",
+        "src/SessionTest.java",
+        "docs/session.rst",
+        "examples/session.py",
+        "CHANGELOG.md",
+        "vendor/session.go",
+        "src/session_pb2.py",
+        "static/session.min.js",
+    ],
+)
+def test_tests_documentation_and_generated_files_come_last(path: str) -> None:
+    files = candidate(path, "class Session:"), candidate(SOURCE, "x = session()")
+
+    assert order("session", ["session"], *files) == [SOURCE, path]
+
+
+def test_tests_are_not_demoted_for_a_query_that_asks_for_tests() -> None:
+    files = candidate("tests/session.py", "class Session:"), candidate(SOURCE, "x = session()")
+
+    assert order("tests of the session", ["session"], *files)[0] == "tests/session.py"
+
+
+def test_a_header_comes_after_its_source() -> None:
+    files = counted("include/session.h", session=3), counted("lib/session.c", session=3)
+
+    assert order("session", ["session"], *files) == ["lib/session.c", "include/session.h"]
+
+
+def test_a_header_without_a_source_is_not_demoted() -> None:
+    alone = rank("session", ["session"], [counted("include/session.h", session=3)])
+    source = rank("session", ["session"], [counted("include/session.c", session=3)])
+
+    assert alone[0].score == source[0].score
+
+
+def test_equal_evidence_is_ordered_by_path_whatever_order_it_came_in() -> None:
+    files = [counted(f"src/{name}.py", term=1) for name in "dbacfe"]
+    files += [candidate(f"lib/{name}.py", "class Session:") for name in "gh"]
+    expected = rank("session", ["term", "session"], files)
+    random.Random(1).shuffle(files)
+
+    assert rank("session", ["term", "session"], files) == expected
+    assert [one.candidate.path for one in expected[2:]] == [f"src/{name}.py" for name in "abcdef"]
+
+
+def test_500_candidates_are_ranked_in_a_moment() -> None:
+    text = "    connection = self._session.request(response, timeout)  # keeps the cookie"
+    files = [
+        candidate(f"src/area{number % 20}/part_{number}.py", text, text, text)
+        for number in range(500)
+    ]
+    started = time.perf_counter()
+    rank("how the session keeps the cookies of a response", ["session"], files)
+
+    assert time.perf_counter() - started < 0.3  # ten times what it takes: machines differ
+
+
+# --- reasons -------------------------------------------------------------------------------
+
+
+def test_a_reason_says_what_is_defined_what_matches_how_often_and_what_the_path_says() -> None:
+    file = candidate(
+        "src/session.py",
+        "class Session:",
+        "    session = None",
+        "    cookie = 1",
+        terms=["session", "cookie"],
+    )
+    [ranked] = rank("session cookies", ["session", "cookie"], [file])
+
+    assert ranked.reason == "defines Session; matches session ×2, cookie; path says session"
+
+
+def test_a_reason_is_bounded_and_says_how_many_terms_it_leaves_out() -> None:
+    terms = [f"some_long_term_{number}" for number in range(20)]
+    file = candidate("src/session.py", *terms, terms=terms)
+    [ranked] = rank("session", terms, [file])
+
+    assert len(ranked.reason) <= REASON_CHARACTERS
+    assert ranked.reason.startswith("matches some_long_term_")
+    assert ranked.reason.endswith(" more; path says session")
+
+
+def test_a_reason_is_bounded_for_one_term_without_end() -> None:
+    term = "x" * 1000
+    [ranked] = rank("session", [term], [Candidate("a.py", {}, {}, {term: 1})])
+
+    assert len(ranked.reason) == REASON_CHARACTERS
+    assert ranked.reason.endswith("x…")
+
+
+# --- words and definitions -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("HTTPServerError", ["http", "server", "error"]),
+        ("apply_migration", ["apply", "migration"]),
+        ("how are the migrations ordered", ["migrations", "ordered"]),
+        ("base64 utf8Decoder", ["base", "64", "utf", "8", "decoder"]),
+        ("", []),
+    ],
+)
+def test_words_split_humps_underscores_and_digits(text: str, expected: list[str]) -> None:
+    assert list(words(text).values()) == expected
+
+
+def test_words_of_one_stem_are_one() -> None:
+    assert words("order ordered orders ordering").keys() == words("order").keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("class Session(Base):", "Session"),  # Python
+        ("    async def session(self):", "session"),
+        ("export default class Session {", "Session"),  # JavaScript
+        ("export const session = () => {", "session"),
+        ("  session(id, options) {", "session"),
+        ("exports.session = function (id) {", "exports.session"),
+        ("export interface Session<T> {", "Session"),  # TypeScript
+        ("func (s *Server) Session() error {", "Session"),  # Go
+        ("pub(crate) async fn session() {}", "session"),  # Rust
+        ("    public static Session<T> session(int id) throws IOException {", "session"),  # Java
+        ("    protected override void Session(int id) {", "Session"),  # C#
+        ("data class Session(val id: Int)", "Session"),  # Kotlin
+        ("public extension Session {", "Session"),  # Swift
+        ("static CURLcode session(struct Curl *data)", "session"),  # C
+        ("#define SESSION 1", "SESSION"),
+        ("defmodule App.Session do", "App.Session"),  # Elixir
+        ("  def self.session(id)", "self.session"),  # Ruby
+        ("function M.session(opts)", "M.session"),  # Lua
+        ("local session = require('x')", "session"),
+        ("    public function session(): void", "session"),  # PHP
+        ("session() {", "session"),  # shell
+        ("session :: Config -> IO ()", "session"),  # Haskell
+        ("pub const Session = struct {", "Session"),  # Zig
+    ],
+)
+def test_defines_finds_the_name_that_a_line_defines(text: str, name: str) -> None:
+    assert defines(line(text, "session")) == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    x = session.get(1)",
+        "    session(1, 2)",
+        "def other(session):",
+        "    const session = open();",
+        "    local session = open()",
+        "    if (session) {",
+        "    return session;",
+        "# the class of a session",
+        "import { session } from 'session'",
+    ],
+)
+def test_defines_is_silent_about_uses(text: str) -> None:
+    assert defines(line(text, "session")) is None
+
+
+def test_defines_needs_a_match_in_the_name() -> None:
+    assert defines(Line("class Session:", 15)) is None
+
+
+def test_defines_reads_the_beginning_of_a_line_that_was_cut_at_its_end() -> None:
+    assert defines(line("def session(" + "argument, " * 20 + "…", "session")) == "session"
+
+
+def test_defines_is_silent_where_the_beginning_was_cut_off() -> None:
+    text = "…class Session { constructor() {}"
+
+    assert defines(line(text, "Session", start=499)) is None
