@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -36,6 +37,12 @@ FILES = {
     ".hidden/secret.py": "hidden_plugin = 1\n",
     ".gitignore": "ignored/\n",
 }
+
+
+def child_environment(home: Path, **variables: str) -> dict[str, str]:
+    """The environment of a program under test: without the settings of whoever runs the tests."""
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return {**kept, "HOME": str(home), **variables}
 
 
 def write_files(folder: Path, files: dict[str, str]) -> Path:

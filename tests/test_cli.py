@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from conftest import child_environment
 from model_server import ModelServer
 from winnow import __version__
 
@@ -20,7 +20,7 @@ def winnow(folder: Path, *arguments: str, **variables: str) -> subprocess.Comple
     return subprocess.run(
         [sys.executable, "-m", "winnow", *arguments],
         cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), **variables},
+        env=child_environment(folder, **variables),
         capture_output=True,
         text=True,
         timeout=60,
@@ -53,6 +53,21 @@ def test_json_is_the_answer_of_the_request(project: Path) -> None:
     result = json.loads(done.stdout)
     assert [file["path"] for file in result["files"]] == ["src/loader.py"]
     assert (result["truncated"], result["cursor"]) == (True, "1")
+
+
+def test_paths_are_from_where_one_is(project: Path) -> None:
+    done = winnow(project / "src", "keyword-search", "q", "load_plugin", "--path", "../tests")
+    assert done.stdout.splitlines()[0] == "../tests/test_loader.py:1"
+    done = winnow(project / "src", "keyword-search", "q", "load_plugin", "--path", "loader.py")
+    assert done.stdout.splitlines()[0] == "loader.py:2"
+
+
+def test_nothing_that_a_file_is_named_reaches_the_terminal_as_a_command(project: Path) -> None:
+    (project / "evil\x1b[2J\n.py").write_text("only_here = '\x1b[31m'\n")
+    for form in ("text", "plain"):
+        done = winnow(project, "keyword-search", "q", "only_here", "--format", form)
+        assert done.returncode == 0
+        assert "\x1b" not in done.stdout
 
 
 def test_exit_codes_are_those_of_grep(project: Path) -> None:

@@ -30,7 +30,7 @@ def test_later_layers_win_value_by_value(tmp_path: Path) -> None:
     )
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "winnow.toml").write_text("[search]\nexclude = ['dist/**']\nmax_results = 7\n")
+    (folder / "winnow.toml").write_text("[search]\nexclude = ['dist/**']\n")
     config, problems = load({"WINNOW_CONFIG": str(user)}, folder)
     assert problems == []
     assert config.limits.search_seconds == 5

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import child_environment
+
 HEAVY = {"pygls", "lsprotocol", "openai", "anthropic", "httpx2", "numpy", "tree_sitter", "mcp"}
 
 PROGRAM = """
@@ -35,7 +37,7 @@ def test_nothing_heavy_is_loaded(arguments: tuple[str, ...], project: Path) -> N
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
         cwd=project,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(project)},
+        env=child_environment(project),
         capture_output=True,
         text=True,
         check=True,

@@ -21,6 +21,7 @@ import winnow
 from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
 from winnow.terminal import Style, keyword_search_text
+from winnow.text.files import repository_root
 from winnow.tool import Field, Tool
 from winnow.tools import TOOLS
 from winnow.types import KeywordSearchResult, Result
@@ -118,6 +119,9 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
         for field in tool.fields
         if (value := getattr(options, field.name)) is not None and value is not False
     }
+    # A person means a path from here, not from the repository's root.
+    if os.path.exists(raw.get("path", "")):
+        raw["path"] = os.path.abspath(raw["path"])
     try:
         with contextlib.closing(_Status()) as status:
             result = asyncio.run(_call(tool, raw, status))
@@ -133,7 +137,7 @@ def _none_left(result: Result) -> bool:
 
 async def _call(tool: Tool[Any, Any], raw: dict[str, Any], status: _Status) -> Result:
     folder = Path.cwd()
-    config, problems = configuration.load(os.environ, folder)
+    config, problems = configuration.load(os.environ, repository_root(folder))
     for problem in problems:
         print(f"winnow: {problem}", file=sys.stderr)
     workspace = Workspace([folder], config)
@@ -148,7 +152,7 @@ def _rendered(tool: Tool[Any, Any], result: Result, form: str) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(result)).decode()
     if form == "text" and isinstance(result, KeywordSearchResult):
-        return keyword_search_text(result, Style.for_stream(sys.stdout))
+        return keyword_search_text(result, Style.for_stream(sys.stdout), os.getcwd())
     text: str = tool.plain(result)
     return text
 

@@ -39,8 +39,6 @@ class SearchDefaults(Section, frozen=True, kw_only=True):
 
     exclude: tuple[str, ...] = ()
     """Glob patterns that no search covers."""
-    max_results: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    broad_terms: Literal["skip", "shrink"] | None = None
 
 
 class Programs(Section, frozen=True, kw_only=True):
@@ -61,7 +59,7 @@ class Limits(Section, frozen=True, kw_only=True):
     """How long every term is searched on its own before the tree is scanned for all of them. A
     tree of some thousand files is done by then; on the Linux kernel's, broad terms are out."""
     processes: Annotated[int, Meta(ge=1, le=256)] = 16
-    """Child processes at once."""
+    """Child processes at once; a change takes effect at the next start."""
 
 
 class Prices(Section, frozen=True, kw_only=True):

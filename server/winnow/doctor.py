@@ -31,10 +31,11 @@ class Finding(Struct, frozen=True):
 
 def examine(folder: Path, environment: Mapping[str, str]) -> list[Finding]:
     """Look at everything a search needs, without sending anything anywhere."""
-    config, problems = configuration.load(environment, folder)
+    root = repository_root(folder)
+    config, problems = configuration.load(environment, root)
     findings = [Finding("winnow", True, f"{winnow.__version__}, Python {sys.version.split()[0]}")]
     findings.append(_ripgrep(config.programs.rg))
-    findings.append(Finding("search root", True, str(repository_root(folder))))
+    findings.append(Finding("search root", True, str(root)))
     findings += [_package(name) for name in PACKAGES]
     findings += [Finding("configuration", False, problem) for problem in problems]
     models = Models(config.llm, environment)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from winnow.display import printable, shown_path
 from winnow.errors import (
     EmptyQuery,
     InvalidParams,
@@ -29,7 +30,7 @@ from winnow.ranking.models import NamedModel
 from winnow.shorten import shorten
 from winnow.text import budget
 from winnow.text.buffers import unsaved
-from winnow.text.files import Scope, shown_path
+from winnow.text.files import Scope
 from winnow.text.terms import Search, TermMatches
 from winnow.types import (
     Candidate,
@@ -479,7 +480,7 @@ def _match(number: int, line: Line) -> Match:
     return Match(
         line=number,
         column=start + 1,
-        text=prompt.printable(line.text),
+        text=printable(line.text),
         match_range=(start + 1, end + 1),
         text_column=line.start or None,
     )

@@ -7,6 +7,7 @@ from typing import TextIO
 
 from msgspec import Struct
 
+from winnow.display import printable
 from winnow.types import KeywordSearchResult, Match, RankedFile, TermReport
 
 
@@ -40,19 +41,24 @@ class Style(Struct, frozen=True):
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
-def keyword_search_text(result: KeywordSearchResult, style: Style) -> str:
-    """Ranked files with the reason and the best line of each, then what was left out."""
+def keyword_search_text(result: KeywordSearchResult, style: Style, folder: str) -> str:
+    """Ranked files with the reason and the best line of each, then what was left out.
+
+    Paths are shown as seen from ``folder``.
+    """
     if result.payload:
         payload = result.payload
         head = f"{payload.model} at {payload.endpoint}: {payload.bytes} bytes, about"
         return f"{head} {payload.estimated_tokens} tokens\n\n{payload.system}\n{payload.prompt}"
-    blocks = [_file(file, style) for file in result.files] or ["No relevant files found"]
+    blocks = [_file(file, result.root, style, folder) for file in result.files] or [
+        "No relevant files found"
+    ]
     return "\n".join([*blocks, "", *(style.dim(line) for line in _notes(result))])
 
 
-def _file(file: RankedFile, style: Style) -> str:
-    path = f"{file.root}/{file.path}" if file.root else file.path
-    rows = [f"{style.path(path)}", f"    {file.reason}"]
+def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
+    path = os.path.relpath(os.path.join(file.root or root, file.path), folder)
+    rows = [style.path(printable(path)), f"    {file.reason}"]
     best = next((match for match in file.matches if match.line == file.line), None)
     if best:
         rows[0] += style.dim(f":{best.line}")

@@ -41,8 +41,6 @@ class Workspace:
         if config.llm != self.config.llm:
             self._retired.append(self.models)
             self.models = Models(config.llm, self.environment)
-        if config.limits.processes != self.config.limits.processes:
-            self.processes = Processes(config.limits.processes)
         self.config = config
 
     def scope(self, params: SearchParams) -> Scope:

@@ -132,6 +132,7 @@ async def test_a_failure_is_told_within_the_deadline_and_without_the_key(
     await asked.models.aclose()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_the_deadline_ends_a_dripping_answer_and_keeps_what_was_named(
     model_server: ModelServer, name: str

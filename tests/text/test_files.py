@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from conftest import git_init, requires_posix, write_files
+from winnow.display import shown_path
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace
-from winnow.text.files import repository_root, search_scope, shown_path
+from winnow.text.files import repository_root, search_scope
 from winnow.types import SearchParams
 
 

@@ -29,6 +29,7 @@ from winnow.lsp.protocol import (
     WinnowProtocol,
     plain_converter,
 )
+from winnow.text.files import repository_root
 from winnow.tool import Tool
 from winnow.tools import TOOLS
 from winnow.types import Result
@@ -70,7 +71,7 @@ class WinnowServer(LanguageServer):
         workspace = self.searching
         if workspace is None:
             return
-        folder = workspace.folders[0] if workspace.folders else None
+        folder = repository_root(workspace.folders[0]) if workspace.folders else None
         merged, problems = configuration.load(workspace.environment, folder)
         for layer, source in ((self.options, "initializationOptions"), (client, "settings")):
             merged, wrong = configuration.merged(merged, layer or {}, source)

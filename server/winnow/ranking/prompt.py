@@ -8,12 +8,12 @@ make it name another path.
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from winnow.display import printable
 from winnow.types import Candidate
 
 # Change it with every change of the texts below: it is part of the key of cached answers.
@@ -161,11 +161,3 @@ def _block(name: str, candidate: Candidate, context: int) -> str:
         if term not in candidate.hits:
             rows.append(f"({count} lines match {printable(term)})")
     return "\n".join(rows)
-
-
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    """The text on one line, with control characters and half surrogates replaced."""
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)

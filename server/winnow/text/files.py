@@ -6,10 +6,10 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import quote_from_bytes
 
 from msgspec import Struct
 
+from winnow.display import shown_path
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.types import SearchParams
 
@@ -116,16 +116,3 @@ def _searchable(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
-
-
-def shown_path(path: str) -> tuple[str, str | None]:
-    """A path as text for any client, and its percent-encoded bytes if they are not Unicode.
-
-    Bytes that are not UTF-8 show as ``\\xff``: JSON has no other way to say them.
-    """
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raw = os.fsencode(path)
-        return raw.decode("utf-8", "backslashreplace"), quote_from_bytes(raw)
-    return path, None

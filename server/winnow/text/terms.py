@@ -214,7 +214,10 @@ class Search:
                 if early and any(found.over for found in undecided):
                     return None
                 pause *= BATCH_GROWTH
-            return await scan
+            accepted = await scan
+            for found in undecided:
+                found.finished = accepted and not self.timed_out
+            return accepted
         finally:
             await _cancel([scan])
 
@@ -229,7 +232,6 @@ class Search:
                 return False
             for found in undecided:
                 found.unreadable |= ripgrep.unreadable_files(child.stderr)
-                found.finished = not child.timed_out
         return True
 
     async def _search_batch(self, found: TermMatches, paths: Sequence[str]) -> None:

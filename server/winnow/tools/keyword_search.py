@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from winnow.display import printable
 from winnow.tool import tool
 from winnow.types import KeywordSearchParams, KeywordSearchResult, Progress
 from winnow.workspace import Workspace
@@ -12,7 +13,7 @@ NOTHING = "No relevant files found"
 def plain(result: KeywordSearchResult) -> str:
     """The design's lines, ``/absolute/path: reason``, best first."""
     lines = [
-        f"{(file.root or result.root).rstrip('/')}/{file.path}: {file.reason}"
+        printable(f"{(file.root or result.root).rstrip('/')}/{file.path}: {file.reason}")
         for file in result.files
     ]
     return "\n".join(lines) if lines else NOTHING
