@@ -58,6 +58,6 @@ class Workspace:
 
     async def aclose(self) -> None:
         """End children and connections."""
-        self.processes.kill_all()
+        self.processes.close()
         for models in (*self._retired, self.models):
             await models.aclose()

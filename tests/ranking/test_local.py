@@ -57,7 +57,7 @@ def test_a_definition_beats_a_mention() -> None:
 
 
 def test_the_definition_that_says_nothing_else_beats_a_longer_name() -> None:
-    longer = candidate("src/alpha.py", "class SessionRedirectMixin:")
+    longer = candidate("src/alpha.py", "class SessionCookieJar:")
     exact = candidate("src/beta.py", "class Session:")
 
     assert order("session", ["session"], longer, exact) == ["src/beta.py", "src/alpha.py"]
@@ -99,9 +99,9 @@ def test_more_of_the_query_around_the_matches_is_better() -> None:
         ("session", "src/session.py"),
         ("how sessions are stored", "src/session_store.py"),
         ("authentication", "src/auth.py"),
-        ("WebSocket upgrade", "src/websocket.py"),
-        ("routing of requests", "src/routing/mod.rs"),
-        ("routing of requests", "src/routing/__init__.py"),
+        ("colours of the SideBar", "src/sidebar.py"),
+        ("a parser of dates", "src/parser/mod.rs"),
+        ("a parser of dates", "src/parser/__init__.py"),
     ],
 )
 def test_a_path_that_says_what_was_asked_beats_one_that_does_not(query: str, path: str) -> None:
@@ -261,7 +261,7 @@ def test_the_forms_of_one_word_are_one(text: str) -> None:
         ("    protected override void Session(int id) {", "Session"),  # C#
         ("data class Session(val id: Int)", "Session"),  # Kotlin
         ("public extension Session {", "Session"),  # Swift
-        ("static CURLcode session(struct Curl *data)", "session"),  # C
+        ("static int session(struct state *data)", "session"),  # C
         ("#define SESSION 1", "SESSION"),
         ("defmodule App.Session do", "App.Session"),  # Elixir
         ("  def self.session(id)", "self.session"),  # Ruby

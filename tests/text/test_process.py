@@ -81,6 +81,15 @@ async def test_leaving_the_block_ends_the_whole_group_at_once() -> None:
     assert processes._alive == set()
 
 
+async def test_a_child_that_is_being_started_when_all_are_ended_ends_too() -> None:
+    processes = Processes()
+    async with python(processes, "import time; time.sleep(60)") as running:
+        processes.close()
+        await asyncio.wait_for(running.wait(), 1)
+    async with python(processes, "import time; time.sleep(60)") as late:
+        await asyncio.wait_for(late.wait(), 1)
+
+
 async def test_no_more_children_than_the_limit_run_at_once() -> None:
     processes = Processes(limit=2)
     most = 0

@@ -251,10 +251,13 @@ def _end_children_on_signals(workspace: Workspace) -> None:
     if sys.platform == "win32":
         return
 
+    loop = asyncio.get_running_loop()
+
     def end() -> None:
-        workspace.processes.kill_all()
-        # pygls' thread waits for standard input, which an orderly exit would wait for in turn.
-        os._exit(128 + signal.SIGTERM)
+        workspace.processes.close()
+        # pygls' thread waits for standard input, which an orderly exit would wait for in turn. The
+        # moment is for a child that is being started.
+        loop.call_later(0.1, os._exit, 128 + signal.SIGTERM)
 
     with contextlib.suppress(RuntimeError, ValueError):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
+        loop.add_signal_handler(signal.SIGTERM, end)

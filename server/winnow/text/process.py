@@ -34,6 +34,7 @@ class Processes:
     def __init__(self, limit: int = 16) -> None:
         self._slots = asyncio.Semaphore(limit)
         self._alive: set[Child] = set()
+        self._closed = False
 
     def start(
         self,
@@ -46,8 +47,9 @@ class Processes:
         """A child to be used in ``async with``; ``deadline`` is on the loop's clock, in seconds."""
         return Child(self, arguments, cwd, deadline, environment)
 
-    def kill_all(self) -> None:
-        """End every child now; for a server that is told to stop."""
+    def close(self) -> None:
+        """End every child now, and each that is being started as soon as it has been."""
+        self._closed = True
         for child in list(self._alive):
             child.kill()
 
@@ -100,6 +102,8 @@ class Child:
         self._owner._alive.add(self)
         self._drain = asyncio.create_task(self._read_stderr())
         self._alarm = asyncio.get_running_loop().call_at(self._deadline, self._expire)
+        if self._owner._closed:
+            self.kill()
         return self
 
     async def __aexit__(
