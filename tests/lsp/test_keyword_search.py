@@ -182,6 +182,34 @@ async def test_no_folder_is_open(start_client: StartClient, project: Path) -> No
     assert result["files"][0]["path"] == "src/loader.py"
 
 
+async def test_the_editors_text_counts_not_that_on_disk(client: Client, project: Path) -> None:
+    uri = (project / "src/loader.py").as_uri()
+    client.lsp.text_document_did_open(
+        types.DidOpenTextDocumentParams(
+            types.TextDocumentItem(uri, "python", 1, (project / "src/loader.py").read_text())
+        )
+    )
+    start, end = types.Position(1, 8), types.Position(1, 20)
+    change = types.TextDocumentContentChangePartial(
+        range=types.Range(start, end), text="load_😀_addons"
+    )
+    client.lsp.text_document_did_change(
+        types.DidChangeTextDocumentParams(
+            types.VersionedTextDocumentIdentifier(version=2, uri=uri), [change]
+        )
+    )
+    result = await client.request(METHOD, {"query": "q", "search_terms": ["_addons"]})
+    [file] = result["files"]
+    assert file["path"] == "src/loader.py"
+    assert file["matches"][0]["text"] == "    def load_😀_addons(self, names):"
+    assert file["matches"][0]["match_range"] == [15, 22]
+    client.lsp.text_document_did_close(
+        types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri))
+    )
+    result = await client.request(METHOD, {"query": "q", "search_terms": ["_addons"]})
+    assert result["no_relevant_files"]
+
+
 # --- cancellation --------------------------------------------------------------------------
 
 

@@ -1,0 +1,82 @@
+"""The local ranker on a retrieval benchmark: a runner that drives keyword_search, no model asked.
+
+    python evaluate.py --annotations dev.jsonl --corpora FOLDER -- \\
+        python benchmarks/local_ranker.py [--broad-terms skip|shrink]
+
+`FOLDER` holds one folder per repository; the harness appends its path. The runner answers each
+`{"query": ...}` line on stdin with one line, the paths of the best files as
+`[{"path": ...}, ...]`. Search terms come from the query alone, so that what is measured is the
+floor: a caller who knows the words of the code base finds more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+
+from winnow.errors import TermsTooBroad
+from winnow.ranking.local import STOP_WORDS
+from winnow.tools import TOOLS
+from winnow.types import no_progress
+from winnow.workspace import Workspace
+
+MAX_RESULTS = 10  # the harness looks at ten
+_WORD = re.compile(r"\w+(?:(?:::|\.)\w+)*")
+_IDENTIFIER = re.compile(r"[_.:\d]|[a-z][A-Z]|[A-Z]{2}[a-z]")
+
+
+def search_terms(query: str) -> list[str]:
+    """The query's identifiers, then its names, then its words, the longer ones of each first."""
+
+    def specific(word: str) -> tuple[bool, bool, int]:
+        return (not _IDENTIFIER.search(word), word.islower(), -len(word))
+
+    words = _WORD.findall(query)
+    telling = [word for word in words if word.lower() not in STOP_WORDS]
+    return [re.escape(word) for word in dict.fromkeys(sorted(telling or words, key=specific))]
+
+
+async def answer(workspace: Workspace, query: str, broad_terms: str) -> list[dict[str, str]]:
+    """The best files; none where every term is too broad."""
+    params = {
+        "query": query,
+        "search_terms": search_terms(query) or [re.escape(query)],
+        "max_results": MAX_RESULTS,
+        "ranker": "local",
+        "broad_terms": broad_terms,
+    }
+    try:
+        result = await TOOLS["keyword_search"].call(workspace, params, no_progress)
+    except TermsTooBroad:
+        return []
+    return [{"path": file.path} for file in result.files]
+
+
+async def serve(corpus: Path, broad_terms: str) -> None:
+    workspace = Workspace([corpus])
+    print(json.dumps({"index_seconds": 0.0}), file=sys.stderr, flush=True)
+    try:
+        # One question at a time: nothing else needs the loop while stdin is read.
+        for line in sys.stdin:
+            files = await answer(workspace, json.loads(line)["query"], broad_terms)
+            print(json.dumps(files), flush=True)
+    finally:
+        await workspace.aclose()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--broad-terms", choices=["skip", "shrink"], default="skip")
+    arguments = parser.parse_args()
+    asyncio.run(serve(arguments.corpus, arguments.broad_terms))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The package as a user gets it: built, installed into an empty environment, and run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from conftest import child_environment
+
+ROOT = Path(__file__).parent.parent
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.version_info < (3, 11), reason="reads pyproject.toml with tomllib"),
+]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
+    subprocess.run([*pip, str(ROOT)], check=True)
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0] for name in names} == {"winnow", "winnow_ls-0.1.0.dist-info"}
+    assert "winnow/py.typed" in names
+
+
+def test_the_installed_command_does_the_main_job(
+    wheel: Path, project: Path, tmp_path: Path
+) -> None:
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=True)
+    scripts = environment / ("Scripts" if sys.platform == "win32" else "bin")
+    subprocess.run([scripts / "pip", "install", "--quiet", str(wheel)], check=True)
+    variables = child_environment(project)
+    variables.pop("PYTHONPATH", None)
+    # Nothing but what the package brings: no ripgrep of the system's.
+    variables["PATH"] = "/usr/bin:/bin" if not Path("/usr/bin/rg").exists() else "/nowhere"
+    done = subprocess.run(
+        [scripts / "winnow", "keyword-search", "how are plugins loaded", "load_plugin"],
+        cwd=project,
+        env=variables,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    assert done.stdout.startswith("src/loader.py:2\n")
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    package = (ROOT / "server/winnow/__init__.py").read_text()
+    assert f'__version__ = "{project["version"]}"' in package
+    assert re.search(rf"^## {re.escape(project['version'])}\b", changelog(), re.M)
+
+
+def changelog() -> str:
+    return (ROOT / "CHANGELOG.md").read_text()
