@@ -204,7 +204,7 @@ def _lines(found: TermMatches) -> Iterable[Line]:
 
 def _sized(found: TermMatches) -> budget.Files:
     """The term's files for the budget; a list of files with counts costs a line each."""
-    if found.counts is None:
+    if found.files or not found.counts:
         return found.files
     return {path: {0: Line(str(n), len(str(n)))} for path, n in found.counts.items()}
 

@@ -45,7 +45,8 @@ class TermMatches:
 
     ``files`` holds matching lines and their context; ``bytes`` what ripgrep's plain output of them
     would cost, whose passing of the limit sets ``over``. ``finished`` says that every file in scope
-    was searched. ``counts`` is set for a term that was shrunk to a list of files.
+    was searched. A term that was shrunk has all its matching lines of each file in ``counts``, even
+    if ``files`` holds few of them, or none: then it was shrunk to a list of files.
     """
 
     term: str
@@ -132,6 +133,7 @@ class Search:
                     return
                 if not smaller.over:
                     found.files, found.bytes = smaller.files, smaller.bytes
+                    found.counts = counts
                     found.over, found.finished = False, True
                     found.shrunk = f"{context} lines of context"
                     if per_file:
