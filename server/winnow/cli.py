@@ -195,6 +195,7 @@ def _serve(options: argparse.Namespace) -> int:
     # garbage among them costs a tenth of the start, and of every later collection.
     gc.disable()
     from winnow.lsp.server import create_server
+    from winnow.lsp.transport import serve_io, serve_tcp
 
     gc.freeze()
     gc.enable()
@@ -207,8 +208,7 @@ def _serve(options: argparse.Namespace) -> int:
     logging.getLogger("pygls").setLevel(logging.INFO if options.verbose else logging.CRITICAL)
     server = create_server()
     if not options.tcp:
-        server.start_io()
-        return FOUND
+        return serve_io(server)
     host, _, port = options.tcp.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if host not in ("127.0.0.1", "::1", "localhost") or not port.isdigit():
@@ -218,8 +218,7 @@ def _serve(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return FAILED
-    server.start_tcp(host, int(port))
-    return FOUND
+    return serve_tcp(server, host, int(port))
 
 
 def _doctor(options: argparse.Namespace) -> int:

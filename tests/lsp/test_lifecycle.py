@@ -140,23 +140,20 @@ def test_sigterm_ends_the_server_and_its_children(slow_project: Path) -> None:
 
 
 def test_tcp_serves_one_client_on_this_machine(project: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with subprocess.Popen([*COMMAND, "--tcp", str(port)], env=environment()) as process:
-        end = time.monotonic() + 10
-        while True:
-            try:
-                connection = socket.create_connection(("127.0.0.1", port), 5)
-                break
-            except OSError:
-                assert time.monotonic() < end
-                time.sleep(0.05)
+    with subprocess.Popen(
+        [*COMMAND, "--tcp", "0"], env=environment(), stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        host, port = process.stderr.readline().split()[-1].split(":")
+        connection = socket.create_connection((host, int(port)), 5)
         body = b'{"jsonrpc": "2.0", "id": 1, "method": "$/nothing"}'
-        with connection:
-            connection.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            assert b"-32601" in connection.recv(4096)
-        process.wait(10)
+        try:
+            with connection:
+                connection.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+                assert b"-32601" in connection.recv(4096)
+            assert process.wait(10) == 0
+        finally:
+            process.kill()
 
 
 def test_tcp_refuses_addresses_that_others_can_reach() -> None:

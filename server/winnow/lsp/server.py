@@ -59,6 +59,16 @@ class WinnowServer(LanguageServer):
         # Tasks that nobody awaits: the loop itself would not keep them alive.
         self.background: set[asyncio.Task[Any]] = set()
 
+    async def finish(self) -> None:
+        """End every request and what it runs; the connection is over."""
+        requests = list(self.protocol._request_futures.values())
+        tasks = [one for one in (*requests, *self.background) if isinstance(one, asyncio.Task)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.searching is not None:
+            await self.searching.aclose()
+
     def report_server_error(self, error: Exception, source: Any) -> None:
         """A message that is no JSON is answered; everything else goes to the log."""
         if source is JsonRpcException:
