@@ -35,7 +35,7 @@ def test_text_for_people_has_reason_best_line_and_what_was_left_out(project: Pat
     assert "load_plugin" in lines[1]
     assert lines[2] == "    2: def load_plugins(self, names):"
     assert "4 of 4 matching files, ranked by the local ranker" in done.stdout
-    assert "terms: load_plugin (used, 6 in 3 files); registry" in done.stdout
+    assert "terms: load_plugin (used, 6 lines in 3 files); registry" in done.stdout
     assert "\x1b" not in done.stdout
     assert done.stderr == ""
 

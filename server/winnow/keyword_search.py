@@ -461,11 +461,16 @@ def _file(request: _Request, one: Ranked) -> RankedFile:
 
 def _best_lines(one: Ranked, numbers: Sequence[int]) -> list[int]:
     """The matching lines to show, the best first: those that the ranker pointed at, then
-    definitions, then the first ones of each term in turn."""
+    definitions, of the first terms first, then the first ones of each term in turn."""
     candidate = one.candidate
     first, last = one.first or math.inf, one.last or -math.inf
     pointed = [number for number in numbers if first <= number <= last]
-    defining = [number for number in numbers if local.defines(candidate.lines[number])]
+    defining = [
+        number
+        for hits in candidate.hits.values()
+        for number in hits
+        if local.defines(candidate.lines[number])
+    ]
     turns = [
         hits[turn]
         for turn in range(SHOWN_MATCHES)

@@ -10,6 +10,9 @@ from msgspec import Struct
 from winnow.display import printable
 from winnow.types import KeywordSearchResult, Match, RankedFile, TermReport
 
+# Of a long line, what is shown around its match.
+LINE_CHARACTERS = 140
+
 
 class Style(Struct, frozen=True):
     """How to emphasise; without ``colour`` every method gives the text as it is."""
@@ -67,10 +70,14 @@ def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
 
 
 def _highlighted(match: Match, style: Style) -> str:
+    """The line, cut to a terminal's width around its match, which is emphasised."""
     shift = match.text_column or 1
     start, end = (max(0, column - shift) for column in match.match_range)
     text = match.text
-    return (text[:start] + style.match(text[start:end]) + text[end:]).strip()
+    first = max(0, start - LINE_CHARACTERS // 3)
+    before, after = text[first:start].lstrip(), text[end : first + LINE_CHARACTERS].rstrip()
+    dots = "…" if first else "", "…" if first + LINE_CHARACTERS < len(text) else ""
+    return f"{dots[0]}{before}{style.match(text[start:end])}{after}{dots[1]}"
 
 
 def _notes(result: KeywordSearchResult) -> list[str]:
@@ -94,5 +101,5 @@ def _notes(result: KeywordSearchResult) -> list[str]:
 def _term(term: TermReport) -> str:
     status = term.status.replace("_", " ")
     if term.status in ("used", "shrunk", "peeled"):
-        status += f", {term.matches} in {term.files} files"
+        status += f", {term.matches} lines in {term.files} files"
     return f"{term.term} ({status})"
