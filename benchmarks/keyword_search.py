@@ -28,6 +28,7 @@ from corpora import kernel
 
 from winnow import keyword_search
 from winnow.config import Limits
+from winnow.keyword_search import Request, find
 from winnow.text.ripgrep import find_ripgrep
 from winnow.text.terms import Search
 from winnow.tools import TOOLS
@@ -81,21 +82,20 @@ def design_flow(tree: Path, terms: list[str], limits: Limits) -> tuple[list[str]
     return usable, matches, runs
 
 
-async def ours(tree: Path, terms: list[str], limits: Limits) -> tuple[list[str], set[str], Any]:
+async def ours(tree: Path, terms: list[str]) -> tuple[list[str], set[str]]:
+    """The same of Winnow: kept terms that match, and matching lines."""
     workspace = Workspace([tree])
     params = KeywordSearchParams(query="benchmark", search_terms=terms)
-    request = keyword_search._Request(workspace, params, no_progress, workspace.scope(params))
-    search = await keyword_search._search(request)
-    kept = keyword_search._fit(request, search)
-    candidates = keyword_search._candidates(kept)
+    request = Request(workspace, params, no_progress, workspace.scope(params))
+    found = await find(request)
     matches = {
         f"{candidate.path}:{number}"
-        for candidate in candidates
+        for candidate in found.candidates
         for numbers in candidate.hits.values()
         for number in numbers
     }
     await workspace.aclose()
-    return [found.term for found in kept if found.files], matches, search
+    return [one.term for one in found.kept if one.files], matches
 
 
 async def first_partial(tree: Path, terms: list[str]) -> float:
@@ -133,7 +133,7 @@ def main() -> int:
     differing = 0
     for name, terms in CASES.items():
         design_flow(tree, terms, limits)
-        asyncio.run(ours(tree, terms, limits))
+        asyncio.run(ours(tree, terms))
         times: list[tuple[float, float]] = []
         partials: list[float] = []
         same, runs = True, 0
@@ -141,7 +141,7 @@ def main() -> int:
             started = time.perf_counter()
             kept, expected, runs = design_flow(tree, terms, limits)
             middle = time.perf_counter()
-            our_kept, found, _ = asyncio.run(ours(tree, terms, limits))
+            our_kept, found = asyncio.run(ours(tree, terms))
             times.append((middle - started, time.perf_counter() - middle))
             partials.append(asyncio.run(first_partial(tree, terms)))
             same &= [term for term in kept if term in our_kept] == our_kept and found == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
@@ -223,6 +224,27 @@ async def test_a_model_ranks_with_reasons_and_the_local_ranker_streams_first(
     partials = [one for one in recorder.partials if isinstance(one, KeywordSearchPartial)]
     assert partials[0].ranked_by.kind == "local"
     assert partials[-1].files == [file]
+
+
+async def test_the_local_order_does_not_wait_for_an_sdk_to_be_imported(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
+) -> None:
+    config = models_config(model_server, "openai-test")
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    told = asyncio.Event()
+
+    async def slow_import(model: object) -> None:
+        await asyncio.wait_for(told.wait(), 5)
+
+    workspace.models.warm = slow_import  # type: ignore[method-assign]
+    raw = {"query": "how are plugins loaded", "search_terms": ["load_plugin"]}
+
+    def progress(message: str, *, percentage: object = None, partial: object = None) -> None:
+        if partial is not None:
+            told.set()
+
+    result = await TOOL.call(workspace, raw, progress)
+    assert result.ranked_by.kind == "llm"
 
 
 async def test_a_model_is_sent_the_query_last_and_each_path_once(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,9 @@ FOUND, NOTHING_FOUND, FAILED = 0, 1, 2  # as grep does
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is 0 found, 1 nothing found, 2 error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a console may not know every character
+            stream.reconfigure(errors="replace")
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options)

@@ -258,14 +258,16 @@ class Line(Struct, frozen=True):
     """A line of a file, as the search saw it.
 
     ``ranges`` are the matches, as offsets in code points into the whole line (empty for a context
-    line); ``start`` is the offset of ``text`` in it, if the line was too long and was cut. ``size``
-    is what ripgrep's plain output spends on the line besides the path and the number, in bytes.
+    line). ``start`` is the offset of ``text`` in it, if the line was too long and was ``cut``.
+    ``size`` is what ripgrep's plain output spends on the line besides the path and the number, in
+    bytes.
     """
 
     text: str
     size: int
     ranges: tuple[tuple[int, int], ...] = ()
     start: int = 0
+    cut: bool = False
 
 
 class Candidate(Struct, frozen=True):

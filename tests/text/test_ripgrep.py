@@ -74,6 +74,7 @@ async def test_a_long_line_is_cut_around_its_match(tmp_path: Path) -> None:
     assert line.text == "…" + "x" * 25 + "needle" + "y" * 69 + "…"
     assert line.ranges == ((1000, 1006),)
     assert line.start == 975
+    assert line.cut
     assert line.size == len(line.text.encode()) + 1
 
 

@@ -131,10 +131,9 @@ class WinnowProtocol(LanguageServerProtocol):
 
 def without_traceback(error: types.ResponseError) -> types.ResponseError:
     """A defect as the client sees it: an incident id, under which the log has the rest."""
-    if isinstance(error.data, dict) and "incident" in error.data:
-        return error
     incident = uuid.uuid4().hex[:12]
-    logger.error("Incident %s: %s %s", incident, error.message, error.data)
+    trace = error.data.get("traceback", []) if isinstance(error.data, dict) else []
+    logger.error("Incident %s: %s\n%s", incident, error.message, "".join(trace))
     return types.ResponseError(
         code=INTERNAL_ERROR,
         message=f"Internal error (incident {incident} in the server's log)",

@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import sys
-import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
 from winnow.lsp.convert import folders_of, path_of
 from winnow.lsp.protocol import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     PARSE_ERROR,
     WinnowProtocol,
@@ -115,18 +113,9 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
             with _Reporter(server, work_done, partial, tool.name) as progress:
                 result = await tool.call(server.searching, raw, progress)
             return msgspec.to_builtins(result)
-        except InvalidParams as error:
-            raise JsonRpcException(error.message, INVALID_PARAMS, error.data) from None
         except SearchError as error:
-            raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
-        except Exception:
-            incident = uuid.uuid4().hex[:12]
-            logger.exception("Incident %s in %s", incident, tool.method)
-            raise JsonRpcException(
-                f"Internal error (incident {incident} in the server's log)",
-                INTERNAL_ERROR,
-                {"incident": incident},
-            ) from None
+            code = INVALID_PARAMS if isinstance(error, InvalidParams) else REQUEST_FAILED
+            raise JsonRpcException(error.message, code, error.data) from None
 
     return handle
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from winnow.types import Line
 
 SEPARATOR = 3  # "--\n"
@@ -41,7 +43,7 @@ def merge(into: dict[int, Line], lines: Mapping[int, Line]) -> None:
             into[number] = line
         elif line.ranges and line.start == known.start:
             ranges = tuple(sorted({*known.ranges, *line.ranges}))
-            into[number] = Line(known.text, known.size, ranges, known.start)
+            into[number] = replace(known, ranges=ranges)
 
 
 def terms_that_fit(found: Sequence[Files], limit: int) -> int:

@@ -233,7 +233,7 @@ def _cut(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
     end = start + width
     piece = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
     inside = tuple((a, min(b, end)) for a, b in spans if a < end)
-    return Line(piece, len(piece.encode("utf-8", "replace")) + 1, inside, start)
+    return Line(piece, len(piece.encode("utf-8", "replace")) + 1, inside, start, cut=True)
 
 
 # --- failures ------------------------------------------------------------------------------

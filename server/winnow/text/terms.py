@@ -39,7 +39,7 @@ LADDER: tuple[tuple[int, int | None], ...] = ((5, None), (2, None), (2, 3), (0, 
 LADDER_FILES = 400
 
 
-@dataclass
+@dataclass(eq=False)
 class TermMatches:
     """What is known of one term: a growing record while it is searched.
 
@@ -60,10 +60,6 @@ class TermMatches:
     shrunk: str | None = None
     counts: Mapping[str, int] | None = None
     long_lines: int = 0
-
-    @property
-    def decided(self) -> bool:
-        return self.over or self.finished or self.invalid is not None
 
     @property
     def matches(self) -> int:

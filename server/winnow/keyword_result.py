@@ -1,0 +1,223 @@
+"""The answer of a keyword search: what was found and chosen, in the words of the contract."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from winnow.display import printable, shown_path
+from winnow.ranking import local
+from winnow.shorten import shorten
+from winnow.text import budget
+from winnow.text.files import Scope
+from winnow.text.terms import Search, TermMatches
+from winnow.types import (
+    Candidate,
+    Completeness,
+    KeywordSearchParams,
+    KeywordSearchResult,
+    Line,
+    Match,
+    Payload,
+    Ranked,
+    RankedBy,
+    RankedFile,
+    Skipped,
+    TermReport,
+    TermStatus,
+    Usage,
+)
+
+# A file is shown with this many of its matching lines; `total_matches` says how many there are.
+SHOWN_MATCHES = 8
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What stage 1 hands on: the terms whose matches go on, and the files that they match."""
+
+    search: Search
+    kept: Sequence[TermMatches]
+    candidates: Sequence[Candidate]
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """What stage 2 made of it, best first. ``reasons`` say why the answer may not be whole,
+    ``warnings`` what else a reader should know."""
+
+    ranked: Sequence[Ranked]
+    ranked_by: RankedBy
+    reasons: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    usage: Usage | None = None
+    payload: Payload | None = None
+
+
+def result_of(
+    params: KeywordSearchParams, scope: Scope, found: Found, chosen: Chosen
+) -> KeywordSearchResult:
+    """The page that was asked for, in at most ``max_tokens``."""
+    offset = int(params.cursor or 0)
+    page = chosen.ranked[offset : offset + params.max_results]
+    end = offset + len(page)
+    more = end < len(chosen.ranked)
+    result = KeywordSearchResult(
+        search_id=uuid.uuid4().hex,
+        root=shown_path(str(scope.root))[0],
+        files=[ranked_file(scope, one) for one in page],
+        no_relevant_files=not chosen.ranked,
+        ranked_by=chosen.ranked_by,
+        terms=[_report(one, found) for one in found.search.terms],
+        total_found=len(found.candidates),
+        returned=len(page),
+        truncated=more,
+        completeness=_completeness(found, chosen),
+        warnings=[*_warnings(found), *chosen.warnings],
+        cursor=str(end) if more else None,
+        usage=chosen.usage,
+        payload=chosen.payload,
+    )
+    steps = [_shorter(result, matches, offset) for matches in (3, 1, 0)]
+    steps += [_shorter(result, 0, offset, count) for count in range(len(page) - 1, 0, -1)]
+    return shorten(result, params.max_tokens, steps)
+
+
+def _completeness(found: Found, chosen: Chosen) -> Completeness:
+    search, kept = found.search, found.kept
+    binary = set[str]().union(*(one.binary for one in kept))
+    unreadable = set[str]().union(*(one.unreadable for one in search.terms))
+    left_out = [one.term for one in search.terms if one not in kept]
+    reasons = list(chosen.reasons)
+    if search.timed_out:
+        seconds = search.limits.search_seconds
+        reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")
+    if unreadable:
+        reasons.append(f"{len(unreadable)} files or folders could not be read")
+    if left_out:
+        reasons.append("terms that were not used: " + ", ".join(left_out))
+    reasons += [f"{one.term!r} was shrunk to {one.shrunk}" for one in kept if one.shrunk]
+    return Completeness(
+        complete=not reasons,
+        reasons=reasons,
+        skipped=Skipped(binary=len(binary) or None, unreadable=len(unreadable) or None),
+        timed_out=search.timed_out,
+    )
+
+
+def _warnings(found: Found) -> list[str]:
+    warnings = [
+        f"{one.long_lines} lines of more than 4 MiB match {one.term!r}: left out"
+        for one in found.search.terms
+        if one.long_lines
+    ]
+    lines = (line for one in found.candidates for line in one.lines.values())
+    if any(line.cut for line in lines):
+        width = found.search.limits.line_characters
+        warnings.append(f"lines of more than {width} characters are cut")
+    return warnings
+
+
+def _report(one: TermMatches, found: Found) -> TermReport:
+    """The fate of a term; counts are absent where the search for it was stopped."""
+    if one.invalid:
+        return TermReport(term=one.term, status="invalid", detail=one.invalid)
+    if one.over:
+        return TermReport(term=one.term, status="too_broad")
+    detail = one.shrunk
+    if found.search.timed_out and not one.finished:
+        detail = "the search was stopped: counts are lower bounds"
+    return TermReport(
+        term=one.term,
+        status=_status(one, found.kept),
+        bytes=one.bytes if one.shrunk else max(0, one.bytes - budget.SEPARATOR),
+        files=len(one.files) or len(one.counts or ()),
+        matches=one.matches,
+        detail=detail,
+    )
+
+
+def _status(one: TermMatches, kept: Sequence[TermMatches]) -> TermStatus:
+    if not one.files and not one.counts:
+        return "no_match" if one.finished else "timed_out"
+    if one not in kept:
+        return "peeled"
+    return "shrunk" if one.shrunk else "used"
+
+
+def ranked_file(scope: Scope, one: Ranked) -> RankedFile:
+    """A file that a ranker chose, with its best matching lines."""
+    candidate = one.candidate
+    root, below = scope.locate(candidate.path)
+    path, encoded = shown_path(below)
+    numbers = sorted({number for hits in candidate.hits.values() for number in hits})
+    best = _best_lines(one, numbers)
+    return RankedFile(
+        path=path,
+        reason=one.reason,
+        terms=list(candidate.counts),
+        matches=[_match(number, candidate.lines[number]) for number in sorted(best)],
+        line=best[0] if best else None,
+        total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
+        score=one.score,
+        root=shown_path(str(root))[0] if len(scope.roots) > 1 else None,
+        uri=f"{root.as_uri()}/{encoded}" if encoded else None,
+    )
+
+
+def _best_lines(one: Ranked, numbers: Sequence[int]) -> list[int]:
+    """The matching lines to show, the best first: those that the ranker pointed at, then
+    definitions, of the first terms first, then the first ones of each term in turn."""
+    candidate = one.candidate
+    first, last = one.first or math.inf, one.last or -math.inf
+    pointed = [number for number in numbers if first <= number <= last]
+    defining = [
+        number
+        for hits in candidate.hits.values()
+        for number in hits
+        if local.defines(candidate.lines[number])
+    ]
+    turns = [
+        hits[turn]
+        for turn in range(SHOWN_MATCHES)
+        for hits in candidate.hits.values()
+        if turn < len(hits)
+    ]
+    return list(dict.fromkeys([*pointed, *defining, *turns]))[:SHOWN_MATCHES]
+
+
+def _match(number: int, line: Line) -> Match:
+    start, end = line.ranges[0]
+    return Match(
+        line=number,
+        column=start + 1,
+        text=printable(line.text),
+        match_range=(start + 1, end + 1),
+        text_column=line.start or None,
+    )
+
+
+def _shorter(
+    result: KeywordSearchResult, matches: int, offset: int, count: int | None = None
+) -> Callable[[], KeywordSearchResult]:
+    def step() -> KeywordSearchResult:
+        files = [_with_matches(file, matches) for file in result.files[:count]]
+        return msgspec.structs.replace(
+            result,
+            files=files,
+            returned=len(files),
+            truncated=True,
+            cursor=result.cursor if count is None else str(offset + count),
+        )
+
+    return step
+
+
+def _with_matches(file: RankedFile, count: int) -> RankedFile:
+    total = file.total_matches or len(file.matches)
+    return msgspec.structs.replace(
+        file,
+        matches=file.matches[:count],
+        total_matches=total if total > count else None,
+    )
