@@ -157,10 +157,33 @@ async def test_scope_is_controllable(make_workspace: MakeWorkspace, project: Pat
     assert paths(await search(workspace, "plugin", include=["*.md"])) == ["docs/plugins.md"]
     assert "docs/plugins.md" not in paths(await search(workspace, "plugin", exclude=["docs/**"]))
     assert paths(await search(workspace, "plugin", file_types="md")) == ["docs/plugins.md"]
+    deep = await search(workspace, "plugin", include=["src/**/*.py", "docs/"])
+    assert {path.partition("/")[0] for path in paths(deep)} == {"src", "docs"}
+    both = await search(workspace, "plugin", include=["src/**"], file_types=["md"])
+    assert both.files == []
     ignored = await search(workspace, "plugin_from_cache", include_ignored=True)
     assert paths(ignored) == ["ignored/cache.py"]
     hidden = await search(workspace, "hidden_plugin", include_hidden=True)
     assert paths(hidden) == [".hidden/secret.py"]
+
+
+async def test_asking_for_some_files_does_not_unhide_or_unignore_others(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    write_files(project, {".gitignore": "*.gen.py\n", "a.gen.py": "needle", "b.py": "needle"})
+    write_files(project, {".hidden.py": "needle", ".dir/c.py": "needle", "d.md": "needle"})
+    workspace = make_workspace(project)
+    scopes: list[dict[str, Any]] = [
+        {"include": ["*.py"]},
+        {"include": ["**/*.py"]},
+        {"file_types": ["py"]},
+    ]
+    for scope in scopes:
+        assert paths(await search(workspace, "needle", **scope)) == ["b.py"]
+    more = await search(workspace, "needle", include=["*.py"], include_ignored=True)
+    assert set(paths(more)) == {"a.gen.py", "b.py"}
+    more = await search(workspace, "needle", include=["*.py"], include_hidden=True)
+    assert set(paths(more)) == {".hidden.py", ".dir/c.py", "b.py"}
 
 
 async def test_no_match_says_what_ignored_and_hidden_files_would_have(

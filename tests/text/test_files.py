@@ -84,10 +84,11 @@ def test_params_become_arguments_that_cannot_be_options(project: Path) -> None:
     (project / ".winnowignore").write_text("*.md\n")
     params = SearchParams(include=["--pre=x"], exclude=["-x"], file_types=["py"])
     assert search_scope([project], params, exclude=["dist"]).arguments == (
-        "--glob=--pre=x",
+        "--type-add=winnowinclude:--pre=x",
+        "--type=py",
         "--glob=!dist",
         "--glob=!-x",
-        "--type=py",
+        "--glob=!.*",
         f"--ignore-file={project / '.winnowignore'}",
     )
     everything = SearchParams(include_ignored=True, include_hidden=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,26 +11,37 @@ from pathlib import Path
 from msgspec import Struct
 
 from winnow.display import shown_path
-from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.text.globs import InvalidGlob, glob_regex, name_pattern
 from winnow.types import SearchParams
 
 IGNORE_FILE = ".winnowignore"
+TYPE = "winnowinclude"  # the name under which ripgrep knows the patterns of `include`
 
 
 class Scope(Struct, frozen=True):
     """What to search: ripgrep runs in ``root`` with ``arguments`` on ``paths``.
 
     ``roots`` are all roots that are searched, ``root`` the first of them; paths in results are
-    relative to it, or absolute if they are below another one.
+    relative to it, or absolute if they are below another one. ``include`` are the patterns of which
+    a path must match one, if there are any: ripgrep is told their last parts only.
     """
 
     roots: tuple[Path, ...]
     paths: tuple[str, ...]
     arguments: tuple[str, ...]
+    include: tuple[re.Pattern[str], ...] = ()
 
     @property
     def root(self) -> Path:
         return self.roots[0]
+
+    def covers(self, path: str) -> bool:
+        """Whether a path, as ripgrep printed it but without `./`, is one that was asked for."""
+        if not self.include:
+            return True
+        below = self.locate(path)[1]
+        return any(pattern.fullmatch(below) for pattern in self.include)
 
     def locate(self, path: str) -> tuple[Path, str]:
         """The root that holds a path as ripgrep printed it, and the path below that root."""
@@ -56,8 +68,8 @@ def search_scope(
 ) -> Scope:
     """The scope of a search in the repositories of these folders.
 
-    ``exclude`` are further globs to leave out. Raises NoWorkspace, NotFound and
-    PathOutsideWorkspace.
+    ``exclude`` are further globs to leave out. Raises NoWorkspace, NotFound,
+    PathOutsideWorkspace and, for a bad glob, InvalidParams.
     """
     roots = list(dict.fromkeys(repository_root(folder) for folder in folders))
     if params.path:
@@ -69,15 +81,31 @@ def search_scope(
     for root in roots:
         if not root.is_dir():
             raise NotFound(shown_path(str(root))[0])
-    return Scope(tuple(roots), tuple(paths), tuple(_arguments(roots, params, exclude)))
+    for place, one in enumerate(params.exclude):
+        _glob("exclude", place, one)
+    arguments = _arguments(roots, params, exclude)
+    include = tuple(_glob("include", place, one) for place, one in enumerate(params.include))
+    return Scope(tuple(roots), tuple(paths), tuple(arguments), include)
+
+
+def _glob(field: str, place: int, pattern: str) -> re.Pattern[str]:
+    try:
+        return glob_regex(pattern)
+    except InvalidGlob as error:
+        raise InvalidParams(f"{field}[{place}]", str(error)) from None
 
 
 def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[str]) -> list[str]:
-    arguments = [f"--glob={pattern}" for pattern in params.include]
+    # Not --glob for what to include: it overrides ignore files, as types do not.
+    arguments = [f"--type-add={TYPE}:{name_pattern(pattern)}" for pattern in params.include]
+    types = params.file_types or ([TYPE] if params.include else [])
+    arguments += [f"--type={name}" for name in types]
     arguments += [f"--glob=!{pattern}" for pattern in (*exclude, *params.exclude)]
-    arguments += [f"--type={name}" for name in params.file_types]
     if params.include_hidden:
         arguments += ["--hidden", "--glob=!.git"]
+    elif types:
+        # A file of a type that was asked for is searched even if it is hidden.
+        arguments.append("--glob=!.*")
     if params.include_ignored:
         arguments.append("--no-ignore")
     else:

@@ -158,8 +158,8 @@ class Search:
             deadline=deadline,
             environment=self.environment,
         ) as child:
-            async for _ in child.records(b"\0", ripgrep.RECORD_BYTES):
-                count += 1
+            async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
+                count += scope.covers(_plain(os.fsdecode(record)))
         return count
 
     # --- whole tree ------------------------------------------------------------------------
@@ -223,7 +223,9 @@ class Search:
         arguments = ripgrep.list_arguments(self.rg, (found.term for found in undecided))
         async with self._start([*arguments, *self.scope.arguments], self.scope.paths) as child:
             async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
-                listed.append(os.fsdecode(record))
+                path = os.fsdecode(record)
+                if self._wanted(_plain(path)):
+                    listed.append(path)
             code = await child.wait()
             self.timed_out |= child.timed_out
             if not child.timed_out and ripgrep.pattern_problem(code, child.stderr):
@@ -233,8 +235,7 @@ class Search:
         return True
 
     async def _search_batch(self, found: TermMatches, paths: Sequence[str]) -> None:
-        known = found.files.keys() | self.overlay.paths
-        new = [path for path in paths if _plain(path) not in known]
+        new = [path for path in paths if _plain(path) not in found.files]
         await self._search_files(found, new, CONTEXT_LINES, None)
 
     async def _search_files(
@@ -243,7 +244,8 @@ class Search:
         for some in _command_lines(paths):
             if found.over:
                 return
-            arguments = self._match_arguments(found, context, per_file, 1)
+            # These files are known to be in scope: a path that is named is searched in any case.
+            arguments = self._match_arguments(found, context, per_file, 1, scope=False)
             async with self._start(arguments, some) as child:
                 await self._collect(child, found)
                 self.timed_out |= child.timed_out
@@ -258,7 +260,7 @@ class Search:
             async for record in child.records(b"\n", ripgrep.RECORD_BYTES):
                 raw, _, count = record.rpartition(b"\0")
                 path = _plain(os.fsdecode(raw))
-                if count.isdigit() and path not in self.overlay.paths:
+                if count.isdigit() and self._wanted(path):
                     counts[path] = int(count)
             self.timed_out |= child.timed_out
         return counts
@@ -266,12 +268,18 @@ class Search:
     # --- one run of ripgrep ----------------------------------------------------------------
 
     def _match_arguments(
-        self, found: TermMatches, context: int, per_file: int | None, threads: int
+        self,
+        found: TermMatches,
+        context: int,
+        per_file: int | None,
+        threads: int,
+        *,
+        scope: bool = True,
     ) -> list[str]:
         run = ripgrep.match_arguments(
             self.rg, [found.term], context=context, threads=threads, per_file=per_file
         )
-        return [*run, *self.scope.arguments]
+        return [*run, *self.scope.arguments] if scope else run
 
     def _start(self, arguments: Sequence[str], paths: Sequence[str]) -> Child:
         return self.processes.start(
@@ -291,17 +299,19 @@ class Search:
         prefix of paths in a run over unsaved documents, which stand for the files on disk.
         """
         lines: dict[int, Line] = {}
-        pending = 0
+        path, wanted, pending = "", True, 0
         searched: int | None = None
         async for event in ripgrep.events(child, self.limits.line_characters):
             if isinstance(event, ripgrep.FileBegin):
-                lines, pending = {}, 0
-            elif isinstance(event, ripgrep.FileLine):
-                lines[event.number] = event.line
-                pending += event.line.size
-            elif isinstance(event, ripgrep.FileEnd):
                 path = (unsaved_in or "") + _plain(event.path)
-                if unsaved_in is not None or path not in self.overlay.paths:
+                wanted = self._wanted(path, unsaved=unsaved_in is not None)
+                lines = {}
+            elif isinstance(event, ripgrep.FileLine):
+                if wanted:
+                    lines[event.number] = event.line
+                    pending += event.line.size
+            elif isinstance(event, ripgrep.FileEnd):
+                if wanted:
                     self._take(found, path, lines, event.binary)
                 pending = 0
             else:
@@ -312,6 +322,10 @@ class Search:
                 return None
         found.long_lines += child.long_lines
         return searched
+
+    def _wanted(self, path: str, *, unsaved: bool = False) -> bool:
+        """Whether what ripgrep finds in a file counts."""
+        return self.scope.covers(path) and (unsaved or path not in self.overlay.paths)
 
     def _take(self, found: TermMatches, path: str, lines: dict[int, Line], binary: bool) -> None:
         if binary:

@@ -1,0 +1,56 @@
+"""The main job as a command, on Django 5.1.4: where is it ranked, and how long does it take?
+
+    python benchmarks/django.py [--tree FOLDER] [--runs N]
+
+Without --tree the source comes from PyPI, into $WINNOW_CORPORA or ~/.cache/winnow-corpora. No key
+is used. Prints the rank of the file that holds the answer and the whole command's time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import corpora
+
+QUERY = "how are database migrations ordered and applied"
+TERMS = ["migration", "executor", "apply_migration", r"loader\.graph"]
+ANSWER = "django/db/migrations/executor.py"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tree", type=Path)
+    parser.add_argument("--runs", type=int, default=9)
+    options = parser.parse_args()
+    tree = options.tree or corpora.django()
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    print(f"{tree.name}, {os.cpu_count()} cores, median of {options.runs} runs")
+    print(f"{'':24}{'rank':>6}{'seconds':>9}  terms")
+    worst = 0
+    for title, more in (("", []), ("--broad-terms shrink", ["--broad-terms", "shrink"])):
+        command = [sys.executable, "-m", "winnow", "keyword-search", QUERY, *TERMS, *more]
+        times = []
+        for _ in range(options.runs + 1):
+            started = time.perf_counter()
+            done = subprocess.run(
+                [*command, "--json"], cwd=tree, env=environment, capture_output=True
+            )
+            times.append(time.perf_counter() - started)
+        result = json.loads(done.stdout)
+        paths = [file["path"] for file in result["files"]]
+        rank = paths.index(ANSWER) + 1 if ANSWER in paths else 999
+        worst = max(worst, rank)
+        fates = ", ".join(f"{term['term']}: {term['status']}" for term in result["terms"])
+        print(f"{title or 'as it is':24}{rank:6}{statistics.median(times[1:]):9.2f}  {fates}")
+    return 0 if worst <= 3 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

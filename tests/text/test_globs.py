@@ -1,0 +1,79 @@
+"""Globs, held against ripgrep's own reading of them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from conftest import requires_posix, write_files
+from winnow.text.globs import InvalidGlob, glob_regex, name_pattern
+from winnow.text.ripgrep import find_ripgrep
+
+RG = find_ripgrep(None)
+PATHS = [
+    "a.py", "b.md", "ab.py", "src/a.py", "src/b.ts", "src/deep/a.py", "src/deep/er/x.tsx",
+    "docs/src/a.py", "docs/a b.txt", "x[1].py", "q?.md", "weird{a}.py", "c,d.py", "^.py", "-.py",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_files(tmp_path_factory.mktemp("tree"), dict.fromkeys(PATHS, "x"))
+
+
+def by_ripgrep(tree: Path, pattern: str) -> set[str] | None:
+    """The files that ripgrep lists for the glob; None if it refuses it."""
+    done = subprocess.run(
+        [RG, "--no-config", "--files", "--null", f"--glob={pattern}"],
+        cwd=tree,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+    )
+    return None if done.returncode == 2 else set(done.stdout.decode().split("\0")) - {""}
+
+
+def by_us(pattern: str) -> set[str]:
+    return {path for path in PATHS if glob_regex(pattern).fullmatch(path)}
+
+
+@requires_posix
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*.py", "*", "**", "src/*.py", "src/**", "src/**/*.py", "**/a.py", "/a.py", "/src/a.py",
+        "*.{py,ts}", "src/**/*.{ts,tsx}", "{src,docs}/**", "[ab].*", "[!a].py", "[^a].py", "?.py",
+        "a\\.py", "x[[]1].py", "x\\[1\\].py", "q[?].md", "weird\\{a\\}.py", "*[,]d.py", "[a-b].py",
+        "**/deep/**", "deep/**", "docs/a b.txt", "src/*/*.py", "[]^].py", "src/**/er/*", "[-].py",
+        "c,d.py", "**/src/a.py", "src/deep*/**/*.tsx",
+    ],
+)  # fmt: skip
+def test_a_glob_matches_what_it_matches_for_ripgrep(tree: Path, pattern: str) -> None:
+    assert by_us(pattern) == by_ripgrep(tree, pattern)
+
+
+@requires_posix
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.text(st.sampled_from("ab.py*?/[]{},sr-"), min_size=1, max_size=9))
+def test_any_glob_that_ripgrep_accepts(tree: Path, pattern: str) -> None:
+    expected = by_ripgrep(tree, pattern)
+    if expected is not None and not pattern.endswith("/") and "//" not in pattern:
+        assert by_us(pattern) >= expected
+
+
+@pytest.mark.parametrize("pattern", ["[", "[a", "a[!", "{a", "{a,{b}", "[z-a]", "[]"])
+def test_what_is_no_glob_is_refused_as_by_ripgrep(tree: Path, pattern: str) -> None:
+    with pytest.raises(InvalidGlob):
+        glob_regex(pattern)
+    assert by_ripgrep(tree, pattern) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [("*.py", "*.py"), ("src/**/*.py", "*.py"), ("src/**", "**"), ("src/", "*"), ("{a/b,c}", "*")],
+)
+def test_the_name_of_a_pattern(pattern: str, name: str) -> None:
+    assert name_pattern(pattern) == name
