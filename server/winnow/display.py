@@ -9,6 +9,20 @@ from urllib.parse import quote_from_bytes
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
+# Control, format and bidirectional characters, zero-width ones, separators, half surrogates, tags.
+_INVISIBLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    r"\u2028-\u202f\u205f-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    r"\U000e0000-\U000e0fff]+"
+)
+_MARKDOWN_LINK = re.compile(r"!?\[([^\]]*)\]\s*(?:\([^)]*\)|\[[^\]]*\])")
+_HTML = re.compile(r"</?[a-zA-Z][^>]*>?")
+_URL = re.compile(
+    r"\b(?:[a-z][a-z0-9+.-]{1,20}://|(?:javascript|data|command|mailto|vscode|file):|www\.)\S*",
+    re.I,
+)
+
+
 def printable(text: str) -> str:
     """The text on one line and as long as it was, with a sign for each control character and each
     half of a surrogate pair. Tabs stay."""
@@ -26,3 +40,17 @@ def shown_path(path: str) -> tuple[str, str | None]:
         raw = os.fsencode(path)
         return raw.decode("utf-8", "backslashreplace"), quote_from_bytes(raw)
     return path, None
+
+
+def clean_line(text: str, characters: int) -> str:
+    """One line of plain text, of at most so many characters: no links, no markup, nothing
+    invisible. For texts of models and servers that agents and terminals will read."""
+    text = _INVISIBLE.sub(" ", text[:4000])
+    before = None
+    while text != before:  # what is taken out may leave a link behind
+        before = text
+        text = _URL.sub("", _HTML.sub(" ", _MARKDOWN_LINK.sub(r"\1", text)))
+    text = " ".join(text.replace("](", "] (").split())
+    if len(text) > characters:
+        text = text[: characters - 1].rstrip() + "…"
+    return text

@@ -13,11 +13,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from winnow.display import clean_line
 from winnow.types import Candidate, Ranked
 
 REASON_CHARACTERS = 160
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.S | re.I)
+_JSON = re.compile(r'\{\s*"')
 _ENVELOPE = re.compile(r'\{\s*"[a-z_ ]+"\s*:\s*\[', re.I)
 _NOTHING = re.compile(r"no relevant files", re.I)
 # "f07: reason", "- [f07] (12-30): reason", "2. `src/a.py:12-30` - reason"
@@ -27,19 +29,6 @@ _PLAIN = re.compile(
     r"[`*\])]*\s*(?::|\s[-–—])\s+(?P<reason>\S.*)$"
 )
 _LINES = re.compile(r"(\d{1,9})(?:\s*[-–:,]\s*(\d{1,9}))?")
-
-# Control, format and bidirectional characters, zero-width ones, separators, half surrogates, tags.
-_INVISIBLE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    r"\u2028-\u202f\u205f-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    r"\U000e0000-\U000e0fff]+"
-)
-_MARKDOWN_LINK = re.compile(r"!?\[([^\]]*)\]\s*(?:\([^)]*\)|\[[^\]]*\])")
-_HTML = re.compile(r"</?[a-zA-Z][^>]*>?")
-_URL = re.compile(
-    r"\b(?:[a-z][a-z0-9+.-]{1,20}://|(?:javascript|data|command|mailto|vscode|file):|www\.)\S*",
-    re.I,
-)
 
 
 class Named(Struct, frozen=True):
@@ -73,7 +62,7 @@ class AnswerReader:
         text = _THINKING.sub("", self._text)
         if not final and _opening(text):
             return
-        if "{" in text:
+        if _JSON.search(text):
             yield from self._objects(text, final)
         elif final or "\n" in text:
             yield from self._plain_lines(text, final)
@@ -172,11 +161,4 @@ def _line_span(text: str, candidate: Candidate) -> tuple[int | None, int | None]
 
 def clean_reason(text: str) -> str:
     """One line of plain text of at most 160 characters: no links, no markup, nothing invisible."""
-    text = _INVISIBLE.sub(" ", text[:4000])
-    text = _MARKDOWN_LINK.sub(r"\1", text)
-    text = _HTML.sub(" ", text)
-    text = _URL.sub("", text)
-    text = " ".join(text.split())
-    if len(text) > REASON_CHARACTERS:
-        text = text[: REASON_CHARACTERS - 1].rstrip() + "…"
-    return text
+    return clean_line(text, REASON_CHARACTERS)

@@ -16,7 +16,7 @@ from winnow.ranking import prompt as prompts
 from winnow.ranking.answer import AnswerReader, Named, Validator
 from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key
 from winnow.ranking.prompt import Prompt
-from winnow.ranking.providers import ModelError, ModelRequest
+from winnow.ranking.providers import ANSWER_CHARACTERS, ModelError, ModelRequest
 from winnow.types import Candidate, Ranked, Usage
 
 # A second try of the same model needs this much time, and a server that asks for no more patience.
@@ -68,6 +68,8 @@ class _Answer:
 
     def feed(self, model: NamedModel, text: str) -> None:
         self.text += text
+        if len(self.text) > ANSWER_CHARACTERS:
+            raise ModelError("the answer is far too long", 413)
         for named in self._reader.feed(text):
             self._accept(model, named)
 

@@ -34,8 +34,10 @@ def glob_regex(pattern: str) -> re.Pattern[str]:
 def name_pattern(pattern: str) -> str:
     """The part of a glob that is for the name of a file; `*` where there is none."""
     name = pattern.rpartition("/")[2]
-    # Alternatives may hold slashes: then the part behind the last one says nothing.
-    return name if name and name.count("{") == name.count("}") else "*"
+    # Alternatives may hold slashes: then the part behind the last one says nothing. A colon means
+    # something else where ripgrep is told of a type.
+    balanced = name.count("{") == name.count("}")
+    return name if name and balanced and ":" not in name else "*"
 
 
 def _translate(pattern: str) -> str:

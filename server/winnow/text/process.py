@@ -22,6 +22,7 @@ from winnow.errors import SearchFailed
 # Enough for any message worth showing; the rest is read and thrown away, or the pipe would block.
 STDERR_BYTES = 64 * 1024
 CHUNK_BYTES = 64 * 1024
+HEAD_BYTES = 64  # what is kept of a record that is dropped
 
 
 class Processes:
@@ -76,7 +77,8 @@ class Child:
         self._environment = environment
         self._stderr = bytearray()
         self.timed_out = False
-        self.long_lines = 0
+        self.dropped: list[bytes] = []
+        self.rest = b""
 
     async def __aenter__(self) -> Child:
         await self._owner._slots.acquire()
@@ -143,25 +145,29 @@ class Child:
     async def records(self, end: bytes, max_bytes: int) -> AsyncIterator[bytes]:
         """The output cut at every ``end``, without it.
 
-        A record of more than ``max_bytes`` is dropped while it is read, and counted in
-        ``long_lines``; so is what stands behind the last ``end``, as it may be incomplete.
+        A record of more than ``max_bytes`` is dropped while it is read; ``dropped`` keeps its first
+        bytes. What stands behind the last ``end`` is in ``rest``, and may be incomplete.
         """
         kept = bytearray()
         dropping = False
         async for chunk in self.chunks():
             *whole, rest = chunk.split(end)
             for piece in whole:
-                if not dropping and len(kept) + len(piece) <= max_bytes:
-                    yield bytes(kept + piece) if kept else piece
-                else:
-                    self.long_lines += 1
+                if not dropping:
+                    kept += piece
+                    if len(kept) <= max_bytes:
+                        yield bytes(kept)
+                    else:
+                        self.dropped.append(bytes(kept[:HEAD_BYTES]))
                 kept.clear()
                 dropping = False
             if not dropping:
                 kept += rest
                 if len(kept) > max_bytes:
+                    self.dropped.append(bytes(kept[:HEAD_BYTES]))
                     kept.clear()
                     dropping = True
+        self.rest = bytes(kept)
 
     async def wait(self) -> int:
         """The exit code, once the program has ended and all of its stderr is read."""

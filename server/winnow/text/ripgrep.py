@@ -24,6 +24,7 @@ from winnow.types import Line
 # A record of `rg --json` holds its whole line (--max-columns does not apply): a line of more than
 # this is a data file or a bundle, which nobody wants to be shown.
 RECORD_BYTES = 4 * 1024 * 1024
+MATCH = b'{"type":"match"'  # how the record of a matching line begins
 NO_CONFIG = "--no-config"
 # A memory-mapped file that is cut short while it is searched ends ripgrep with SIGBUS.
 SAFE = (NO_CONFIG, "--no-mmap", "--color=never")
@@ -208,10 +209,16 @@ def _line(data: _Lines, width: int) -> Line:
     else:
         raw = data.lines.raw()
         size = len(raw)
-        # Not UTF-8: every byte becomes a character, which keeps the columns and never fails.
-        text = raw.decode("latin-1")
+        # Not UTF-8. A bad byte in a line of UTF-8 is a replacement character; in other lines
+        # every byte is a character of Latin-1.
+        text = raw.decode("utf-8", "replace")
+        if any(char > "\x7f" and char != "\ufffd" for char in text):
+            spans = _code_points(raw, spans, "utf-8")
+        else:
+            text = raw.decode("latin-1")
     size += not text.endswith("\n")
     text = text.removesuffix("\n").removesuffix("\r")
+    spans = [(min(start, len(text)), min(end, len(text))) for start, end in spans]
     if len(text) <= width:
         return Line(text, size, tuple(spans))
     return _cut(text, spans, width)
@@ -232,7 +239,7 @@ def _cut(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
     start = max(0, min(first - width // 4, len(text) - width))
     end = start + width
     piece = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
-    inside = tuple((a, min(b, end)) for a, b in spans if a < end)
+    inside = tuple(span for span in spans if span[0] < end)
     return Line(piece, len(piece.encode("utf-8", "replace")) + 1, inside, start, cut=True)
 
 
@@ -258,12 +265,14 @@ def pattern_problem(exit_code: int, stderr: str) -> str | None:
     """
     if exit_code in (0, 1) or unreadable_files(stderr):
         return None
+    # Complaints about an ignore file stand before the one about the pattern.
+    pattern = re.search(r"^rg: .*(?:regex|pattern contains)", stderr, re.M)
+    if pattern:
+        return _sentence(stderr[pattern.start() :])
     if "error parsing glob" in stderr:
         raise InvalidParams("include", f"or `exclude`: {_sentence(stderr)}")
     if "unrecognized file type" in stderr:
         raise InvalidParams("file_types", _sentence(stderr))
-    if "regex" in stderr:
-        return _sentence(stderr)
     if _FILE_COMPLAINT.search(stderr):
         return None
     raise SearchFailed("ripgrep", exit_code, stderr[:2048])

@@ -176,10 +176,12 @@ class Search:
     async def _search_overlay(
         self, found: TermMatches, context: int = CONTEXT_LINES, per_file: int | None = None
     ) -> None:
-        arguments = self._match_arguments(found, context, per_file, 1)
+        run = self._match_arguments(found, context, per_file, 1, scope=False)
+        # No ignore file holds here, least of all one of the folder for temporary files.
+        scope = [one for one in self.scope.arguments if not one.startswith("--ignore-file=")]
         for folder, prefix in self.overlay.folders:
             async with self.processes.start(
-                [*arguments, "--", "."],
+                [*run, *scope, "--no-ignore", "--", "."],
                 cwd=folder,
                 deadline=self.deadline,
                 environment=self.environment,
@@ -257,13 +259,20 @@ class Search:
         counts = {path: len(lines) for path, lines in unsaved.files.items()}
         arguments = ripgrep.list_arguments(self.rg, [term], count=True)
         async with self._start([*arguments, *self.scope.arguments], self.scope.paths) as child:
-            async for record in child.records(b"\n", ripgrep.RECORD_BYTES):
-                raw, _, count = record.rpartition(b"\0")
-                path = _plain(os.fsdecode(raw))
-                if count.isdigit() and self._wanted(path):
-                    counts[path] = int(count)
+            path = b""
+            # "PATH\0COUNT\nPATH\0COUNT\n": a path may hold line ends, a count ends at the first.
+            async for piece in child.records(b"\0", ripgrep.RECORD_BYTES):
+                count, _, following = piece.partition(b"\n")
+                self._take_count(counts, path, count)
+                path = following if path else piece
+            self._take_count(counts, path, child.rest.strip())
             self.timed_out |= child.timed_out
         return counts
+
+    def _take_count(self, counts: dict[str, int], raw: bytes, count: bytes) -> None:
+        path = _plain(os.fsdecode(raw))
+        if path and count.isdigit() and self._wanted(path):
+            counts[path] = int(count)
 
     # --- one run of ripgrep ----------------------------------------------------------------
 
@@ -320,7 +329,7 @@ class Search:
                 found.over = True
                 found.files.clear()
                 return None
-        found.long_lines += child.long_lines
+        found.long_lines += sum(head.startswith(ripgrep.MATCH) for head in child.dropped)
         return searched
 
     def _wanted(self, path: str, *, unsaved: bool = False) -> bool:

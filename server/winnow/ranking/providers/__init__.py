@@ -12,7 +12,12 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from winnow.config import Model
+from winnow.display import clean_line
 from winnow.types import Usage
+
+MESSAGE_CHARACTERS = 250
+# Far more than any answer that was asked for; a server that sends more is out of order.
+ANSWER_CHARACTERS = 64 * 1024
 
 
 class ModelRequest(Struct, frozen=True):
@@ -26,12 +31,20 @@ class ModelRequest(Struct, frozen=True):
 
 class ModelError(Exception):
     """A call that failed: ``status`` is HTTP's, None if there was no answer; ``retry_after`` is in
-    seconds, as the server asked."""
+    seconds, as the server asked. The message is one clean line without the ``key``."""
 
     def __init__(
-        self, message: str, status: int | None = None, retry_after: float | None = None
+        self,
+        message: str,
+        status: int | None = None,
+        retry_after: float | None = None,
+        *,
+        key: str | None = None,
     ) -> None:
-        super().__init__(message)
+        # Servers repeat what they were sent, and may say anything.
+        if key:
+            message = message.replace(key, "***")
+        super().__init__(clean_line(message, MESSAGE_CHARACTERS))
         self.status = status
         self.retry_after = retry_after
 
@@ -77,12 +90,21 @@ def status_error(error: Any, key: str | None) -> ModelError:
     said = inner.get("message") if isinstance(inner, dict) else None
     message = f"HTTP {error.status_code}"
     if isinstance(said, str) and said:
-        if key:
-            said = said.replace(key, "***")
-        message += f": {said[:200]}"
+        message += f": {said}"
     header = error.response.headers.get("retry-after", "")
     try:
         retry_after = max(0.0, float(header))
     except ValueError:
         retry_after = None
-    return ModelError(message, error.status_code, retry_after)
+    return ModelError(message, error.status_code, retry_after, key=key)
+
+
+def token_usage(read: object, written: object, cached: object) -> Usage | None:
+    """The usage, if the server tells it in numbers."""
+    if type(read) is not int or type(written) is not int:
+        return None
+    return Usage(
+        input_tokens=read,
+        output_tokens=written,
+        cached_tokens=cached if type(cached) is int else None,
+    )

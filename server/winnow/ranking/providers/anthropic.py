@@ -7,9 +7,10 @@ from typing import Any
 
 import anthropic
 import httpx2
+from msgspec.structs import replace
 
 from winnow.config import Model
-from winnow.ranking.providers import ModelError, ModelRequest, status_error
+from winnow.ranking.providers import ModelError, ModelRequest, status_error, token_usage
 from winnow.types import Usage
 
 
@@ -27,7 +28,9 @@ class AnthropicProvider:
         )
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage]:
-        read = written = cached = 0
+        read: Any = None
+        written: Any = None
+        cached: Any = 0
         stopped: str | None = None
         try:
             async with await self._client.messages.create(
@@ -40,9 +43,9 @@ class AnthropicProvider:
             ) as events:
                 async for event in events:
                     if event.type == "message_start":
-                        usage = event.message.usage
-                        cached = usage.cache_read_input_tokens or 0
-                        read = usage.input_tokens + cached
+                        told = event.message.usage
+                        cached = told.cache_read_input_tokens or 0
+                        read = told.input_tokens
                     elif event.type == "content_block_delta" and event.delta.type == "text_delta":
                         yield event.delta.text
                     elif event.type == "message_delta":
@@ -51,18 +54,21 @@ class AnthropicProvider:
         except anthropic.APIStatusError as error:
             raise status_error(error, self._key) from error
         except anthropic.APIConnectionError as error:
-            raise ModelError(f"no connection: {error.__cause__ or error}") from error
+            raise ModelError(f"no connection: {error.__cause__ or error}", key=self._key) from error
         except anthropic.APIError as error:
-            raise ModelError(f"the server reported an error: {error}"[:200]) from error
+            raise ModelError(f"the server reported an error: {error}", key=self._key) from error
         except httpx2.HTTPError as error:
             raise ModelError(f"the connection broke: {type(error).__name__}") from error
         except (ValueError, TypeError, AttributeError) as error:
             raise ModelError(f"an answer that is none: {type(error).__name__}") from error
-        yield Usage(input_tokens=read, output_tokens=written, cached_tokens=cached)
+        if usage := token_usage(read, written, cached):
+            yield replace(usage, input_tokens=usage.input_tokens + (usage.cached_tokens or 0))
         if stopped == "refusal":
             raise ModelError("the model refused", 403)
         if stopped is None:
             raise ModelError("the answer broke off")
+        if stopped not in ("end_turn", "stop_sequence"):
+            raise ModelError(f"the answer was cut: {stopped}", 413)
 
     def _options(self, request: ModelRequest) -> dict[str, Any]:
         if request.schema is None:

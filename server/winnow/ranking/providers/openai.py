@@ -9,7 +9,7 @@ import httpx2
 import openai
 
 from winnow.config import Model
-from winnow.ranking.providers import ModelError, ModelRequest, status_error
+from winnow.ranking.providers import ModelError, ModelRequest, status_error, token_usage
 from winnow.types import Usage
 
 
@@ -44,16 +44,16 @@ class OpenAIProvider:
                     for choice in chunk.choices[:1]:
                         refusal += choice.delta.refusal or ""
                         finish = choice.finish_reason or finish
-                        if choice.delta.content:
+                        if isinstance(choice.delta.content, str) and choice.delta.content:
                             yield choice.delta.content
-                    if chunk.usage:
-                        yield _usage(chunk.usage)
+                    if chunk.usage and (usage := _usage(chunk.usage)):
+                        yield usage
         except openai.APIStatusError as error:
             raise status_error(error, self._key) from error
         except openai.APIConnectionError as error:
-            raise ModelError(f"no connection: {error.__cause__ or error}") from error
+            raise ModelError(f"no connection: {error.__cause__ or error}", key=self._key) from error
         except openai.APIError as error:
-            raise ModelError(f"the server reported an error: {error}"[:200]) from error
+            raise ModelError(f"the server reported an error: {error}", key=self._key) from error
         except httpx2.HTTPError as error:
             raise ModelError(f"the connection broke: {type(error).__name__}") from error
         except (ValueError, TypeError, AttributeError) as error:
@@ -62,6 +62,8 @@ class OpenAIProvider:
             raise ModelError("the model refused", 403)
         if finish is None:
             raise ModelError("the answer broke off")
+        if finish != "stop":
+            raise ModelError(f"the answer was cut: {finish}", 413)
 
     def _options(self, request: ModelRequest) -> dict[str, Any]:
         # OpenAI's own models take max_completion_tokens only, other servers know max_tokens.
@@ -84,10 +86,6 @@ class OpenAIProvider:
         await self._client.close()
 
 
-def _usage(usage: Any) -> Usage:
-    details = usage.prompt_tokens_details
-    return Usage(
-        input_tokens=usage.prompt_tokens,
-        output_tokens=usage.completion_tokens,
-        cached_tokens=details.cached_tokens if details else None,
-    )
+def _usage(usage: Any) -> Usage | None:
+    cached = getattr(usage.prompt_tokens_details, "cached_tokens", None)
+    return token_usage(usage.prompt_tokens, usage.completion_tokens, cached)
