@@ -48,6 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has seen enough, as `head` does; Python would complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FOUND
+    except OSError as error:  # no working folder, a full disk, a port that is taken
+        with contextlib.suppress(OSError):
+            print(f"winnow: {error.strerror or error}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -132,11 +138,7 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     except SearchError as error:
         return _fail(tool, error, options.format)
     print(_rendered(tool, result, options.format))
-    return NOTHING_FOUND if getattr(result, "total_found", 1) == 0 or _none_left(result) else FOUND
-
-
-def _none_left(result: Result) -> bool:
-    return bool(getattr(result, "no_relevant_files", False))
+    return FOUND if getattr(result, "returned", 1) else NOTHING_FOUND
 
 
 async def _call(tool: Tool[Any, Any], raw: dict[str, Any], status: _Status) -> Result:
@@ -215,7 +217,7 @@ def _serve(options: argparse.Namespace) -> int:
         return serve_io(server)
     host, _, port = options.tcp.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
-    if host not in ("127.0.0.1", "::1", "localhost") or not port.isdigit():
+    if host not in ("127.0.0.1", "::1", "localhost") or not port.isdigit() or int(port) > 65535:
         print(
             f"winnow serve: {options.tcp} is no address of this machine: whoever can reach the"
             " server can read its files, so it listens on the loopback address only",

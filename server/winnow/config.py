@@ -11,12 +11,14 @@ about a key. Keys are in no layer at all: a model names the environment variable
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+
+from winnow.globs import glob_regex
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,6 +30,8 @@ WORKSPACE_SECTIONS = ("search",)
 MAX_FILE_BYTES = 1024 * 1024
 
 Positive = Annotated[float, Meta(gt=0)]
+# They go on a command line.
+Glob = Annotated[str, Meta(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,8 +41,12 @@ class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class SearchDefaults(Section, frozen=True, kw_only=True):
     """What a workspace's own file may set."""
 
-    exclude: tuple[str, ...] = ()
+    exclude: Annotated[tuple[Glob, ...], Meta(max_length=100)] = ()
     """Glob patterns that no search covers."""
+
+    def __post_init__(self) -> None:
+        for pattern in self.exclude:
+            glob_regex(pattern)  # raises a ValueError, which is the reader's to see
 
 
 class Programs(Section, frozen=True, kw_only=True):
@@ -60,6 +68,8 @@ class Limits(Section, frozen=True, kw_only=True):
     tree of some thousand files is done by then; on the Linux kernel's, broad terms are out."""
     processes: Annotated[int, Meta(ge=1, le=256)] = 16
     """Child processes at once; a change takes effect at the next start."""
+    searches: Annotated[int, Meta(ge=1, le=64)] = 3
+    """Searches at once, likewise. The next ones wait, and can be cancelled at no cost."""
 
 
 class Prices(Section, frozen=True, kw_only=True):
@@ -81,7 +91,7 @@ class Model(Section, frozen=True, kw_only=True):
     """Address of the server, for 'openai' with its /v1; empty for the provider's own."""
     key_env: str | None = None
     """Environment variable that holds the key; none for a server that wants no key."""
-    input_tokens: Annotated[int, Meta(ge=512)] = 60_000
+    input_tokens: Annotated[int, Meta(ge=2_000)] = 60_000
     """The most tokens to send."""
     output_tokens: Annotated[int, Meta(ge=64)] = 1_500
     """The most tokens to have written."""
@@ -137,7 +147,7 @@ class Config(Section, frozen=True, kw_only=True):
 def merged(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Config, list[str]]:
     """The configuration with a layer's values, and a sentence for each value that is wrong."""
     problems = []
-    for keys, value in _leaves(layer):
+    for keys, value in _leaves(layer, config.llm.models):
         tree = msgspec.to_builtins(config)
         branch = tree
         for key in keys[:-1]:
@@ -151,15 +161,15 @@ def merged(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Confi
 
 
 def _leaves(
-    layer: Mapping[str, Any], above: tuple[str, ...] = ()
+    layer: Mapping[str, Any], models: Collection[str], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Each value of a nested dictionary, with its keys. A model is one value: it is set whole,
     or, where it exists, field by field."""
     for key, value in layer.items():
         keys = (*above, str(key))
-        new_model = keys[:2] == ("llm", "models") and len(keys) == 3 and keys[2] not in MODELS
+        new_model = keys[:2] == ("llm", "models") and len(keys) == 3 and keys[2] not in models
         if isinstance(value, Mapping) and not new_model:
-            yield from _leaves(value, keys)
+            yield from _leaves(value, models, keys)
         else:
             yield keys, value
 

@@ -93,6 +93,8 @@ def _completeness(found: Found, chosen: Chosen) -> Completeness:
     if search.timed_out:
         seconds = search.limits.search_seconds
         reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")
+    if binary:
+        reasons.append(f"{len(binary)} binary files match: left out")
     if unreadable:
         reasons.append(f"{len(unreadable)} files or folders could not be read")
     if left_out:
@@ -112,6 +114,8 @@ def _warnings(found: Found) -> list[str]:
         for one in found.search.terms
         if one.long_lines
     ]
+    if failed := found.search.overlay.failed:
+        warnings.append(f"{failed} unsaved documents could not be searched: the disk's text was")
     lines = (line for one in found.candidates for line in one.lines.values())
     if any(line.cut for line in lines):
         width = found.search.limits.line_characters
@@ -216,8 +220,10 @@ def _shorter(
 
 def _with_matches(file: RankedFile, count: int) -> RankedFile:
     total = file.total_matches or len(file.matches)
+    # The line to open stays, whatever else goes.
+    first = sorted(file.matches, key=lambda match: match.line != file.line)[:count]
     return msgspec.structs.replace(
         file,
-        matches=file.matches[:count],
+        matches=sorted(first, key=lambda match: match.line),
         total_matches=total if total > count else None,
     )

@@ -74,17 +74,11 @@ async def search_keywords(
     request = Request(workspace, params, progress, workspace.scope(params))
     models, fallback = _choose_models(request)
     async with _warming(workspace, [] if params.dry_run else models):
-        found = await find(request)
-        by_local = Chosen(
-            ranked=local.rank(
-                params.query,
-                [one.term for one in found.search.terms],
-                found.candidates,
-                searched=found.search.searched,
-            ),
-            ranked_by=RankedBy(kind="local", fallback_reason=fallback),
-        )
-        _tell_local(request, by_local.ranked)
+        async with workspace.turns:
+            found = await find(request)
+            ranked = await _ranked_locally(request, found.search, found.candidates)
+        _tell_local(request, ranked)
+    by_local = Chosen(ranked, RankedBy(kind="local", fallback_reason=fallback))
     chosen = await _choose(request, found, by_local, models)
     return result_of(params, request.scope, found, chosen)
 
@@ -130,11 +124,20 @@ async def _tell_while_searching(request: Request, search: Search, news: asyncio.
         await news.wait()
         await asyncio.sleep(pause)
         news.clear()
-        terms = [found.term for found in search.terms]
         candidates = candidates_of([found for found in search.terms if not found.over])
         if candidates:
-            _tell_local(request, local.rank(request.params.query, terms, candidates))
+            _tell_local(request, await _ranked_locally(request, search, candidates))
             pause = NEXT_PARTIAL_SECONDS
+
+
+async def _ranked_locally(
+    request: Request, search: Search, candidates: Sequence[Candidate]
+) -> list[Ranked]:
+    """The local ranker's order, made in a thread: the loop has others to serve."""
+    terms = [found.term for found in search.terms]
+    return await asyncio.to_thread(
+        local.rank, request.params.query, terms, candidates, searched=search.searched
+    )
 
 
 def _tell_local(request: Request, ranked: Sequence[Ranked]) -> None:
@@ -196,7 +199,8 @@ async def _second_look(request: Request, found: Found) -> list[str]:
         return []
     everything = msgspec.structs.replace(params, include_ignored=True, include_hidden=True)
     scope = request.workspace.scope(everything)
-    count = await found.search.count_files(found.kept, scope, SECOND_LOOK_SECONDS)
+    others = await found.search.list_files(found.kept, scope, SECOND_LOOK_SECONDS)
+    count = len(others.difference(*(one.binary for one in found.kept)))
     if not count:
         return []
     advice = "pass include_ignored and include_hidden"

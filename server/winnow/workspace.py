@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,8 @@ class Workspace:
         # The text of open documents, by path; whoever knows the editor keeps it up to date.
         self.buffers: Mapping[Path, str] = {}
         self.processes = Processes(self.config.limits.processes)
+        # More searches at once would all be slower, and the server slow to answer anything else.
+        self.turns = asyncio.Semaphore(self.config.limits.searches)
         self.models = Models(self.config.llm, self.environment)
         self._retired: list[Models] = []
 

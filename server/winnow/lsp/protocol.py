@@ -8,6 +8,7 @@ requests stay plain data; the tool validates them.
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Generator
@@ -60,9 +61,14 @@ def plain_converter() -> Converter:
 class WinnowProtocol(LanguageServerProtocol):
     """pygls' protocol, with an answer for everything that has the look of a request."""
 
-    def structure_message(self, data: dict[str, Any]) -> Any:
-        """Nothing yet: this is called for every object of a message, whole ones and parts."""
-        return data
+    def handle_body(self, body: bytes) -> None:
+        """Read a message and hand it on; what is no JSON is answered, too."""
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            self.refuse(None, PARSE_ERROR, f"Parse error: {type(error).__name__}")
+        else:
+            self.handle_message(message)
 
     def handle_message(self, message: Any) -> None:
         """Check a message, give it its types, and hand it on."""
@@ -71,7 +77,7 @@ class WinnowProtocol(LanguageServerProtocol):
             self.refuse(_id(message), INVALID_REQUEST, problem)
             return
         try:
-            typed = super().structure_message(message)
+            typed = self.structure_message(message)
         except Exception as error:
             logger.debug("A message that does not fit", exc_info=True)
             if "id" in message and "method" in message:

@@ -23,7 +23,6 @@ from winnow.errors import InvalidParams, SearchError
 from winnow.lsp.convert import folders_of, path_of
 from winnow.lsp.protocol import (
     INVALID_PARAMS,
-    PARSE_ERROR,
     WinnowProtocol,
     plain_converter,
 )
@@ -68,11 +67,8 @@ class WinnowServer(LanguageServer):
             await self.searching.aclose()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """A message that is no JSON is answered; everything else goes to the log."""
-        if source is JsonRpcException:
-            self.protocol.refuse(None, PARSE_ERROR, f"Parse error: {type(error).__name__}")
-        else:
-            logger.debug("%s: %s", source, error)
+        """To the log, not as a message on the user's screen."""
+        logger.debug("%s: %s", source, error)
 
     def configure(self, client: dict[str, Any] | None = None) -> None:
         """Merge all layers of the configuration anew, and tell what is wrong with them."""

@@ -1,32 +1,41 @@
 """Serving on standard streams or on a TCP port of this machine.
 
-pygls' own loops end by cancelling every task at once, asyncio's inner ones too; a child process
-that is just being started then never counts as ended, and the server hangs. Here the requests are
-ended first, and each ends its children.
+Two things are done otherwise than by pygls' own loops. Messages are read whole: from standard
+input in a thread, with one turn of the loop for each, so that a cancellation is heard while
+searches keep the loop busy. And a connection ends by ending its requests first, each of which ends
+its children: cancelling every task at once, asyncio's inner ones too, leaves a child that is just
+being started uncounted, and hangs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import logging
+import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+import threading
+from collections.abc import AsyncIterator
 from typing import Any
 
-from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
+from pygls.io_ import StdoutWriter
 
 from winnow.lsp.server import WinnowServer
 
 logger = logging.getLogger(__name__)
 
+_LENGTH = re.compile(rb"^content-length:\s*(\d{1,12})\s*$", re.I | re.M)
+HEADER_END = b"\r\n\r\n"
+
 
 def serve_io(server: WinnowServer) -> int:
     """Serve the client on stdin and stdout until it is gone; the exit code."""
-    with ThreadPoolExecutor(1) as pool:
-        reader = StdinAsyncReader(sys.stdin.buffer, pool)
-        return asyncio.run(_converse(server, reader, StdoutWriter(sys.stdout.buffer)))
+
+    async def serve() -> int:
+        return await _converse(server, _messages_of_stdin(), StdoutWriter(sys.stdout.buffer))
+
+    return asyncio.run(serve())
 
 
 def serve_tcp(server: WinnowServer, host: str, port: int) -> int:
@@ -45,7 +54,7 @@ async def _listen(server: WinnowServer, host: str, port: int) -> int:
         nonlocal connected
         if not connected:
             connected = True
-            code.set_result(await _converse(server, reader, writer))
+            code.set_result(await _converse(server, _messages_of(reader), writer))
         writer.close()
 
     listener = await asyncio.start_server(serve, host, port)
@@ -55,20 +64,57 @@ async def _listen(server: WinnowServer, host: str, port: int) -> int:
         return await code
 
 
-async def _converse(server: WinnowServer, reader: Any, writer: Any) -> int:
+async def _converse(server: WinnowServer, messages: AsyncIterator[bytes], writer: Any) -> int:
     server.protocol.set_writer(writer)
     try:
-        await run_async(
-            stop_event=Event(),
-            reader=reader,
-            protocol=server.protocol,
-            error_handler=server.report_server_error,
-        )
+        async for body in messages:
+            server.protocol.handle_body(body)
     except SystemExit as ended:  # the client said `exit`
         return int(ended.code or 0)
-    except (ConnectionError, asyncio.IncompleteReadError, KeyboardInterrupt) as error:
+    except (ConnectionError, KeyboardInterrupt) as error:
         logger.info("The client is gone: %s", error)
     finally:
         with contextlib.suppress(ConnectionError):
             await server.finish()
     return 0
+
+
+async def _messages_of_stdin() -> AsyncIterator[bytes]:
+    """The bodies of the messages on standard input, until it ends."""
+    loop = asyncio.get_running_loop()
+    bodies: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def read() -> None:
+        # A reader of its own: Python would wait for the lock of sys.stdin's when it ends.
+        stream = io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
+        with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the loop has ended
+            while (body := _read_message(stream)) is not None:
+                loop.call_soon_threadsafe(bodies.put_nowait, body)
+            loop.call_soon_threadsafe(bodies.put_nowait, None)
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    while (body := await bodies.get()) is not None:
+        yield body
+
+
+def _read_message(stream: io.BufferedIOBase) -> bytes | None:
+    """The body of the next message; None at the end of the stream."""
+    header = b""
+    while line := stream.readline():
+        header += line
+        if line.strip():
+            continue
+        found = _LENGTH.search(header)
+        if found:
+            body = stream.read(int(found[1]))
+            return body if len(body) == int(found[1]) else None
+        header = b""
+    return None
+
+
+async def _messages_of(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    with contextlib.suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        while True:
+            found = _LENGTH.search(await reader.readuntil(HEADER_END))
+            if found:
+                yield await reader.readexactly(int(found[1]))

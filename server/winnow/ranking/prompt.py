@@ -129,6 +129,8 @@ def build(query: str, candidates: Sequence[Candidate], max_tokens: int) -> Promp
         blocks = _blocks(candidates, context)
         if sum(map(estimated_tokens, blocks)) <= room or context == CONTEXT_STEPS[-1]:
             break
+    if blocks and estimated_tokens(blocks[0]) > room:
+        blocks[0] = _cut(blocks[0], room)
     fitting = 0
     for block in blocks:
         room -= estimated_tokens(block)
@@ -140,6 +142,15 @@ def build(query: str, candidates: Sequence[Candidate], max_tokens: int) -> Promp
     text = f"{fence}\n{body}\n{fence}\n\nOriginal search query: {query.strip()}\n"
     sent = {_id(number): candidate for number, candidate in enumerate(candidates[:fitting], 1)}
     return Prompt(text, body, sent, context, len(candidates) - fitting)
+
+
+def _cut(block: str, tokens: int) -> str:
+    """The first lines of a file that is too large by itself, with a line that says so."""
+    rows = block.split("\n")
+    count = len(rows)
+    while count > 2 and estimated_tokens("\n".join(rows[:count])) > tokens:
+        count = max(2, count * 9 // 10)
+    return "\n".join([*rows[:count], f"({len(rows) - count} further lines left out)"])
 
 
 def _id(number: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,21 +21,18 @@ from winnow.text.files import Scope
 
 class Overlay(Struct, frozen=True):
     """Unsaved documents: ``folders`` to search in, each with the prefix that makes its files'
-    paths those of the scope; ``paths`` are all of these."""
+    paths those of the scope; ``paths`` are all of these. ``failed`` counts the documents whose
+    text could not be laid out: for them, the disk's is searched."""
 
     folders: tuple[tuple[Path, str], ...] = ()
     paths: frozenset[str] = frozenset()
+    failed: int = 0
 
 
 @contextlib.contextmanager
 def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
     """The documents in scope whose text is not what is on disk, for the time of the block."""
-    changed = [
-        (place, below, text)
-        for path, text in buffers.items()
-        for place, below in _places(path, scope)
-        if _differs(path, text)
-    ]
+    changed = list(_changed(buffers, scope))
     if not changed:
         yield Overlay()
         return
@@ -42,34 +40,53 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
         paths = set()
         for place, below, text in changed:
             file = Path(temporary, str(place), below)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, "utf-8", "replace", newline="")
-            paths.add(_prefix(scope, place) + below)
+            # A name may be too long, or a folder elsewhere: that document is searched on disk.
+            with contextlib.suppress(OSError):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, "utf-8", "replace", newline="")
+                paths.add(_prefix(scope, place) + below)
         folders = tuple(
-            (Path(temporary, str(place)), _prefix(scope, place))
-            for place in sorted({place for place, _, _ in changed})
+            (folder, _prefix(scope, place))
+            for place in range(len(scope.roots))
+            if (folder := Path(temporary, str(place))).is_dir()
         )
-        yield Overlay(folders, frozenset(paths))
+        yield Overlay(folders, frozenset(paths), len(changed) - len(paths))
 
 
-def _places(path: Path, scope: Scope) -> Iterator[tuple[int, str]]:
-    """The root that the path is below, if it is in scope, and the path from there, with `/`."""
-    for place, root in enumerate(scope.roots):
-        with contextlib.suppress(ValueError):
-            below = path.relative_to(root).as_posix()
-            searched = scope.paths[place]
-            only = Path(searched).as_posix() if place == 0 else "."
-            if only == "." or below == only or below.startswith(f"{only}/"):
-                yield place, below
-            return
+def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, str, str]]:
+    """The place of the root, the path below it, and the text of each unsaved document in scope."""
+    roots = [os.path.realpath(root) for root in scope.roots]
+    for path, text in buffers.items():
+        with contextlib.suppress(OSError, ValueError):
+            # The client may spell a folder in another way. The file itself may not exist.
+            real = os.path.join(os.path.realpath(path.parent), path.name)
+            holding = [place for place, root in enumerate(roots) if real.startswith(root + os.sep)]
+            if not holding or not _differs(real, text):
+                continue
+            place = max(holding, key=lambda one: len(roots[one]))
+            below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
+            if _in_scope(scope, place, below):
+                yield place, below, text
+
+
+def _in_scope(scope: Scope, place: int, below: str) -> bool:
+    only = Path(scope.paths[0]).as_posix() if place == 0 else "."
+    return ".." not in below.split("/") and (
+        only == "." or below == only or below.startswith(f"{only}/")
+    )
 
 
 def _prefix(scope: Scope, place: int) -> str:
     return f"{scope.roots[place]}{os.sep}" if place else ""
 
 
-def _differs(path: Path, text: str) -> bool:
+def _differs(path: str, text: str) -> bool:
+    """Whether the text is another one than the file's; False where the file is none."""
+    raw = text.encode("utf-8", "surrogatepass")
     try:
-        return path.read_bytes() != text.encode("utf-8", "surrogatepass")
-    except OSError:
+        state = os.stat(path)
+    except FileNotFoundError:
         return True
+    if not stat.S_ISREG(state.st_mode):
+        return False
+    return state.st_size != len(raw) or Path(path).read_bytes() != raw

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace
-from winnow.text.globs import InvalidGlob, glob_regex, name_pattern
+from winnow.globs import InvalidGlob, glob_regex, name_pattern
 from winnow.types import SearchParams
 
 IGNORE_FILE = ".winnowignore"
 TYPE = "winnowinclude"  # the name under which ripgrep knows the patterns of `include`
 
 
+class Rule(Struct, frozen=True):
+    """A line of an ignore file; ``keeps`` if it takes an earlier one back."""
+
+    pattern: re.Pattern[str]
+    keeps: bool
+
+
 class Scope(Struct, frozen=True):
     """What to search: ripgrep runs in ``root`` with ``arguments`` on ``paths``.
 
     ``roots`` are all roots that are searched, ``root`` the first of them; paths in results are
-    relative to it, or absolute if they are below another one. ``include`` are the patterns of which
-    a path must match one, if there are any: ripgrep is told their last parts only.
+    relative to it, or absolute if they are below another one. What ripgrep cannot be told, since it
+    would hold for the first root only or override ignore files, is checked by :meth:`covers`:
+    ``include`` are patterns of which a path must match one, ``ignored`` the rules for each root.
     """
 
     roots: tuple[Path, ...]
     paths: tuple[str, ...]
     arguments: tuple[str, ...]
     include: tuple[re.Pattern[str], ...] = ()
+    ignored: tuple[tuple[Rule, ...], ...] = ()
 
     @property
     def root(self) -> Path:
@@ -38,18 +48,49 @@ class Scope(Struct, frozen=True):
 
     def covers(self, path: str) -> bool:
         """Whether a path, as ripgrep printed it but without `./`, is one that was asked for."""
-        if not self.include:
+        root, below = self.locate(path)
+        if self.include and not any(pattern.fullmatch(below) for pattern in self.include):
+            return False
+        if len(self.roots) == 1:
             return True
-        below = self.locate(path)[1]
-        return any(pattern.fullmatch(below) for pattern in self.include)
+        # A root below another one is searched by itself, too: a file counts for the deepest.
+        whole = os.path.join(root, below)
+        deeper = any(
+            len(str(other)) > len(str(root)) and whole.startswith(f"{other}{os.sep}")
+            for other in self.roots
+        )
+        return not deeper and not _is_ignored(below, self.ignored[self.roots.index(root)])
 
     def locate(self, path: str) -> tuple[Path, str]:
         """The root that holds a path as ripgrep printed it, and the path below that root."""
         if os.path.isabs(path):
-            for root in self.roots[1:]:
-                if path.startswith(f"{root}{os.sep}"):
-                    return root, path[len(str(root)) + 1 :]
+            holding = [root for root in self.roots[1:] if path.startswith(f"{root}{os.sep}")]
+            if holding:
+                root = max(holding, key=lambda one: len(str(one)))
+                return root, path[len(str(root)) + 1 :].replace(os.sep, "/")
         return self.root, path
+
+
+def _is_ignored(below: str, rules: Sequence[Rule]) -> bool:
+    """Whether the last rule for the path, or for a folder that holds it, ignores it."""
+    parts = below.split("/")
+    for count in range(1, len(parts) + 1):
+        part = "/".join(parts[:count])
+        last = next((rule for rule in reversed(rules) if rule.pattern.fullmatch(part)), None)
+        if last and not last.keeps:
+            return True
+    return False
+
+
+def _ignore_rules(root: Path) -> Iterator[Rule]:
+    """The rules of a root's own ignore file, for a search of several roots."""
+    file = root / IGNORE_FILE
+    with contextlib.suppress(OSError):
+        for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
+            pattern = line.strip()
+            if pattern and not pattern.startswith("#"):
+                with contextlib.suppress(InvalidGlob):
+                    yield Rule(glob_regex(pattern.removeprefix("!")), pattern.startswith("!"))
 
 
 def repository_root(folder: Path) -> Path:
@@ -57,9 +98,10 @@ def repository_root(folder: Path) -> Path:
 
     ``.git`` is a file in worktrees and submodules.
     """
-    for candidate in (folder, *folder.parents):
-        if os.path.lexists(candidate / ".git"):
-            return candidate
+    for spelled in (folder, Path(os.path.realpath(folder))):
+        for candidate in (spelled, *spelled.parents):
+            if os.path.lexists(candidate / ".git"):
+                return candidate
     return folder
 
 
@@ -71,7 +113,10 @@ def search_scope(
     ``exclude`` are further globs to leave out. Raises NoWorkspace, NotFound,
     PathOutsideWorkspace and, for a bad glob, InvalidParams.
     """
-    roots = list(dict.fromkeys(repository_root(folder) for folder in folders))
+    distinct: dict[str, Path] = {}
+    for root in map(repository_root, folders):
+        distinct.setdefault(os.path.realpath(root), root)
+    roots = list(distinct.values())
     if params.path:
         roots, paths = _resolve(params.path, roots)
     else:
@@ -81,11 +126,15 @@ def search_scope(
     for root in roots:
         if not root.is_dir():
             raise NotFound(shown_path(str(root))[0])
-    for place, one in enumerate(params.exclude):
-        _glob("exclude", place, one)
+    excluded = [_glob("exclude", place, one) for place, one in enumerate(params.exclude)]
     arguments = _arguments(roots, params, exclude)
     include = tuple(_glob("include", place, one) for place, one in enumerate(params.include))
-    return Scope(tuple(roots), tuple(paths), tuple(arguments), include)
+    if len(roots) == 1:
+        return Scope(tuple(roots), tuple(paths), tuple(arguments), include)
+    rules = tuple(Rule(one, False) for one in (*map(glob_regex, exclude), *excluded))
+    own = () if params.include_ignored else tuple(tuple(_ignore_rules(root)) for root in roots)
+    ignored = tuple((*one, *rules) for one in own or ((),) * len(roots))
+    return Scope(tuple(roots), tuple(paths), tuple(arguments), include, ignored)
 
 
 def _glob(field: str, place: int, pattern: str) -> re.Pattern[str]:
@@ -100,7 +149,9 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
     arguments = [f"--type-add={TYPE}:{name_pattern(pattern)}" for pattern in params.include]
     types = params.file_types or ([TYPE] if params.include else [])
     arguments += [f"--type={name}" for name in types]
-    arguments += [f"--glob=!{pattern}" for pattern in (*exclude, *params.exclude)]
+    alone = len(roots) == 1
+    if alone:  # for several roots, ripgrep would take what holds for the first
+        arguments += [f"--glob=!{pattern}" for pattern in (*exclude, *params.exclude)]
     if params.include_hidden:
         arguments += ["--hidden", "--glob=!.git"]
     elif types:
@@ -108,12 +159,8 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
         arguments.append("--glob=!.*")
     if params.include_ignored:
         arguments.append("--no-ignore")
-    else:
-        arguments += [
-            f"--ignore-file={root / IGNORE_FILE}"
-            for root in roots
-            if (root / IGNORE_FILE).is_file()
-        ]
+    elif alone and (roots[0] / IGNORE_FILE).is_file():
+        arguments.append(f"--ignore-file={roots[0] / IGNORE_FILE}")
     return arguments
 
 

@@ -147,11 +147,13 @@ class Search:
         found.over, found.finished = False, True
         found.shrunk = f"the {len(kept)} files with the most matches, of {len(counts)}"
 
-    async def count_files(self, terms: Sequence[TermMatches], scope: Scope, seconds: float) -> int:
-        """How many files of another scope match any of the terms; a lower bound when time is up."""
+    async def list_files(
+        self, terms: Sequence[TermMatches], scope: Scope, seconds: float
+    ) -> set[str]:
+        """The files of another scope that match any of the terms; some of them when time is up."""
         arguments = ripgrep.list_arguments(self.rg, (found.term for found in terms))
         deadline = min(self.deadline, asyncio.get_running_loop().time() + seconds)
-        count = 0
+        paths = set()
         async with self.processes.start(
             [*arguments, *scope.arguments, "--", *scope.paths],
             cwd=scope.root,
@@ -159,8 +161,10 @@ class Search:
             environment=self.environment,
         ) as child:
             async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
-                count += scope.covers(_plain(os.fsdecode(record)))
-        return count
+                path = _plain(os.fsdecode(record))
+                if scope.covers(path):
+                    paths.add(path)
+        return paths
 
     # --- whole tree ------------------------------------------------------------------------
 

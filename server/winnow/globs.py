@@ -21,9 +21,9 @@ def glob_regex(pattern: str) -> re.Pattern[str]:
     with a slash for the path from the root; `*` and `?` stay within a name, `**` does not, and
     `{a,b}` are alternatives. A slash at the end means all that is below. Raises InvalidGlob.
     """
+    anchored = "/" in pattern.rstrip("/")
     if pattern.endswith("/"):
         pattern += "**"
-    anchored = "/" in pattern
     body = _translate(pattern.removeprefix("/"))
     try:
         return re.compile(f"{'' if anchored else '(?:.*/)?'}{body}", re.S)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conftest import requires_posix, write_files
-from winnow.text.globs import InvalidGlob, glob_regex, name_pattern
+from winnow.globs import InvalidGlob, glob_regex, name_pattern
 from winnow.text.ripgrep import find_ripgrep
 
 RG = find_ripgrep(None)
