@@ -32,6 +32,11 @@ MODES = (
     "refusal",
     "empty",
     "nothing",
+    "length",
+    "odd_usage",
+    "odd_content",
+    "error_in_stream",
+    "endless",
 )
 
 
@@ -131,7 +136,9 @@ class ModelServer:
             text = json.dumps({"files": chosen})
         if mode == "drip":
             text += " " * 400
-        if mode == "cut":
+        if mode == "endless":
+            text = "x" * 200_000
+        if mode in ("cut", "length"):
             text = text[: text.index("}") + 3]
         size = 7 if mode != "drip" else 1
         return [text[i : i + size] for i in range(0, len(text), size)]
@@ -186,17 +193,27 @@ def _openai_events(pieces: list[str], mode: str) -> Iterator[str]:
         yield chunk({"content": 'no, {"id": "f03"}</think>\n'})
     if mode == "refusal":
         yield chunk({"refusal": "I cannot do that"})
+    if mode == "odd_content":
+        yield chunk({"content": 5})
+        yield chunk({"content": [{"type": "text", "text": "x"}]})
+    if mode == "error_in_stream":
+        message = (
+            "bad key Bearer sk-fake-0123456789abcdef \x1b]0;PWNED\x07\u202e https://evil.example"
+        )
+        yield f"data: {json.dumps({'error': {'message': message}})}\n\n"
     for piece in pieces:
         yield chunk({"content": piece})
     if mode == "cut":
         return
-    yield chunk({}, "stop")
-    usage = {
+    yield chunk({}, "length" if mode == "length" else "stop")
+    usage: dict[str, Any] = {
         "prompt_tokens": 1000,
         "completion_tokens": 50,
         "total_tokens": 1050,
         "prompt_tokens_details": {"cached_tokens": 200},
     }
+    if mode == "odd_usage":
+        usage = {"prompt_tokens": None, "completion_tokens": "12", "total_tokens": {}}
     yield chunk({}, usage=usage)
     yield "data: [DONE]\n\n"
 
@@ -216,6 +233,9 @@ def _anthropic_events(pieces: list[str], mode: str) -> Iterator[str]:
         "usage": {"input_tokens": 800, "output_tokens": 1, "cache_read_input_tokens": 200},
     }
     yield event("message_start", message=message)
+    if mode == "error_in_stream":
+        text = "bad key sk-fake-0123456789abcdef \x1b]0;PWNED\x07 https://evil.example"
+        yield event("error", error={"type": "overloaded_error", "message": text})
     index = 0
     if mode == "thinking":
         thinking = {"type": "thinking", "thinking": "", "signature": ""}
@@ -231,7 +251,7 @@ def _anthropic_events(pieces: list[str], mode: str) -> Iterator[str]:
     if mode == "cut":
         return
     yield event("content_block_stop", index=index)
-    stop = "refusal" if mode == "refusal" else "end_turn"
+    stop = {"refusal": "refusal", "length": "max_tokens"}.get(mode, "end_turn")
     yield event(
         "message_delta",
         delta={"stop_reason": stop, "stop_sequence": None},

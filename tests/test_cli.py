@@ -142,3 +142,21 @@ def test_help_is_there(project: Path, arguments: tuple[str, ...]) -> None:
     done = winnow(project, *arguments)
     assert done.returncode == 0
     assert "usage: winnow" in done.stdout
+
+
+def test_what_the_system_refuses_is_an_error(project: Path) -> None:
+    port = winnow(project, "serve", "--tcp", "99999")
+    assert (port.returncode, "loopback" in port.stderr) == (2, True)
+    past_the_end = winnow(project, *SEARCH, "--cursor", "50")
+    assert past_the_end.returncode == 1
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "winnow", *SEARCH],
+                cwd=project,
+                env=child_environment(project),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        assert (done.returncode, done.stderr) == (2, "winnow: No space left on device\n")

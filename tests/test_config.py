@@ -85,3 +85,23 @@ def test_files_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
 
 def test_no_file_is_no_problem(tmp_path: Path) -> None:
     assert load({"XDG_CONFIG_HOME": str(tmp_path)}, tmp_path) == (Config(), [])
+
+
+@pytest.mark.parametrize("pattern", ["a\\u0000b", "[z-a]", "x" * 2000, ""])
+def test_a_workspace_cannot_break_searches_by_what_it_excludes(
+    tmp_path: Path, pattern: str
+) -> None:
+    (tmp_path / "winnow.toml").write_text(f'[search]\nexclude = ["{pattern}"]\n')
+    config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
+    assert config == Config()
+    assert len(problems) == 1
+
+
+def test_a_model_of_ones_own_is_changed_field_by_field() -> None:
+    own = {
+        "llm": {"models": {"o": {"provider": "openai", "model": "m", "base_url": "http://[::1]"}}}
+    }
+    config, problems = merged(Config(), own, "user")
+    config, more = merged(config, {"llm": {"models": {"o": {"input_tokens": 9000}}}}, "editor")
+    assert problems + more == []
+    assert (config.llm.models["o"].model, config.llm.models["o"].input_tokens) == ("m", 9000)

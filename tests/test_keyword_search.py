@@ -226,6 +226,63 @@ async def test_the_text_of_open_documents_counts_not_that_on_disk(
     assert paths(new) == ["src/loader.py", "src/fresh.py"]
 
 
+async def test_ignore_files_elsewhere_do_not_hide_unsaved_documents(
+    make_workspace: MakeWorkspace, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    write_files(temporary, {".ignore": "*.py\n"})
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    workspace = make_workspace(project)
+    workspace.buffers = {project / "src/loader.py": "def load_addon():\n    pass\n"}
+    assert paths(await search(workspace, "load_addon")) == ["src/loader.py"]
+
+
+# --- several roots -------------------------------------------------------------------------
+
+
+async def test_a_root_below_another_one_counts_once(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    inner = write_files(git_init(project / "inner"), {"deep.py": "needle"})
+    write_files(project, {"top.py": "needle"})
+    link = project.parent / "link"
+    link.symlink_to(project)
+    result = await search(make_workspace(project, inner, link), "needle")
+    found = sorted((file.root, file.path) for file in result.files)
+    assert found == [(str(project), "top.py"), (str(inner), "deep.py")]
+    assert result.total_found == 2
+
+
+async def test_what_is_left_out_is_left_out_below_each_root(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {"src/a.py": "needle", "gen/b.py": "needle", "gen/keep.py": "needle", "c.py": "needle"}
+    one = write_files(git_init(tmp_path / "one"), files)
+    two = write_files(git_init(tmp_path / "two"), files)
+    write_files(two, {".winnowignore": "# generated\n/gen/*\n!keep.py\n"})
+    workspace = make_workspace(one, two)
+    result = await search(workspace, "needle", exclude=["src/**"])
+    found = {(Path(file.root or "").name, file.path) for file in result.files}
+    assert found == {
+        ("one", "c.py"),
+        ("one", "gen/b.py"),
+        ("one", "gen/keep.py"),
+        ("two", "c.py"),
+        ("two", "gen/keep.py"),
+    }
+
+
+@requires_posix
+async def test_a_symlinked_folder_belongs_to_the_repository_it_points_into(
+    make_workspace: MakeWorkspace, project: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(project / "src")
+    result = await search(make_workspace(link), "load_plugin")
+    assert result.root == str(project)
+    assert "tests/test_loader.py" in paths(result)
+
+
 # --- REQ-KWS-003 and 005: ranking ----------------------------------------------------------
 
 
@@ -498,6 +555,58 @@ async def test_an_unreadable_folder_is_counted_and_the_rest_is_found(
     assert result.completeness.reasons == ["1 files or folders could not be read"]
 
 
+async def test_names_with_line_ends_are_counted_when_a_term_is_shrunk(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"new\nline.py": "needle\n" * 9000, "line.py": "", "ok.py": "needle"})
+    result = await search(make_workspace(tmp_path), "needle", broad_terms="shrink")
+    assert sorted(paths(result)) == ["new\nline.py", "ok.py"]
+    assert result.terms[0].matches == 9001
+
+
+async def test_a_line_that_is_too_long_is_told_if_it_matches(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    long = "x" * 5_000_000
+    write_files(tmp_path, {"context.txt": f"{long}\nneedle\n", "match.txt": f"{long}pin\n"})
+    result = await search(make_workspace(tmp_path), "needle", "pin")
+    assert result.warnings == ["1 lines of more than 4 MiB match 'pin': left out"]
+
+
+async def test_a_broken_ignore_file_and_a_null_do_not_sink_the_others(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    (project / ".winnowignore").write_text("[z-a]\n")
+    result = await search(make_workspace(project), "load_plugin", "(", r"a\x00b")
+    assert [term.status for term in result.terms] == ["used", "invalid", "invalid"]
+
+
+async def test_a_shortened_answer_keeps_the_line_to_open(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"a.py": "widget()\n" * 7 + "class widget:\n"})
+    for tokens in (0, 400, 330):
+        result = await search(make_workspace(tmp_path), "widget", max_tokens=tokens)
+        [file] = result.files
+        assert file.line == 8
+        assert 8 in [match.line for match in file.matches]
+
+
+async def test_searches_take_turns_and_waiting_ones_are_cancelled_at_once(
+    make_workspace: MakeWorkspace, slow_project: Path
+) -> None:
+    workspace = make_workspace(slow_project)
+    running = [asyncio.create_task(search(workspace, SLOW_TERM)) for _ in range(20)]
+    await asyncio.sleep(0.3)
+    assert len(workspace.processes._alive) == workspace.config.limits.searches
+    for task in running:
+        task.cancel()
+    started = asyncio.get_running_loop().time()
+    await asyncio.gather(*running, return_exceptions=True)
+    assert asyncio.get_running_loop().time() - started < 0.5
+    assert workspace.processes._alive == set()
+
+
 async def test_the_deadline_answers_what_was_found(
     make_workspace: MakeWorkspace, slow_project: Path
 ) -> None:
@@ -530,6 +639,7 @@ async def test_files_of_other_encodings_and_line_ends(
     (tmp_path / "crlf.txt").write_bytes(b"one\r\nneedle\r\n")
     (tmp_path / "binary.bin").write_bytes(b"needle\n" + b"text\n" * 50_000 + b"\0")
     result = await search(make_workspace(tmp_path), "needle")
+    assert result.completeness.reasons == ["1 binary files match: left out"]
     texts = {file.path: file.matches[0].text for file in result.files}
     assert texts == {
         "latin.txt": "café needle",

@@ -139,6 +139,28 @@ def test_sigterm_ends_the_server_and_its_children(slow_project: Path) -> None:
         time.sleep(0.01)
 
 
+@requires_posix
+def test_a_storm_of_searches_and_cancellations_leaves_the_server_in_good_order(
+    slow_project: Path,
+) -> None:
+    wire = Wire()
+    wire.initialize(slow_project)
+    for msg_id in range(100):
+        wire.request(msg_id, "$/keywordSearch", {"query": "q", "search_terms": [SLOW_TERM]})
+    while not children(wire.process.pid):
+        time.sleep(0.01)
+    started = time.monotonic()
+    for msg_id in range(100):
+        wire.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": msg_id}})
+    answers = [wire.receive() for _ in range(100)]
+    assert {answer["error"]["code"] for answer in answers} == {-32800}
+    assert time.monotonic() - started < 2
+    assert not any(map(alive, children(wire.process.pid)))
+    wire.request("after", "$/tools", {})
+    assert wire.receive()["id"] == "after"
+    assert wire.stop() == 0
+
+
 def test_tcp_serves_one_client_on_this_machine(project: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "--tcp", "0"], env=environment(), stderr=subprocess.PIPE, text=True

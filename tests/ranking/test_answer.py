@@ -51,6 +51,11 @@ def test_every_form_is_read_whole_or_in_pieces(form: str, size: int) -> None:
     assert not nothing
 
 
+def test_a_brace_in_a_plain_line_is_no_json() -> None:
+    found, _ = read("f01: good\nf02: handles {id} templates\nf03: third\n", 3)
+    assert [one.name for one in found] == ["f01", "f02", "f03"]
+
+
 @pytest.mark.parametrize("size", [1, 10**6])
 def test_nothing_relevant_is_told_from_nothing_said(size: int) -> None:
     assert read('{"files": []}', size) == ([], True)
@@ -133,6 +138,8 @@ def test_lines_are_those_that_were_shown(lines: str, span: tuple[int | None, int
         ("tag\U000e0041\U000e0042s", "tag s"),
         ("<img src=x onerror=y>text</b>", "text"),
         ("half \ud800 pair", "half pair"),
+        ("see [[click](a)](//evil.example/x)", "see click"),
+        ("[a] (b)", "a"),
         ("handles std::vec: yes", "handles std::vec: yes"),
     ],
 )

@@ -54,7 +54,9 @@ A_AND_B = [("a.py", "because of a.py"), ("b.py", "because of b.py")]
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-@pytest.mark.parametrize("mode", ["ok", "plain", "thinking", "no_schema"])
+@pytest.mark.parametrize(
+    "mode", ["ok", "plain", "thinking", "no_schema", "odd_usage", "odd_content"]
+)
 async def test_a_model_chooses_files_with_reasons(
     model_server: ModelServer, name: str, mode: str
 ) -> None:
@@ -111,6 +113,8 @@ FAILURES = {
     "bad_json": "unreadable answer",
     "refusal": "refused",
     "empty": "empty answer",
+    "endless": "far too long",
+    "error_in_stream": "bad key",
 }
 
 
@@ -129,6 +133,8 @@ async def test_a_failure_is_told_within_the_deadline_and_without_the_key(
     [attempt] = failed.value.attempts
     assert FAILURES[mode] in attempt["error"]
     assert FAKE_KEY not in attempt["error"]
+    assert "\x1b" not in attempt["error"]
+    assert "evil.example" not in attempt["error"]
     await asked.models.aclose()
 
 
@@ -152,10 +158,11 @@ async def test_the_deadline_ends_a_dripping_answer_and_keeps_what_was_named(
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_stream_that_is_cut_keeps_what_was_named_and_says_so(
-    model_server: ModelServer, name: str
+@pytest.mark.parametrize("mode", ["cut", "length"])
+async def test_an_answer_that_is_cut_keeps_what_was_named_and_says_so(
+    model_server: ModelServer, name: str, mode: str
 ) -> None:
-    model_server.mode = "cut"
+    model_server.mode = mode
     asked = Asked(model_server, name)
     ranking = await asked.rank()
     assert chosen(ranking) == A_AND_B[:1]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from conftest import requires_posix
 from winnow.text.buffers import Overlay, unsaved
 from winnow.text.files import search_scope
 from winnow.types import SearchParams
@@ -44,3 +46,39 @@ def test_documents_of_every_root_are_laid_out(project: Path, tmp_path: Path) -> 
         texts = {prefix: (folder / "a.py").read_text() for folder, prefix in overlay.folders}
         assert texts == {"": "one", f"{other}/": "two"}
         assert overlay.paths == {"a.py", f"{other}/a.py"}
+
+
+@requires_posix
+def test_documents_that_cannot_be_laid_out_harm_nothing(project: Path, tmp_path: Path) -> None:
+    """Found by review: each of these wrote elsewhere, broke every search, or hung the server."""
+    os.mkfifo(project / "fifo")
+    (project / "real").write_text("on disk")
+    buffers = {
+        project / ".." / "escaped.py": "outside",
+        Path(f"{project}/src/../../escaped2.py"): "outside",
+        project / "a\0b.py": "null",
+        project / ("n" * 300 + ".py"): "too long",
+        project / "x": "a file",
+        project / "x" / "y.py": "below a file",
+        project: "the folder itself",
+        project / "fifo": "would wait for ever",
+        project / "good.py": "good",
+    }
+    with unsaved(buffers, search_scope([project], SearchParams())) as overlay:
+        assert "good.py" in overlay.paths
+        assert overlay.paths <= {"good.py", "x", "x/y.py"}
+        # What no file can be named is no document; `x/y.py` cannot be beside `x`.
+        assert overlay.failed == 1
+    assert not list(tmp_path.rglob("escaped*"))
+
+
+@requires_posix
+def test_a_document_is_known_under_any_spelling_of_its_folder(
+    project: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(project)
+    for folder, file in ((project, link), (link, project)):
+        scope = search_scope([folder], SearchParams())
+        with unsaved({file / "src/loader.py": "changed"}, scope) as overlay:
+            assert overlay.paths == {"src/loader.py"}

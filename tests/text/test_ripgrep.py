@@ -57,6 +57,21 @@ async def test_lines_that_are_not_utf_8_keep_their_columns(tmp_path: Path) -> No
     assert line == Line("café needle", 12, ((5, 11),))
 
 
+async def test_a_bad_byte_in_a_line_of_utf_8_is_one_character(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("é ".encode() + b"\xff needle\n")
+    [line] = (await search(tmp_path, "needle"))["./a.txt"].values()
+    assert (line.text, line.ranges) == ("é \ufffd needle", ((4, 10),))
+
+
+async def test_a_match_ends_where_it_ends(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("x" * 10 + "m" * 2000 + "\n")
+    (tmp_path / "crlf.txt").write_bytes(b"foo\r\n")
+    [line] = (await search(tmp_path, "m+"))["./long.txt"].values()
+    assert line.ranges == ((10, 2010),)
+    [line] = (await search(tmp_path, r"foo\s"))["./crlf.txt"].values()
+    assert line.ranges == ((0, 3),)
+
+
 async def test_utf_16_with_a_mark_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\nthe needle\n", "utf-16")
     lines = (await search(tmp_path, "needle"))["./a.txt"]
