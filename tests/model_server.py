@@ -37,6 +37,7 @@ MODES = (
     "odd_content",
     "error_in_stream",
     "endless",
+    "flood",
 )
 
 
@@ -51,6 +52,7 @@ class ModelServer:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.closed = threading.Event()
+        self.sent_megabytes = 0
         self.choose: Callable[[dict[str, str]], list[dict[str, str]]] = lambda files: [
             {"id": name, "lines": "1-2", "reason": f"because of {path}"}
             for name, path in list(files.items())[:2]
@@ -103,6 +105,9 @@ class ModelServer:
         handler.send_header("content-type", "text/event-stream")
         handler.send_header("connection", "close")
         handler.end_headers()
+        if mode == "flood":
+            self._flood(handler)
+            return None
         events = _anthropic_events if anthropic else _openai_events
         try:
             for event in events(self._pieces(mode, body), mode):
@@ -114,6 +119,17 @@ class ModelServer:
             self.closed.set()
         handler.close_connection = True
         return None
+
+    def _flood(self, handler: BaseHTTPRequestHandler) -> None:
+        """A line that does not end, of 200 MB at most."""
+        handler.close_connection = True
+        try:
+            handler.wfile.write(b"data: ")
+            for _ in range(200):
+                handler.wfile.write(b"x" * 1_000_000)
+                self.sent_megabytes += 1
+        except OSError:
+            self.closed.set()
 
     def _pieces(self, mode: str, body: dict[str, Any]) -> list[str]:
         prompt = body["messages"][-1]["content"]

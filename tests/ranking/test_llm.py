@@ -170,6 +170,18 @@ async def test_an_answer_that_is_cut_keeps_what_was_named_and_says_so(
     await asked.models.aclose()
 
 
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_a_server_that_floods_is_cut_off(model_server: ModelServer, name: str) -> None:
+    model_server.mode = "flood"
+    asked = Asked(model_server, name, deadline_seconds=2.0)
+    with pytest.raises(llm.RankingFailed) as failed:
+        await asked.rank()
+    assert "the response is far too long" in failed.value.attempts[0]["error"]
+    assert await asyncio.to_thread(model_server.closed.wait, 2)
+    assert model_server.sent_megabytes < 50
+    await asked.models.aclose()
+
+
 @pytest.mark.parametrize("mode", ["rate_limited_short", "error_500"])
 async def test_a_passing_failure_is_tried_once_more(model_server: ModelServer, mode: str) -> None:
     model_server.mode = [mode, "ok"]

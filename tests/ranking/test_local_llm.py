@@ -6,6 +6,7 @@ here wrote. The model is tiny and ranks by chance: nothing but the contract is a
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import subprocess
@@ -104,7 +105,7 @@ async def test_a_real_server_ranks_by_the_contract(
 
 async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> None:
     from winnow.ranking.prompt import ANSWER_SCHEMA
-    from winnow.ranking.providers import ModelRequest, connect
+    from winnow.ranking.providers import ModelError, ModelRequest, connect
     from winnow.types import Usage
 
     model = Model(provider="openai", model="smollm2", base_url=address, output_tokens=120)
@@ -112,7 +113,11 @@ async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> N
     request = ModelRequest(
         "Answer in JSON.", "[f01] a.py\n1:load plugins\nWhich file loads plugins?", ANSWER_SCHEMA
     )
-    pieces = [piece async for piece in provider.stream(request)]
+    pieces: list[str | Usage] = []
+    # A model of this size may well babble up to its limit, which is told.
+    with contextlib.suppress(ModelError):
+        async for piece in provider.stream(request):
+            pieces.append(piece)
     text = "".join(piece for piece in pieces if isinstance(piece, str))
     [usage] = [piece for piece in pieces if isinstance(piece, Usage)]
     assert len(pieces) > 3

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from winnow.config import Model
 from winnow.ranking.providers import ModelError, ModelRequest, status_error, token_usage
+from winnow.ranking.providers.limit import limit_response
 from winnow.types import Usage
 
 
@@ -24,7 +25,10 @@ class AnthropicProvider:
             api_key=key or "none",
             base_url=base_url,
             max_retries=0,
-            timeout=anthropic.Timeout(None, connect=connect_seconds),
+            http_client=anthropic.DefaultAsyncHttpxClient(
+                timeout=anthropic.Timeout(None, connect=connect_seconds),
+                event_hooks={"response": [limit_response]},
+            ),
         )
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage]:

@@ -10,6 +10,7 @@ import openai
 
 from winnow.config import Model
 from winnow.ranking.providers import ModelError, ModelRequest, status_error, token_usage
+from winnow.ranking.providers.limit import limit_response
 from winnow.types import Usage
 
 
@@ -24,7 +25,10 @@ class OpenAIProvider:
             api_key=key or "none",
             base_url=base_url,
             max_retries=0,
-            timeout=openai.Timeout(None, connect=connect_seconds),
+            http_client=openai.DefaultAsyncHttpxClient(
+                timeout=openai.Timeout(None, connect=connect_seconds),
+                event_hooks={"response": [limit_response]},
+            ),
         )
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage]:
