@@ -6,7 +6,8 @@ for everything that goes wrong. SDK retries and time-outs are off: the caller ha
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -83,8 +84,27 @@ def connect(model: Model, base_url: str, key: str | None, connect_seconds: float
     return OpenAIProvider(model, base_url, key, connect_seconds)
 
 
-def status_error(error: Any, key: str | None) -> ModelError:
-    """The ModelError for an SDK's status error; both SDKs shape theirs alike."""
+@contextlib.contextmanager
+def model_errors(sdk: Any, key: str | None) -> Iterator[None]:
+    """Turn what an SDK raises inside the block into ModelError; the SDKs name theirs alike."""
+    import httpx2  # the SDKs' transport, whose errors leave a stream as they are
+
+    try:
+        yield
+    except sdk.APIStatusError as error:
+        raise _status_error(error, key) from error
+    except sdk.APIConnectionError as error:
+        raise ModelError(f"no connection: {error.__cause__ or error}", key=key) from error
+    except sdk.APIError as error:
+        raise ModelError(f"the server reported an error: {error}", key=key) from error
+    except httpx2.HTTPError as error:
+        said = str(error) or type(error).__name__
+        raise ModelError(f"the connection broke: {said}", key=key) from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ModelError(f"an answer that is none: {type(error).__name__}") from error
+
+
+def _status_error(error: Any, key: str | None) -> ModelError:
     body = error.body if isinstance(error.body, dict) else {}
     inner = body.get("error", body)
     said = inner.get("message") if isinstance(inner, dict) else None

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import anthropic
-import httpx2
 from msgspec.structs import replace
 
 from winnow.config import Model
-from winnow.ranking.providers import ModelError, ModelRequest, status_error, token_usage
+from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
 from winnow.ranking.providers.limit import limit_response
 from winnow.types import Usage
 
@@ -36,7 +35,7 @@ class AnthropicProvider:
         written: Any = None
         cached: Any = 0
         stopped: str | None = None
-        try:
+        with model_errors(anthropic, self._key):
             async with await self._client.messages.create(
                 model=self._model.model,
                 max_tokens=self._model.output_tokens,
@@ -55,16 +54,6 @@ class AnthropicProvider:
                     elif event.type == "message_delta":
                         stopped = event.delta.stop_reason or stopped
                         written = event.usage.output_tokens
-        except anthropic.APIStatusError as error:
-            raise status_error(error, self._key) from error
-        except anthropic.APIConnectionError as error:
-            raise ModelError(f"no connection: {error.__cause__ or error}", key=self._key) from error
-        except anthropic.APIError as error:
-            raise ModelError(f"the server reported an error: {error}", key=self._key) from error
-        except httpx2.HTTPError as error:
-            raise ModelError(f"the connection broke: {type(error).__name__}") from error
-        except (ValueError, TypeError, AttributeError) as error:
-            raise ModelError(f"an answer that is none: {type(error).__name__}") from error
         if usage := token_usage(read, written, cached):
             yield replace(usage, input_tokens=usage.input_tokens + (usage.cached_tokens or 0))
         if stopped == "refusal":

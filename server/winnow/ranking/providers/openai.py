@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import openai
 
 from winnow.config import Model
-from winnow.ranking.providers import ModelError, ModelRequest, status_error, token_usage
+from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
 from winnow.ranking.providers.limit import limit_response
 from winnow.types import Usage
+
+
+# Why an answer ended that is not whole. Servers have many names for an end that is in order.
+CUT = frozenset({"length", "content_filter"})
 
 
 class OpenAIProvider:
@@ -34,7 +37,7 @@ class OpenAIProvider:
     async def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage]:
         refusal = ""
         finish: str | None = None
-        try:
+        with model_errors(openai, self._key):
             async with await self._client.chat.completions.create(
                 model=self._model.model,
                 messages=[
@@ -52,21 +55,11 @@ class OpenAIProvider:
                             yield choice.delta.content
                     if chunk.usage and (usage := _usage(chunk.usage)):
                         yield usage
-        except openai.APIStatusError as error:
-            raise status_error(error, self._key) from error
-        except openai.APIConnectionError as error:
-            raise ModelError(f"no connection: {error.__cause__ or error}", key=self._key) from error
-        except openai.APIError as error:
-            raise ModelError(f"the server reported an error: {error}", key=self._key) from error
-        except httpx2.HTTPError as error:
-            raise ModelError(f"the connection broke: {type(error).__name__}") from error
-        except (ValueError, TypeError, AttributeError) as error:
-            raise ModelError(f"an answer that is none: {type(error).__name__}") from error
         if refusal:
             raise ModelError("the model refused", 403)
         if finish is None:
             raise ModelError("the answer broke off")
-        if finish != "stop":
+        if finish in CUT:
             raise ModelError(f"the answer was cut: {finish}", 413)
 
     def _options(self, request: ModelRequest) -> dict[str, Any]:
