@@ -12,7 +12,6 @@ from winnow.ranking.providers import ModelError, ModelRequest, model_errors, tok
 from winnow.ranking.providers.limit import limit_response
 from winnow.types import Usage
 
-
 # Why an answer ended that is not whole. Servers have many names for an end that is in order.
 CUT = frozenset({"length", "content_filter"})
 
