@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import asyncio
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -12,11 +12,13 @@ from msgspec import Struct
 
 import winnow
 from winnow import config as configuration
-from winnow.errors import ProgramNotInstalled
+from winnow.errors import SearchError, SearchFailed
 from winnow.ranking.models import Models
 from winnow.text.files import repository_root
+from winnow.text.process import Processes
 from winnow.text.ripgrep import NO_CONFIG, find_ripgrep
 
+VERSION_SECONDS = 10.0
 PACKAGES = ("pygls", "lsprotocol", "msgspec", "openai", "anthropic")
 
 
@@ -57,18 +59,21 @@ def examine(folder: Path, environment: Mapping[str, str]) -> list[Finding]:
 def _ripgrep(configured: str | None) -> Finding:
     try:
         program = find_ripgrep(configured)
-        said = subprocess.run(
-            [program, NO_CONFIG, "--version"],
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=10,
-            check=True,
-        ).stdout.decode("utf-8", "replace")
-    except ProgramNotInstalled as error:
-        return Finding("ripgrep", False, "not found", error.message)
-    except (OSError, subprocess.SubprocessError) as error:
-        return Finding("ripgrep", False, f"does not run: {error}", "Name another one: programs.rg")
-    return Finding("ripgrep", True, f"{said.splitlines()[0]}, {program}")
+        said = asyncio.run(_version(program))
+    except SearchError as error:
+        return Finding("ripgrep", False, "not found or does not run", error.message)
+    return Finding("ripgrep", True, f"{said}, {program}")
+
+
+async def _version(program: str) -> str:
+    deadline = asyncio.get_running_loop().time() + VERSION_SECONDS
+    command = [program, NO_CONFIG, "--version"]
+    async with Processes().start(command, cwd=Path.cwd(), deadline=deadline) as child:
+        lines = [line async for line in child.records(b"\n", 1000)]
+        code = await child.wait()
+        if code != 0 or not lines:
+            raise SearchFailed(program, code, child.stderr[:200])
+        return lines[0].decode("utf-8", "replace")
 
 
 def _package(name: str) -> Finding:
