@@ -254,7 +254,8 @@ class Search:
             arguments = self._match_arguments(found, context, per_file, 1, scope=False)
             async with self._start(arguments, some) as child:
                 await self._collect(child, found)
-                self.timed_out |= child.timed_out
+                if not found.over:
+                    await self._check(child, found)
 
     async def _count(self, term: str) -> dict[str, int]:
         """How many lines of each file match."""
@@ -349,13 +350,15 @@ class Search:
             self.evidence()
 
     async def _conclude(self, child: Child, found: TermMatches) -> None:
+        found.invalid = await self._check(child, found)
+        found.finished = not child.timed_out
+
+    async def _check(self, child: Child, found: TermMatches) -> str | None:
+        """Why ripgrep refuses the pattern, if it does; SearchFailed if it has ended otherwise."""
         code = await child.wait()
         self.timed_out |= child.timed_out
-        if child.timed_out:
-            return
-        found.invalid = ripgrep.pattern_problem(code, child.stderr) if code != 0 else None
         found.unreadable |= ripgrep.unreadable_files(child.stderr)
-        found.finished = True
+        return None if child.timed_out else ripgrep.pattern_problem(code, child.stderr)
 
 
 def _plain(path: str) -> str:
