@@ -51,7 +51,9 @@ class AnswerReader:
     def feed(self, text: str) -> Iterator[Named]:
         """The files that are complete with this further piece of the answer."""
         self._text += text
-        yield from self._read(final=False)
+        # Nothing else can complete a file, and reading all anew for every piece would be quadratic.
+        if "}" in text or "\n" in text:
+            yield from self._read(final=False)
 
     def finish(self) -> Iterator[Named]:
         """The files that remain when the answer has ended."""
