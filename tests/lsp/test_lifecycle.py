@@ -120,7 +120,7 @@ def test_the_server_ends_when_its_client_is_gone(slow_project: Path) -> None:
     wire.process.stdin.close()
     started = time.monotonic()
     wire.join()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
     assert not any(map(alive, ripgrep))
 
 
@@ -132,8 +132,8 @@ def test_sigterm_ends_the_server_and_its_children(slow_project: Path) -> None:
     while not (ripgrep := children(wire.process.pid)):
         time.sleep(0.01)
     wire.process.send_signal(signal.SIGTERM)
-    wire.join(2)
-    end = time.monotonic() + 1
+    wire.join(5)
+    end = time.monotonic() + 3
     while any(map(alive, ripgrep)):
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -154,7 +154,7 @@ def test_a_storm_of_searches_and_cancellations_leaves_the_server_in_good_order(
         wire.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": msg_id}})
     answers = [wire.receive() for _ in range(100)]
     assert {answer["error"]["code"] for answer in answers} == {-32800}
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
     assert not any(map(alive, children(wire.process.pid)))
     wire.request("after", "$/tools", {})
     assert wire.receive()["id"] == "after"

@@ -129,7 +129,7 @@ async def test_a_failure_is_told_within_the_deadline_and_without_the_key(
     started = time.monotonic()
     with pytest.raises(llm.RankingFailed) as failed:
         await asked.rank()
-    assert time.monotonic() - started < 1.0 + 0.5
+    assert time.monotonic() - started < 1.0 + 3  # far from the stand-in's 30
     [attempt] = failed.value.attempts
     assert FAILURES[mode] in attempt["error"]
     assert FAKE_KEY not in attempt["error"]
@@ -149,7 +149,7 @@ async def test_the_deadline_ends_a_dripping_answer_and_keeps_what_was_named(
     await asked.models.warm(asked.models.usable()[0][0])
     started = time.monotonic()
     ranking = await asked.rank()
-    assert time.monotonic() - started < 6.0 + 0.5
+    assert time.monotonic() - started < 6.0 + 3
     assert [one.candidate.path for one in ranking.files] == ["a.py"]
     assert "no whole answer" in (ranking.broken_off or "")
     # The server saw the connection close: a paid generation would have ended.

@@ -138,7 +138,7 @@ async def test_a_deadline_ends_a_real_generation(
     raw = {"query": "how are plugins loaded", "search_terms": ["load_plugin", "registry"]}
     started = time.monotonic()
     result = await TOOLS["keyword_search"].call(workspace, raw, lambda *_, **__: None)
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 8
     if result.ranked_by.kind == "local":
         assert "no whole answer within 0.5 s" in result.ranked_by.fallback_reason
     assert result.files
