@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import requires_posix
-from winnow.config import MODELS, PREFERRED, Config, Model, load, merged
+from winnow.config import MODELS, PREFERRED, Config, Model, Prices, load, merged
 
 
 def test_the_preferred_order_is_the_designs() -> None:
@@ -105,3 +105,21 @@ def test_a_model_of_ones_own_is_changed_field_by_field() -> None:
     config, more = merged(config, {"llm": {"models": {"o": {"input_tokens": 9000}}}}, "editor")
     assert problems + more == []
     assert (config.llm.models["o"].model, config.llm.models["o"].input_tokens) == ("m", 9000)
+
+
+def test_what_takes_the_place_of_a_plain_value_is_set_whole() -> None:
+    """Found by reading: each of these ended the program."""
+    prices = {"llm": {"models": {"gpt5-mini": {"prices": {"input": 1.0, "output": 2.0}}}}}
+    config, problems = merged(Config(), prices, "user")
+    assert problems == []
+    assert config.llm.models["gpt5-mini"].prices == Prices(input=1.0, output=2.0)
+    for layer in ({"search": {"exclude": {"a": 1}}}, {"limits": {"term_bytes": {"b": {"c": 2}}}}):
+        same, problems = merged(config, layer, "workspace")
+        assert same == config
+        assert len(problems) == 1
+
+
+def test_a_section_that_is_no_table_is_reported() -> None:
+    config, problems = merged(Config(), {"search": 5, "llm": {"models": 7}}, "user")
+    assert config == Config()
+    assert len(problems) == 2

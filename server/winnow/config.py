@@ -11,7 +11,7 @@ about a key. Keys are in no layer at all: a model names the environment variable
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -147,7 +147,7 @@ class Config(Section, frozen=True, kw_only=True):
 def merged(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Config, list[str]]:
     """The configuration with a layer's values, and a sentence for each value that is wrong."""
     problems = []
-    for keys, value in _leaves(layer, config.llm.models):
+    for keys, value in list(_leaves(layer, msgspec.to_builtins(config))):
         tree = msgspec.to_builtins(config)
         branch = tree
         for key in keys[:-1]:
@@ -161,15 +161,15 @@ def merged(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Confi
 
 
 def _leaves(
-    layer: Mapping[str, Any], models: Collection[str], above: tuple[str, ...] = ()
+    layer: Mapping[str, Any], tree: Mapping[str, Any], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each value of a nested dictionary, with its keys. A model is one value: it is set whole,
-    or, where it exists, field by field."""
+    """Each value of a nested dictionary, with its keys; ``tree`` is what it is merged into. A new
+    model is one value, and so is what takes the place of something that is no dictionary."""
     for key, value in layer.items():
         keys = (*above, str(key))
-        new_model = keys[:2] == ("llm", "models") and len(keys) == 3 and keys[2] not in models
-        if isinstance(value, Mapping) and not new_model:
-            yield from _leaves(value, models, keys)
+        below = tree.get(keys[-1], None if above == ("llm", "models") else {})
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            yield from _leaves(value, below, keys)
         else:
             yield keys, value
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from winnow.config import Prices
 from winnow.ranking import prompt as prompts
@@ -222,9 +223,4 @@ def with_cost(usage: Usage | None, prices: Prices | None) -> Usage | None:
         + cached * cached_price
         + usage.output_tokens * prices.output
     ) / 1_000_000
-    return Usage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cached_tokens=usage.cached_tokens,
-        cost_usd=round(dollars, 6),
-    )
+    return replace(usage, cost_usd=round(dollars, 6))
