@@ -30,11 +30,6 @@ def file_size(path: str, lines: Mapping[int, Line]) -> int:
     return size
 
 
-def output_size(files: Files) -> int:
-    """Bytes of ripgrep's plain output of these lines."""
-    return max(0, sum(file_size(path, lines) for path, lines in files.items()) - SEPARATOR)
-
-
 def merge(into: dict[int, Line], lines: Mapping[int, Line]) -> None:
     """Add lines of the same file; a line that matches for both keeps both matches."""
     for number, line in lines.items():
