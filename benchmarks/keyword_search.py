@@ -32,7 +32,8 @@ from winnow.keyword_search import Request, find
 from winnow.text.ripgrep import find_ripgrep
 from winnow.text.terms import Search
 from winnow.tools import TOOLS
-from winnow.types import KeywordSearchParams, no_progress
+from winnow.types import Progress, no_progress
+from winnow.types.keyword_search import KeywordSearchParams
 from winnow.workspace import Workspace
 
 RG = find_ripgrep(None)
@@ -107,14 +108,15 @@ async def first_partial(tree: Path, terms: list[str]) -> float:
             times.setdefault("evidence", time.perf_counter())
             super()._take(*arguments)
 
-    def progress(message: str, *, percentage: Any = None, partial: Any = None) -> None:
-        if partial is not None:
-            times.setdefault("partial", time.perf_counter())
+    class Timer(Progress):
+        def __call__(self, message: str, *, percentage: Any = None, partial: Any = None) -> None:
+            if partial is not None:
+                times.setdefault("partial", time.perf_counter())
 
     with patch.object(keyword_search, "Search", Watched):
         workspace = Workspace([tree], environment={})
         raw = {"query": "benchmark", "search_terms": terms}
-        await TOOLS["keyword_search"].call(workspace, raw, progress)
+        await TOOLS["keyword_search"].call(workspace, raw, Timer())
         await workspace.aclose()
     return times["partial"] - times["evidence"]
 

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from model_server import ModelServer
 from winnow.config import Config, Model, merged
-from winnow.types import Result
+from winnow.types import Progress, Result
 from winnow.workspace import Workspace
 
 FAKE_KEY = "sk-fake-0123456789abcdef"
@@ -113,7 +113,7 @@ def models_config(server: ModelServer, *names: str, **llm: object) -> Config:
     )
 
 
-class Recorder:
+class Recorder(Progress):
     """Progress that remembers what it was told."""
 
     def __init__(self) -> None:

@@ -36,7 +36,8 @@ from winnow.errors import (
 )
 from winnow.text.ripgrep import find_ripgrep
 from winnow.tools import TOOLS
-from winnow.types import KeywordSearchPartial, KeywordSearchResult, RankedBy
+from winnow.types import Progress
+from winnow.types.keyword_search import KeywordSearchPartial, KeywordSearchResult, RankedBy
 from winnow.workspace import Workspace
 
 TOOL = TOOLS["keyword_search"]
@@ -319,11 +320,12 @@ async def test_the_local_order_does_not_wait_for_an_sdk_to_be_imported(
     workspace.models.warm = slow_import  # type: ignore[method-assign]
     raw = {"query": "how are plugins loaded", "search_terms": ["load_plugin"]}
 
-    def progress(message: str, *, percentage: object = None, partial: object = None) -> None:
-        if partial is not None:
-            told.set()
+    class Listener(Progress):
+        def __call__(self, message: str, *, percentage: Any = None, partial: Any = None) -> None:
+            if partial is not None:
+                told.set()
 
-    result = await TOOL.call(workspace, raw, progress)
+    result = await TOOL.call(workspace, raw, Listener())
     assert result.ranked_by.kind == "llm"
 
 

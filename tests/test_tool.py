@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from winnow.errors import InvalidParams
 from winnow.tool import Tool
 from winnow.tools import TOOLS
-from winnow.types import KeywordSearchParams
+from winnow.types.keyword_search import KeywordSearchParams
 
 TOOL = TOOLS["keyword_search"]
 GOOD = {"query": "q", "search_terms": ["a"]}

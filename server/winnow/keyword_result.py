@@ -14,18 +14,14 @@ from winnow.shorten import shorten
 from winnow.text import budget
 from winnow.text.files import Scope
 from winnow.text.terms import Search, TermMatches
-from winnow.types import (
-    Candidate,
-    Completeness,
+from winnow.types import Candidate, Completeness, Line, Ranked, Skipped
+from winnow.types.keyword_search import (
     KeywordSearchParams,
     KeywordSearchResult,
-    Line,
     Match,
     Payload,
-    Ranked,
     RankedBy,
     RankedFile,
-    Skipped,
     TermReport,
     TermStatus,
     Usage,

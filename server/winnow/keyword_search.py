@@ -29,15 +29,12 @@ from winnow.text import budget
 from winnow.text.buffers import unsaved
 from winnow.text.files import Scope
 from winnow.text.terms import Search, TermMatches
-from winnow.types import (
-    Candidate,
+from winnow.types import Candidate, Line, Progress, Ranked
+from winnow.types.keyword_search import (
     KeywordSearchParams,
     KeywordSearchPartial,
     KeywordSearchResult,
-    Line,
     Payload,
-    Progress,
-    Ranked,
     RankedBy,
 )
 from winnow.workspace import Workspace

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import inspect as inspection
 
+from winnow.config import Config
 from winnow.errors import InvalidParams
+from winnow.terminal import Style
 from winnow.types import Params, Progress, Result
 from winnow.workspace import Workspace
 
@@ -41,12 +43,31 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Tool(Generic[P, R]):
-    """A tool; ``plain`` renders its result as text for agents."""
+    """A tool; ``plain`` renders its result as text for agents, ``text`` for people.
 
-    def __init__(self, run: Run[P, R], plain: Callable[[R], str]) -> None:
+    ``command`` is the subcommand, ``positional`` the fields that it also takes by position.
+    ``example`` are the params of the example in the documentation, in the project that stands in
+    ``docs/example``. A tool is offered only where ``offered`` says so of the configuration.
+    """
+
+    def __init__(
+        self,
+        run: Run[P, R],
+        plain: Callable[[R], str],
+        text: Callable[[R, Style, str], str] | None,
+        command: str,
+        positional: Sequence[str],
+        example: Mapping[str, Any],
+        offered: Callable[[Config], bool],
+    ) -> None:
         hints = get_type_hints(run)
         self.run = run
         self.plain = plain
+        self.text = text or (lambda result, style, folder: plain(result))
+        self.command = command or run.__name__.replace("_", "-")
+        self.positional = frozenset(positional)
+        self.example = example
+        self.offered = offered
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
@@ -57,11 +78,6 @@ class Tool(Generic[P, R]):
         """The LSP method: `keyword_search` is `$/keywordSearch`."""
         first, *others = self.name.split("_")
         return "$/" + first + "".join(word.title() for word in others)
-
-    @property
-    def command(self) -> str:
-        """The subcommand: `keyword_search` is `keyword-search`."""
-        return self.name.replace("_", "-")
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -102,11 +118,19 @@ class Tool(Generic[P, R]):
         return [_field(field) for field in info.fields]
 
 
-def tool(*, plain: Callable[[R], str]) -> Callable[[Run[P, R]], Tool[P, R]]:
-    """Make a tool of a documented coroutine."""
+def tool(
+    *,
+    plain: Callable[[R], str],
+    text: Callable[[R, Style, str], str] | None = None,
+    command: str = "",
+    positional: Sequence[str] = (),
+    example: Mapping[str, Any] | None = None,
+    offered: Callable[[Config], bool] = lambda config: True,
+) -> Callable[[Run[P, R]], Tool[P, R]]:
+    """Make a tool of a documented coroutine; see :class:`Tool`."""
 
     def decorate(run: Run[P, R]) -> Tool[P, R]:
-        return Tool(run, plain)
+        return Tool(run, plain, text, command, positional, example or {}, offered)
 
     return decorate
 

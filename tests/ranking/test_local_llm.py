@@ -22,6 +22,7 @@ import pytest
 from conftest import MakeWorkspace
 from winnow.config import Config, Llm, Model
 from winnow.tools import TOOLS
+from winnow.types import no_progress
 
 pytestmark = [
     pytest.mark.local_llm,
@@ -93,7 +94,7 @@ async def test_a_real_server_ranks_by_the_contract(
     llm = Llm(preferred=("smollm2",), models={"smollm2": model}, deadline_seconds=120.0)
     workspace = make_workspace(project, config=msgspec.structs.replace(Config(), llm=llm))
     raw = {"query": "how are plugins loaded", "search_terms": ["load_plugin", "registry"]}
-    result = await TOOLS["keyword_search"].call(workspace, raw, lambda *_, **__: None)
+    result = await TOOLS["keyword_search"].call(workspace, raw, no_progress)
     known = {"src/loader.py", "src/main.py", "src/registry.py", "tests/test_loader.py"}
     assert {file.path for file in result.files} <= known
     assert all(len(file.reason) <= 160 for file in result.files)
@@ -106,7 +107,7 @@ async def test_a_real_server_ranks_by_the_contract(
 async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> None:
     from winnow.ranking.prompt import ANSWER_SCHEMA
     from winnow.ranking.providers import ModelError, ModelRequest, connect
-    from winnow.types import Usage
+    from winnow.types.keyword_search import Usage
 
     model = Model(provider="openai", model="smollm2", base_url=address, output_tokens=120)
     provider = connect(model, address, None, 2.0)
@@ -137,7 +138,7 @@ async def test_a_deadline_ends_a_real_generation(
     await workspace.models.warm(usable[0])
     raw = {"query": "how are plugins loaded", "search_terms": ["load_plugin", "registry"]}
     started = time.monotonic()
-    result = await TOOLS["keyword_search"].call(workspace, raw, lambda *_, **__: None)
+    result = await TOOLS["keyword_search"].call(workspace, raw, no_progress)
     assert time.monotonic() - started < 8
     if result.ranked_by.kind == "local":
         assert "no whole answer within 0.5 s" in result.ranked_by.fallback_reason

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -111,3 +113,53 @@ async def test_a_program_that_cannot_be_started_is_an_error_without_its_folder()
             pass
     assert "/no/such" not in failed.value.message
     assert failed.value.data["exit_code"] == 127
+
+
+async def test_a_pipeline_hands_output_on_and_ends_with_its_last_program(tmp_path: Path) -> None:
+    processes = Processes(limit=1)
+    write = [sys.executable, "-c", "import sys\nwhile True: print('line')"]
+    first = [sys.executable, "-c", "print(input(), 'read')"]
+    deadline = asyncio.get_running_loop().time() + 20
+    async with processes.pipeline([write, first], cwd=tmp_path, deadline=deadline) as children:
+        output = b"".join([chunk async for chunk in children[-1].chunks()])
+        assert await children[-1].wait() == 0
+        # Its reader is gone.
+        assert await children[0].wait() != 0
+    assert output == b"line read\n"
+    before = set(os.listdir("/proc/self/fd")) if sys.platform == "linux" else set()
+    for _ in range(3):
+        async with processes.pipeline([write, write, first], cwd=tmp_path, deadline=deadline):
+            pass
+    if sys.platform == "linux":
+        assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+async def test_a_pipeline_whose_program_is_missing_leaves_nothing_behind(tmp_path: Path) -> None:
+    processes = Processes(limit=1)
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    deadline = asyncio.get_running_loop().time() + 20
+    for commands in ([sleep, ["/no/such/program"]], [["/no/such/program"], sleep]):
+        with pytest.raises(SearchFailed):
+            async with processes.pipeline(commands, cwd=tmp_path, deadline=deadline):
+                pass
+    assert not processes._alive
+
+
+async def test_notes_take_the_lines_of_stderr_that_they_know(tmp_path: Path) -> None:
+    class Known:
+        taken: ClassVar[list[bytes]] = []
+
+        def take(self, line: bytes) -> bool:
+            if line.startswith(b"note"):
+                self.taken.append(line)
+                return True
+            return False
+
+    program = "import sys; sys.stderr.write('note 1\\nwrong\\nnote 2\\nlast')"
+    deadline = asyncio.get_running_loop().time() + 20
+    async with Processes().start(
+        [sys.executable, "-c", program], cwd=tmp_path, deadline=deadline, notes=Known()
+    ) as child:
+        await child.wait()
+    assert Known.taken == [b"note 1", b"note 2"]
+    assert child.stderr == "wrong\nlast"

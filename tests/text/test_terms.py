@@ -16,7 +16,7 @@ from winnow.text.files import search_scope
 from winnow.text.process import Processes
 from winnow.text.ripgrep import find_ripgrep
 from winnow.text.terms import Search, TermMatches
-from winnow.types import KeywordSearchParams
+from winnow.types.keyword_search import KeywordSearchParams
 
 TERMS = ["alpha", "bra.o", "charlie delta", "echo", "nothing_here", "zulu$"]
 WAYS = {

@@ -29,7 +29,7 @@ from winnow.lsp.protocol import (
 from winnow.text.files import repository_root
 from winnow.tool import Tool
 from winnow.tools import TOOLS
-from winnow.types import Result
+from winnow.types import Progress, Result
 from winnow.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ def _without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
     return raw, tokens[0], tokens[1]
 
 
-class _Reporter:
+class _Reporter(Progress):
     """The progress of one request: sent to the client's tokens, if it gave any.
 
     A cancelled token cancels the request, which pygls does not do by itself.

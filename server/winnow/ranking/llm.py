@@ -18,7 +18,8 @@ from winnow.ranking.answer import AnswerReader, Named, Validator
 from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key
 from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import ANSWER_CHARACTERS, ModelError, ModelRequest
-from winnow.types import Candidate, Ranked, Usage
+from winnow.types import Candidate, Ranked
+from winnow.types.keyword_search import Usage
 
 # A second try of the same model needs this much time, and a server that asks for no more patience.
 RETRY_SECONDS = 3.0

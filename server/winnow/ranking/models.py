@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from winnow.config import Llm, Model
 from winnow.ranking.providers import ModelError, Provider, connect
-from winnow.types import Usage
+from winnow.types.keyword_search import Usage
 
 # Where a provider's own models are, and the variable by which its SDK lets a user redirect them.
 OWN_ADDRESS = {

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 from winnow.errors import SearchFailed
 
@@ -23,6 +25,13 @@ from winnow.errors import SearchFailed
 STDERR_BYTES = 64 * 1024
 CHUNK_BYTES = 64 * 1024
 HEAD_BYTES = 64  # what is kept of a record that is dropped
+
+
+class Notes(Protocol):
+    """Takes lines of a child's stderr that are no complaints."""
+
+    def take(self, line: bytes) -> bool:
+        """Whether the line was one of those; it comes without its line end."""
 
 
 class Processes:
@@ -44,9 +53,48 @@ class Processes:
         cwd: Path,
         deadline: float,
         environment: Mapping[str, str] | None = None,
+        notes: Notes | None = None,
     ) -> Child:
-        """A child to be used in ``async with``; ``deadline`` is on the loop's clock, in seconds."""
-        return Child(self, arguments, cwd, deadline, environment)
+        """A child to be used in ``async with``; ``deadline`` is on the loop's clock, in seconds.
+
+        ``notes`` is handed each line of its stderr, and takes those that it knows: they are not in
+        :attr:`Child.stderr` then.
+        """
+        return Child(self, arguments, cwd, deadline, environment, notes)
+
+    @contextlib.asynccontextmanager
+    async def pipeline(
+        self,
+        commands: Sequence[Sequence[str]],
+        *,
+        cwd: Path,
+        deadline: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[list[Child]]:
+        """Children of which each reads what the one before it writes; all end with the block.
+
+        They take one place among the children together: if each waited for its own, two pipelines
+        could wait for each other.
+        """
+        children = [
+            Child(self, arguments, cwd, deadline, environment, counted=place == 0)
+            for place, arguments in enumerate(commands)
+        ]
+        ends: set[int] = set()
+        try:
+            for writer, reader in itertools.pairwise(children):
+                reader.stdin, writer.stdout = os.pipe()
+                ends |= {reader.stdin, writer.stdout}
+            async with contextlib.AsyncExitStack() as stack:
+                for child in children:
+                    await stack.enter_async_context(child)
+                # Held here too, a pipe would never be at its end.
+                while ends:
+                    os.close(ends.pop())
+                yield children
+        finally:
+            while ends:
+                os.close(ends.pop())
 
     def close(self) -> None:
         """End every child now, and each that is being started as soon as it has been."""
@@ -69,37 +117,45 @@ class Child:
         cwd: Path,
         deadline: float,
         environment: Mapping[str, str] | None,
+        notes: Notes | None = None,
+        *,
+        counted: bool = True,
     ) -> None:
         self._owner = owner
         self._arguments = arguments
         self._cwd = cwd
         self._deadline = deadline
         self._environment = environment
+        self._notes = notes
         self._stderr = bytearray()
+        self._counted = counted
+        self.stdin: int = asyncio.subprocess.DEVNULL
+        self.stdout: int = asyncio.subprocess.PIPE
         self.timed_out = False
         self.dropped: list[bytes] = []
         self.rest = b""
 
     async def __aenter__(self) -> Child:
-        await self._owner._slots.acquire()
+        if self._counted:
+            await self._owner._slots.acquire()
         try:
             # start_new_session makes the group; Windows has no groups of this kind, and a child
             # of ours starts no children there.
             self._process = await asyncio.create_subprocess_exec(
                 *self._arguments,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
+                stdin=self.stdin,
+                stdout=self.stdout,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=self._cwd,
                 env=self._environment,
                 start_new_session=sys.platform != "win32",
             )
         except OSError as error:
-            self._owner._slots.release()
+            self._release()
             program = os.path.basename(self._arguments[0])
             raise SearchFailed(program, 127, f"it cannot be started: {error.strerror}") from error
         except BaseException:
-            self._owner._slots.release()
+            self._release()
             raise
         self._owner._alive.add(self)
         self._drain = asyncio.create_task(self._read_stderr())
@@ -125,6 +181,10 @@ class Child:
         finally:
             self._drain.cancel()
             self._owner._alive.discard(self)
+            self._release()
+
+    def _release(self) -> None:
+        if self._counted:
             self._owner._slots.release()
 
     @property
@@ -137,8 +197,10 @@ class Child:
         return self._stderr.decode("utf-8", "replace")
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The output as it comes, in pieces of at most :data:`CHUNK_BYTES`."""
-        assert self._process.stdout is not None
+        """The output as it comes, in pieces of at most :data:`CHUNK_BYTES`; nothing where another
+        child reads it."""
+        if self._process.stdout is None:
+            return
         while chunk := await self._process.stdout.read(CHUNK_BYTES):
             yield chunk
 
@@ -191,5 +253,17 @@ class Child:
 
     async def _read_stderr(self) -> None:
         assert self._process.stderr is not None
+        rest = b""
         while chunk := await self._process.stderr.read(CHUNK_BYTES):
-            self._stderr += chunk[: STDERR_BYTES - len(self._stderr)]
+            if self._notes is None:
+                self._complain(chunk)
+                continue
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                if not self._notes.take(line):
+                    self._complain(line + b"\n")
+            rest = rest[-CHUNK_BYTES:]
+        self._complain(rest)
+
+    def _complain(self, said: bytes) -> None:
+        self._stderr += said[: STDERR_BYTES - len(self._stderr)]

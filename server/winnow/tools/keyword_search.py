@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
+
 from winnow.display import printable
+from winnow.terminal import Style
 from winnow.tool import tool
-from winnow.types import KeywordSearchParams, KeywordSearchResult, Progress
+from winnow.types import Progress
+from winnow.types.keyword_search import (
+    KeywordSearchParams,
+    KeywordSearchResult,
+    Match,
+    RankedFile,
+    TermReport,
+)
 from winnow.workspace import Workspace
 
 NOTHING = "No relevant files found"
+# Of a long line, what is shown around its match.
+LINE_CHARACTERS = 140
 
 
 def plain(result: KeywordSearchResult) -> str:
@@ -19,7 +31,75 @@ def plain(result: KeywordSearchResult) -> str:
     return "\n".join(lines) if lines else NOTHING
 
 
-@tool(plain=plain)
+def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
+    """Ranked files with the reason and the best line of each, then what was left out.
+
+    Paths are shown as seen from ``folder``.
+    """
+    if result.payload:
+        payload = result.payload
+        head = f"{payload.model} at {payload.endpoint}: {payload.bytes} bytes, about"
+        return f"{head} {payload.estimated_tokens} tokens\n\n{payload.system}\n{payload.prompt}"
+    blocks = [_file(file, result.root, style, folder) for file in result.files] or [NOTHING]
+    return "\n".join([*blocks, "", *(style.dim(line) for line in _notes(result))])
+
+
+def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
+    path = os.path.relpath(os.path.join(file.root or root, file.path), folder)
+    rows = [style.path(printable(path)), f"    {file.reason}"]
+    best = next((match for match in file.matches if match.line == file.line), None)
+    if best:
+        rows[0] += style.dim(f":{best.line}")
+        rows.append(f"    {style.dim(f'{best.line}:')} {_highlighted(best, style)}")
+    return "\n".join(rows)
+
+
+def _highlighted(match: Match, style: Style) -> str:
+    """The line, cut to a terminal's width around its match, which is emphasised."""
+    shift = match.text_column or 1
+    start, end = (max(0, column - shift) for column in match.match_range)
+    text = match.text
+    first = max(0, start - LINE_CHARACTERS // 3)
+    before, after = text[first:start].lstrip(), text[end : first + LINE_CHARACTERS].rstrip()
+    dots = "…" if first else "", "…" if first + LINE_CHARACTERS < len(text) else ""
+    return f"{dots[0]}{before}{style.match(text[start:end])}{after}{dots[1]}"
+
+
+def _notes(result: KeywordSearchResult) -> list[str]:
+    by = result.ranked_by
+    who = f"{by.model} ({by.provider})" if by.kind == "llm" else "the local ranker"
+    notes = [f"{result.returned} of {result.total_found} matching files, ranked by {who}"]
+    if by.fallback_reason:
+        notes.append(f"  ({by.fallback_reason})")
+    if result.usage:
+        usage = result.usage
+        cost = f", ${usage.cost_usd:.6f}" if usage.cost_usd is not None else ""
+        notes.append(f"tokens: {usage.input_tokens} in, {usage.output_tokens} out{cost}")
+    notes.append("terms: " + "; ".join(map(_term, result.terms)))
+    notes += [f"incomplete: {reason}" for reason in result.completeness.reasons]
+    notes += [f"note: {warning}" for warning in result.warnings]
+    if result.truncated:
+        notes.append(f"more: --cursor {result.cursor}" if result.cursor else "shortened")
+    return notes
+
+
+def _term(term: TermReport) -> str:
+    status = term.status.replace("_", " ")
+    if term.status in ("used", "shrunk", "peeled"):
+        status += f", {term.matches} lines in {term.files} files"
+    return f"{term.term} ({status})"
+
+
+@tool(
+    plain=plain,
+    text=text,
+    example={
+        "query": "how are plugins loaded",
+        "search_terms": ["load_plugin", "registry"],
+        "ranker": "local",
+        "max_results": 2,
+    },
+)
 async def keyword_search(
     workspace: Workspace, params: KeywordSearchParams, progress: Progress
 ) -> KeywordSearchResult:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from winnow.tool import tool
-from winnow.types import Progress, ToolDescription, ToolsParams, ToolsResult
+from winnow.types import Progress
+from winnow.types.tools import ToolDescription, ToolsParams, ToolsResult
 from winnow.workspace import Workspace
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from winnow.config import Model
 from winnow.display import clean_line
-from winnow.types import Usage
+from winnow.types.keyword_search import Usage
 
 MESSAGE_CHARACTERS = 250
 # Far more than any answer that was asked for; a server that sends more is out of order.

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from winnow.config import Model
 from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
 from winnow.ranking.providers.limit import limit_response
-from winnow.types import Usage
+from winnow.types.keyword_search import Usage
 
 
 class AnthropicProvider:

@@ -10,7 +10,7 @@ import openai
 from winnow.config import Model
 from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
 from winnow.ranking.providers.limit import limit_response
-from winnow.types import Usage
+from winnow.types.keyword_search import Usage
 
 # Why an answer ended that is not whole. Servers have many names for an end that is in order.
 CUT = frozenset({"length", "content_filter"})

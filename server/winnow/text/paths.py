@@ -1,0 +1,170 @@
+"""Paths that strangers name: which file of the workspace they mean, if any.
+
+A path is resolved, links and `..` and all, before it is held against the roots. A file is opened
+in a way that cannot wait (a FIFO) and that is checked on what was opened, not on what the name
+stood for a moment before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from msgspec import Struct
+
+from winnow.display import shown_path
+from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
+
+# Whatever is below them is no source, and reading some of it has effects or does not end.
+SYSTEM = ("/proc", "/sys", "/dev")
+_ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
+
+
+class Located(Struct, frozen=True):
+    """A path of the workspace: ``below`` the root at ``place``, with `/`; "." is the root itself.
+
+    ``real`` is the path with every link resolved.
+    """
+
+    place: int
+    below: str
+    real: str
+
+
+def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Located:
+    """What a path of params means: absolute, relative to a root, or a file URI.
+
+    A path as results show it is understood, also one whose bytes are no Unicode. ``unsaved`` are
+    documents that need not be on disk. Raises NoWorkspace, NotFound and PathOutsideWorkspace.
+    """
+    if not roots:
+        raise NoWorkspace
+    inside = False
+    for spelled in _spellings(path):
+        for place, root in enumerate(roots):
+            real_root = os.path.realpath(root)
+            real = _real(os.path.join(root, spelled))
+            if real is None or not is_inside(real, real_root):
+                continue
+            inside = True
+            if os.path.lexists(real) or any(_real(str(one)) == real for one in unsaved):
+                below = os.path.relpath(real, real_root).replace(os.sep, "/")
+                return Located(place, below, real)
+    raise NotFound(path) if inside else PathOutsideWorkspace(path)
+
+
+def also_in(path: str, located: Located, roots: Sequence[Path]) -> bool:
+    """Whether a relative path exists below a later root, too."""
+    later = roots[located.place + 1 :]
+    return not os.path.isabs(path) and any(
+        os.path.lexists(os.path.join(one, path)) for one in later
+    )
+
+
+def is_inside(real: str, real_root: str) -> bool:
+    """Whether a resolved path is a resolved root or below it, and nothing of the system's."""
+    if sys.platform != "win32" and any(_is_below(real, one) for one in SYSTEM):
+        return False
+    return _is_below(real, real_root)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def path_of_uri(uri: str) -> str | None:
+    """The path of a file URI, byte for byte: names need not be valid Unicode."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme != "file":
+        return None
+    path = os.fsdecode(unquote_to_bytes(parts.path))
+    if sys.platform == "win32":
+        path = path.lstrip("/")
+        return f"//{parts.netloc}/{path}" if parts.netloc else path
+    return path
+
+
+def _spellings(path: str) -> list[str]:
+    """The path, and what it means if it is a URI or shows bytes that are no Unicode as `\\xff`."""
+    if path.startswith("file:"):
+        found = path_of_uri(path)
+        return [path] if found is None else [found]
+    if not _ESCAPED.search(path):
+        return [path]
+    raw = re.sub(rb"\\x([0-9a-f]{2})", lambda one: bytes([int(one[1], 16)]), os.fsencode(path))
+    return [path, os.fsdecode(raw)]
+
+
+def _real(path: str) -> str | None:
+    """The path with every link resolved; None for what is no path, or a loop."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return None
+
+
+def open_regular(real: str, root: str) -> int:
+    """A descriptor of a regular file for reading; the caller closes it.
+
+    ``real`` is a path that was resolved and ``root`` what it must be in. Raises NotFound, NotAFile
+    and PathOutsideWorkspace, the last one also if a link was put in its place meanwhile.
+    """
+    shown = shown_path(real)[0]
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        # A FIFO or a device may do something when it is opened; a look beforehand spares that.
+        _check_kind(os.stat(real).st_mode, shown)
+        descriptor = os.open(real, flags | getattr(os, "O_BINARY", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(shown) from None
+    except (OSError, ValueError) as error:
+        raise NotAFile(shown, f"it cannot be read: {_reason(error)}") from None
+    try:
+        opened = os.fstat(descriptor)
+        _check_kind(opened.st_mode, shown)
+        now = _real(_opened_path(descriptor, real))
+        if now is None or not is_inside(now, os.path.realpath(root)):
+            raise PathOutsideWorkspace(shown)
+        with contextlib.suppress(OSError):
+            named = os.stat(now)
+            if (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino):
+                raise PathOutsideWorkspace(shown)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _opened_path(descriptor: int, path: str) -> str:
+    """Where an open file is; its name where the system does not tell."""
+    try:
+        said = os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        return path
+    return said.removesuffix(" (deleted)")
+
+
+def _check_kind(mode: int, shown: str) -> None:
+    """Raise NotAFile for what is no regular file."""
+    if stat.S_ISREG(mode):
+        return
+    kinds = (
+        (stat.S_ISDIR, "it is a folder: see `tree` or `glob`"),
+        (stat.S_ISFIFO, "it is a FIFO"),
+        (stat.S_ISSOCK, "it is a socket"),
+        (lambda mode: True, "it is a device"),
+    )
+    raise NotAFile(shown, next(what for test, what in kinds if test(mode)))
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__

@@ -1,0 +1,205 @@
+"""The vocabulary: params and results of every tool, and what the parts of the engine hand on.
+
+Params and results are what a caller sees, at every door: the descriptions here are the interface.
+Everything is frozen. An optional field of a result that was not taken is absent, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+# --- shared by every tool ------------------------------------------------------------------
+
+
+class Params(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Params of a tool; unknown fields are refused, so that a typing mistake is heard of."""
+
+
+class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A result, or a part of one."""
+
+
+class Skipped(Result, frozen=True, kw_only=True):
+    """How much was passed over, by reason; a reason that was not counted is absent, never 0.
+
+    A folder that is left out as a whole counts once.
+    """
+
+    ignored: int | None = None
+    hidden: int | None = None
+    binary: int | None = None
+    too_large: int | None = None
+    unreadable: int | None = None
+    symlink: int | None = None
+    secret: int | None = None
+
+
+class Completeness(Result, frozen=True, kw_only=True):
+    """Whether the answer covers everything that was asked for, and if not, why."""
+
+    complete: bool
+    reasons: list[str]
+    skipped: Skipped
+    timed_out: bool
+
+
+class Answer(Result, frozen=True, kw_only=True):
+    """What every answer of a tool says beside what it found."""
+
+    root: Annotated[str, Meta(description="The folder that paths are relative to, absolute.")]
+    total_found: Annotated[int, Meta(description="How many there are in all, as far as is known.")]
+    returned: Annotated[int, Meta(description="How many of them this answer holds.")]
+    truncated: Annotated[bool, Meta(description="Whether there is more than this answer holds.")]
+    completeness: Annotated[
+        Completeness, Meta(description="What was not looked at, by reason, and why.")
+    ]
+    warnings: Annotated[list[str], Meta(description="What a reader should know, in words.")]
+    cursor: Annotated[
+        str | None, Meta(description="Pass it, with otherwise equal params, to get what follows.")
+    ] = None
+
+
+# Patterns and paths go on a command line.
+Pattern = Annotated[str, Meta(min_length=1, max_length=1_000)]
+Scoped = Literal["workspace", "changed", "open"]
+
+
+class PageParams(Params, frozen=True, kw_only=True):
+    """How much to answer. The same names in every tool."""
+
+    max_tokens: Annotated[
+        int,
+        Meta(
+            description="Shorten the answer in steps until it is estimated to fit this many"
+            " tokens; `truncated` says so. 0 is no limit.",
+            ge=0,
+        ),
+    ] = 0
+    cursor: Annotated[
+        str,
+        Meta(
+            description="Continue a truncated answer: its `cursor`, with otherwise equal params.",
+            max_length=12_000,
+        ),
+    ] = ""
+
+
+class SearchParams(PageParams, frozen=True, kw_only=True):
+    """Scope: where to search. The same names in every tool."""
+
+    path: Annotated[
+        str,
+        Meta(
+            description="File or folder to search in, absolute or relative to the root.",
+            max_length=4_000,
+        ),
+    ] = ""
+    include: Annotated[
+        list[Pattern],
+        Meta(description="Glob patterns of files to search, such as '*.py'.", max_length=100),
+    ] = []
+    exclude: Annotated[
+        list[Pattern],
+        Meta(
+            description="Glob patterns of files to leave out, such as 'vendor/**'.", max_length=100
+        ),
+    ] = []
+    file_types: Annotated[
+        list[Pattern],
+        Meta(description="ripgrep file types to search, such as 'py' or 'rust'.", max_length=100),
+    ] = []
+    include_ignored: Annotated[
+        bool, Meta(description="Search files that .gitignore and similar files exclude, too.")
+    ] = False
+    include_hidden: Annotated[bool, Meta(description="Search hidden files and folders, too.")] = (
+        False
+    )
+    include_submodules: Annotated[
+        bool, Meta(description="Search git submodules that are checked out, too.")
+    ] = False
+
+
+class FileParams(SearchParams, frozen=True, kw_only=True):
+    """Scope, of a tool that can be confined to some files."""
+
+    scope: Annotated[
+        Scoped,
+        Meta(
+            description="'workspace': all files; 'changed': those that differ from git's HEAD"
+            " (staged, unstaged, untracked, unsaved); 'open': those that are open in the editor."
+        ),
+    ] = "workspace"
+    follow_symlinks: Annotated[
+        bool,
+        Meta(
+            description="Search the folders and files that symlinks lead to, too, each once, as"
+            " long as they are inside of the workspace."
+        ),
+    ] = False
+
+
+# --- inside the engine ---------------------------------------------------------------------
+
+
+class Line(Struct, frozen=True):
+    """A line of a file, as the search saw it.
+
+    ``ranges`` are the matches, as offsets in code points into the whole line (empty for a context
+    line). ``start`` is the offset of ``text`` in it, if the line was too long and was ``cut``.
+    ``size`` is what ripgrep's plain output spends on the line besides the path and the number, in
+    bytes.
+    """
+
+    text: str
+    size: int
+    ranges: tuple[tuple[int, int], ...] = ()
+    start: int = 0
+    cut: bool = False
+
+
+class Candidate(Struct, frozen=True):
+    """A file that matches, with the evidence: what a ranker gets to see.
+
+    ``counts`` says for each term how many lines match; ``lines`` holds the matching lines
+    and their context, ``hits`` the numbers of the matching ones by term. A term that was shrunk to
+    a list of files has a count and no lines.
+    """
+
+    path: str
+    lines: Mapping[int, Line]
+    hits: Mapping[str, tuple[int, ...]]
+    counts: Mapping[str, int]
+
+
+class Ranked(Struct, frozen=True):
+    """A candidate that a ranker chose; ``first`` and ``last`` are the lines it pointed at."""
+
+    candidate: Candidate
+    reason: str
+    score: float | None = None
+    first: int | None = None
+    last: int | None = None
+
+
+class Progress:
+    """How long work tells what it does; each door has its own, and this one tells nobody.
+
+    ``streaming`` says that somebody takes partial results: what was sent as one is then not in the
+    result again.
+    """
+
+    streaming = False
+
+    def __call__(
+        self, message: str, *, percentage: int | None = None, partial: Result | None = None
+    ) -> None:
+        """Say what is being done; ``partial`` is a piece of the result that can be shown."""
+
+    async def drain(self) -> None:
+        """Wait until what was told has been taken, so that it does not heap up here."""
+
+
+no_progress = Progress()
