@@ -72,6 +72,34 @@ async def test_a_match_ends_where_it_ends(tmp_path: Path) -> None:
     assert line.ranges == ((0, 3),)
 
 
+async def test_a_match_behind_a_carriage_return_keeps_its_column(tmp_path: Path) -> None:
+    (tmp_path / "crlf.txt").write_bytes(b"foo\r\n")
+    [line] = (await search(tmp_path, "$"))["./crlf.txt"].values()
+    assert (line.text, line.ranges) == ("foo", ((4, 4),))
+
+
+async def test_a_match_over_several_lines_is_told_line_by_line(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\nü two\nthree ü four\nfive\n", "utf-8")
+    arguments = ripgrep.match_arguments(RG, [r"two\nthree ü|five"], context=1, threads=1)
+    deadline = asyncio.get_running_loop().time() + 20
+    async with Processes().start(
+        [*arguments, "--multiline", "--", "."], cwd=tmp_path, deadline=deadline
+    ) as child:
+        found = [one async for one in ripgrep.events(child, 500)]
+    lines = [one for one in found if isinstance(one, ripgrep.FileLine)]
+    assert [(one.number, one.line.text, one.matched) for one in lines] == [
+        (1, "one", False),
+        (2, "ü two", True),
+        (3, "three ü four", True),
+        (4, "five", True),
+    ]
+    assert lines[1].line.ranges == ((2, 5),)
+    assert lines[1].ends == {0: (3, 7)}
+    assert lines[2].line.ranges == ()
+    assert (lines[3].line.ranges, lines[3].ends) == (((0, 4),), {})
+    assert [one.offset for one in lines] == [0, 4, 11, 25]
+
+
 async def test_utf_16_with_a_mark_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\nthe needle\n", "utf-16")
     lines = (await search(tmp_path, "needle"))["./a.txt"]
@@ -87,7 +115,7 @@ async def test_a_long_line_is_cut_around_its_match(tmp_path: Path) -> None:
     (tmp_path / "a.js").write_text("x" * 1000 + "needle" + "y" * 1000 + "needle\n")
     [line] = (await search(tmp_path, "needle", width=100))["./a.js"].values()
     assert line.text == "…" + "x" * 25 + "needle" + "y" * 69 + "…"
-    assert line.ranges == ((1000, 1006),)
+    assert line.ranges == ((1000, 1006), (2006, 2012))
     assert line.start == 975
     assert line.cut
     assert line.size == len(line.text.encode()) + 1

@@ -7,15 +7,18 @@ each path follows ``--`` (a pattern such as ``--pre=SCRIPT`` would run that scri
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import os
 import re
 import shutil
 import sys
 import sysconfig
-from base64 import b64decode
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec import Struct
 
 from winnow.errors import InvalidParams, ProgramNotInstalled, SearchFailed
 from winnow.text.process import Child
@@ -91,6 +94,28 @@ def list_arguments(rg: str, terms: Iterable[str], *, count: bool = False) -> lis
     ]
 
 
+class Query(Struct, frozen=True):
+    """One pattern, and how it is to be read."""
+
+    pattern: str
+    literal: bool = False
+    case_sensitive: bool = True
+    word: bool = False
+    multiline: bool = False
+    binary: bool = False
+
+    def arguments(self) -> list[str]:
+        """The options that say so, the pattern among them."""
+        flags = {
+            "--fixed-strings": self.literal,
+            "--ignore-case": not self.case_sensitive,
+            "--word-regexp": self.word,
+            "--multiline": self.multiline,
+            "--text": self.binary,
+        }
+        return [*(flag for flag, wanted in flags.items() if wanted), "-e", self.pattern]
+
+
 # --- events --------------------------------------------------------------------------------
 
 
@@ -119,6 +144,7 @@ class _File(msgspec.Struct):
 class _Lines(msgspec.Struct):
     lines: _Text
     line_number: int
+    absolute_offset: int
     submatches: list[_Span]
 
 
@@ -163,8 +189,18 @@ class FileBegin(msgspec.Struct, frozen=True):
 
 
 class FileLine(msgspec.Struct, frozen=True):
+    """A line that matches, or one of its context.
+
+    ``matched`` lines hold a match or a part of one. ``ends`` has, for each match of the line that
+    goes on in later lines, by its place in the line's ranges, the line and the offset it ends at.
+    ``offset`` is that of the line in the file, in bytes.
+    """
+
     number: int
     line: Line
+    matched: bool = False
+    ends: Mapping[int, tuple[int, int]] = {}
+    offset: int = 0
 
 
 class FileEnd(msgspec.Struct, frozen=True):
@@ -190,7 +226,8 @@ async def events(child: Child, width: int) -> AsyncIterator[Event]:
             said = record[:200].decode("utf-8", "replace")
             raise SearchFailed("ripgrep", 0, f"not an event of `rg --json`: {said}") from None
         if isinstance(event, (_Match, _Context)):
-            yield FileLine(event.data.line_number, _line(event.data, width))
+            for line in _file_lines(event.data, width, isinstance(event, _Match)):
+                yield line
         elif isinstance(event, _Begin):
             yield FileBegin(event.data.path.path())
         elif isinstance(event, _End):
@@ -199,15 +236,52 @@ async def events(child: Child, width: int) -> AsyncIterator[Event]:
             yield Summary(event.data.stats.searches)
 
 
-def _line(data: _Lines, width: int) -> Line:
+def _file_lines(data: _Lines, width: int, matched: bool) -> Iterator[FileLine]:
+    """The record of a match or of context, line by line: a match can go over several."""
+    text = data.lines.text
     spans = [(span.start, span.end) for span in data.submatches]
-    if data.lines.text is not None:
-        text = data.lines.text
+    newline = text.find("\n") if text is not None else data.lines.raw().find(b"\n")
+    if newline in (-1, len(data.lines.raw() if text is None else text) - 1):
+        line = _line(data.lines, spans, width)
+        yield FileLine(data.line_number, line, matched, {}, data.absolute_offset)
+        return
+    pieces = _pieces(data.lines.raw())
+    starts = list(itertools.accumulate((len(piece) for piece in pieces), initial=0))
+    for place, piece in enumerate(pieces):
+        first, end = starts[place], starts[place + 1]
+        own = [span for span in spans if first <= span[0] < end]
+        clipped = [(span[0] - first, min(span[1], end) - first) for span in own]
+        ends = {
+            index: _place(pieces, starts, span[1], data.line_number)
+            for index, span in enumerate(own)
+            if span[1] > end
+        }
+        line = _line(_Text(base64=b64encode(piece).decode()), clipped, width)
+        yield FileLine(data.line_number + place, line, matched, ends, data.absolute_offset + first)
+
+
+def _pieces(raw: bytes) -> list[bytes]:
+    """The lines with their ends."""
+    return [piece + b"\n" for piece in raw.removesuffix(b"\n").split(b"\n")]
+
+
+def _place(
+    pieces: Sequence[bytes], starts: Sequence[int], position: int, first_number: int
+) -> tuple[int, int]:
+    """The line in which a match ends, and the offset there, in code points."""
+    place = bisect.bisect_left(starts, position) - 1
+    before = pieces[place][: position - starts[place]].removesuffix(b"\n").removesuffix(b"\r")
+    return first_number + place, len(before.decode("utf-8", "replace"))
+
+
+def _line(lines: _Text, spans: Sequence[tuple[int, int]], width: int) -> Line:
+    if lines.text is not None:
+        text = lines.text
         size = len(text) if text.isascii() else len(text.encode())
         if size != len(text):
             spans = _code_points(text.encode(), spans, "utf-8")
     else:
-        raw = data.lines.raw()
+        raw = lines.raw()
         size = len(raw)
         # Not UTF-8. A bad byte in a line of UTF-8 is a replacement character; in other lines
         # every byte is a character of Latin-1.
@@ -217,8 +291,11 @@ def _line(data: _Lines, width: int) -> Line:
         else:
             text = raw.decode("latin-1")
     size += not text.endswith("\n")
-    text = text.removesuffix("\n").removesuffix("\r")
-    spans = [(min(start, len(text)), min(end, len(text))) for start, end in spans]
+    text = text.removesuffix("\n")
+    starts = [min(start, len(text)) for start, _ in spans]  # `$` stands behind a carriage return
+    text = text.removesuffix("\r")
+    ends = [min(end, len(text)) for _, end in spans]
+    spans = [(start, max(start, end)) for start, end in zip(starts, ends, strict=True)]
     if len(text) <= width:
         return Line(text, size, tuple(spans))
     return _cut(text, spans, width)
@@ -239,8 +316,8 @@ def _cut(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
     start = max(0, min(first - width // 4, len(text) - width))
     end = start + width
     piece = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
-    inside = tuple(span for span in spans if span[0] < end)
-    return Line(piece, len(piece.encode("utf-8", "replace")) + 1, inside, start, cut=True)
+    size = len(piece.encode("utf-8", "replace")) + 1
+    return Line(piece, size, tuple(spans), start, cut=True)
 
 
 # --- failures ------------------------------------------------------------------------------
