@@ -89,14 +89,14 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
     )
     for field in tool.fields:
         _add_field(command, field)
-        if field.name in tool.positional:
-            command.add_argument(
-                field.name,
-                nargs="?",
-                default=argparse.SUPPRESS,
-                metavar=field.name.upper(),
-                help=f"same as --{field.name}",
-            )
+    for name in tool.positional:
+        command.add_argument(
+            name,
+            nargs="?",
+            default=argparse.SUPPRESS,
+            metavar=name.upper(),
+            help=f"same as --{name}",
+        )
     output = command.add_mutually_exclusive_group()
     output.add_argument(
         "--format",

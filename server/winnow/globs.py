@@ -31,6 +31,11 @@ def glob_regex(pattern: str) -> re.Pattern[str]:
         raise InvalidGlob(f"{pattern!r} is no glob: {error.msg}") from None
 
 
+def escaped(path: str) -> str:
+    """The glob that matches just this path."""
+    return re.sub(r"[*?\[\]{}\\!]", lambda char: "\\" + char[0], path)
+
+
 def name_pattern(pattern: str) -> str:
     """The part of a glob that is for the name of a file; `*` where there is none."""
     name = pattern.rpartition("/")[2]

@@ -70,7 +70,7 @@ def result_of(
         returned=len(page),
         truncated=more,
         completeness=_completeness(found, chosen),
-        warnings=[*_warnings(found), *chosen.warnings],
+        warnings=[*scope.warnings, *_warnings(found), *chosen.warnings],
         cursor=str(end) if more else None,
         usage=chosen.usage,
         payload=chosen.payload,
@@ -149,20 +149,19 @@ def _status(one: TermMatches, kept: Sequence[TermMatches]) -> TermStatus:
 def ranked_file(scope: Scope, one: Ranked) -> RankedFile:
     """A file that a ranker chose, with its best matching lines."""
     candidate = one.candidate
-    root, below = scope.locate(candidate.path)
-    path, encoded = shown_path(below)
+    shown = scope.shown(candidate.path)
     numbers = sorted({number for hits in candidate.hits.values() for number in hits})
     best = _best_lines(one, numbers)
     return RankedFile(
-        path=path,
+        path=shown.path,
         reason=one.reason,
         terms=list(candidate.counts),
         matches=[_match(number, candidate.lines[number]) for number in sorted(best)],
         line=best[0] if best else None,
         total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
         score=one.score,
-        root=shown_path(str(root))[0] if len(scope.roots) > 1 else None,
-        uri=f"{root.as_uri()}/{encoded}" if encoded else None,
+        root=shown.root,
+        uri=shown.uri,
     )
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TextIO
 
+import msgspec
 from msgspec import Struct
+
+from winnow.display import printable
+from winnow.types import Answer
 
 
 class Style(Struct, frozen=True):
@@ -36,3 +41,17 @@ class Style(Struct, frozen=True):
 
     def _code(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+
+
+def notes_of(result: Answer, summary: str, style: Style) -> Iterator[str]:
+    """What stands below an answer: how much of it this is, what was left out, how to go on."""
+    yield style.dim(f"[{summary}]")
+    skipped = msgspec.to_builtins(result.completeness.skipped)
+    if counted := [f"{count} {name.replace('_', ' ')}" for name, count in skipped.items() if count]:
+        yield style.dim(f"[not searched: {', '.join(counted)}]")
+    for reason in result.completeness.reasons:
+        yield style.dim(f"[incomplete: {printable(reason)}]")
+    for warning in result.warnings:
+        yield style.dim(f"[note: {printable(warning)}]")
+    if result.truncated:
+        yield style.dim(f"[more: --cursor {result.cursor}]" if result.cursor else "[shortened]")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from winnow.config import Config
 from winnow.ranking.models import Models
 from winnow.text.files import Scope, search_scope
+from winnow.text.links import with_links
 from winnow.text.process import Processes
+from winnow.text.ripgrep import Ripgrep, find_ripgrep
 from winnow.text.ripgrep import environment as rg_environment
-from winnow.text.ripgrep import find_ripgrep
-from winnow.types import SearchParams
+from winnow.text.selection import Selector
+from winnow.types import FileParams, SearchParams
 
 
 class Workspace:
@@ -48,12 +51,32 @@ class Workspace:
 
     def scope(self, params: SearchParams) -> Scope:
         """What a search with these params covers."""
-        return search_scope(self.folders, params, self.config.search.exclude)
+        return search_scope(self.folders, params, self.config.search.exclude, list(self.buffers))
 
     @property
     def ripgrep(self) -> str:
         """The ripgrep program; raises ProgramNotInstalled."""
         return find_ripgrep(self.config.programs.rg)
+
+    async def narrowed(self, scope: Scope, params: FileParams, ripgrep: Ripgrep) -> Scope:
+        """The scope as `scope` and `follow_symlinks` of the params change it."""
+        if params.scope != "workspace":
+            git = shutil.which("git", path=self.environment.get("PATH"))
+            return await Selector(ripgrep, git, self.buffers).select(scope, params)
+        if params.follow_symlinks:
+            return await with_links(ripgrep, scope, params.include_hidden)
+        return scope
+
+    def run_ripgrep(self) -> Ripgrep:
+        """How ripgrep is run for a request that begins now; raises ProgramNotInstalled."""
+        seconds = self.config.limits.search_seconds
+        return Ripgrep(
+            processes=self.processes,
+            program=self.ripgrep,
+            environment=self.ripgrep_environment,
+            deadline=asyncio.get_running_loop().time() + seconds,
+            seconds=seconds,
+        )
 
     @property
     def ripgrep_environment(self) -> dict[str, str]:

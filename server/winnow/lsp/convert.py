@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
-from urllib.parse import unquote_to_bytes, urlsplit
 
 from lsprotocol import types
+
+from winnow.text.paths import path_of_uri
 
 
 def path_of(uri: str) -> Path | None:
     """The path of a file URI, byte for byte: names need not be valid Unicode."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
-        return None
-    path = os.fsdecode(unquote_to_bytes(parts.path))
-    if sys.platform == "win32":
-        path = path.lstrip("/")
-        return Path(f"//{parts.netloc}/{path}") if parts.netloc else Path(path)
-    return Path(path)
+    path = path_of_uri(uri)
+    return None if path is None else Path(path)
 
 
 def folders_of(params: types.InitializeParams) -> list[Path]:

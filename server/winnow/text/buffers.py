@@ -28,6 +28,13 @@ class Overlay(Struct, frozen=True):
     paths: frozenset[str] = frozenset()
     failed: int = 0
 
+    def file(self, path: str) -> Path:
+        """Where the text of a document is laid out; ``path`` is one of ``paths``."""
+        folder, prefix = max(
+            (one for one in self.folders if path.startswith(one[1])), key=lambda one: len(one[1])
+        )
+        return folder / path[len(prefix) :]
+
 
 @contextlib.contextmanager
 def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
@@ -44,9 +51,9 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
             with contextlib.suppress(OSError):
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, "utf-8", "replace", newline="")
-                paths.add(_prefix(scope, place) + below)
+                paths.add(scope.prefix(place) + below)
         folders = tuple(
-            (folder, _prefix(scope, place))
+            (folder, scope.prefix(place))
             for place in range(len(scope.roots))
             if (folder := Path(temporary, str(place))).is_dir()
         )
@@ -61,26 +68,15 @@ def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, s
             # The client may spell a folder in another way. The file itself may not exist.
             real = os.path.join(os.path.realpath(path.parent), path.name)
             holding = [place for place, root in enumerate(roots) if real.startswith(root + os.sep)]
-            if not holding or not _differs(real, text):
+            if not holding or not differs(real, text):
                 continue
             place = max(holding, key=lambda one: len(roots[one]))
             below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
-            if _in_scope(scope, place, below):
+            if scope.within_paths(place, below):
                 yield place, below, text
 
 
-def _in_scope(scope: Scope, place: int, below: str) -> bool:
-    only = Path(scope.paths[0]).as_posix() if place == 0 else "."
-    return ".." not in below.split("/") and (
-        only == "." or below == only or below.startswith(f"{only}/")
-    )
-
-
-def _prefix(scope: Scope, place: int) -> str:
-    return f"{scope.roots[place]}{os.sep}" if place else ""
-
-
-def _differs(path: str, text: str) -> bool:
+def differs(path: str, text: str) -> bool:
     """Whether the text is another one than the file's; False where the file is none."""
     raw = text.encode("utf-8", "surrogatepass")
     try:

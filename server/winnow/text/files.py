@@ -6,17 +6,19 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from winnow.display import shown_path
-from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace
-from winnow.globs import InvalidGlob, glob_regex, name_pattern
+from winnow.errors import InvalidParams, NotFound, NoWorkspace
+from winnow.globs import InvalidGlob, escaped, glob_regex, name_pattern
+from winnow.text.paths import also_in, locate, path_of_uri
 from winnow.types import SearchParams
 
 IGNORE_FILE = ".winnowignore"
+_SUBMODULE = re.compile(r"^\s*path\s*=\s*(.+)$", re.M)
 TYPE = "winnowinclude"  # the name under which ripgrep knows the patterns of `include`
 
 
@@ -27,6 +29,15 @@ class Rule(Struct, frozen=True):
     keeps: bool
 
 
+class Shown(Struct, frozen=True):
+    """A path in a result: below the root, which is named where there are several, and as a URI
+    where it is no Unicode."""
+
+    path: str
+    root: str | None
+    uri: str | None
+
+
 class Scope(Struct, frozen=True):
     """What to search: ripgrep runs in ``root`` with ``arguments`` on ``paths``.
 
@@ -34,6 +45,9 @@ class Scope(Struct, frozen=True):
     relative to it, or absolute if they are below another one. What ripgrep cannot be told, since it
     would hold for the first root only or override ignore files, is checked by :meth:`covers`:
     ``include`` are patterns of which a path must match one, ``ignored`` the rules for each root.
+
+    ``files`` confine the search to these, where ripgrep's arguments do not count (see
+    :mod:`winnow.text.selection`). ``warnings`` say what a reader should know of the scope.
     """
 
     roots: tuple[Path, ...]
@@ -41,6 +55,8 @@ class Scope(Struct, frozen=True):
     arguments: tuple[str, ...]
     include: tuple[re.Pattern[str], ...] = ()
     ignored: tuple[tuple[Rule, ...], ...] = ()
+    files: tuple[str, ...] | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -59,7 +75,35 @@ class Scope(Struct, frozen=True):
             len(str(other)) > len(str(root)) and whole.startswith(f"{other}{os.sep}")
             for other in self.roots
         )
-        return not deeper and not _is_ignored(below, self.ignored[self.roots.index(root)])
+        return not deeper and not is_ignored(below, self.ignored[self.roots.index(root)])
+
+    def covers_named(self, path: str, types: Sequence[re.Pattern[str]]) -> bool:
+        """Whether a file that is named by itself is one that was asked for: what ripgrep sees to
+        in a folder, ignore files of git and hidden names aside. ``types`` are the globs of the
+        file types, of which one must match the name."""
+        root, below = self.locate(path)
+        if is_ignored(below, self.ignored[self.roots.index(root)]):
+            return False
+        name = below.rpartition("/")[2]
+        return self.covers(path) and (not types or any(one.fullmatch(name) for one in types))
+
+    def within_paths(self, place: int, below: str) -> bool:
+        """Whether a path below a root is, or is below, the path that was asked for."""
+        only = Path(self.paths[0]).as_posix() if place == 0 else "."
+        return ".." not in below.split("/") and (
+            only == "." or below == only or below.startswith(f"{only}/")
+        )
+
+    def shown(self, path: str) -> Shown:
+        """A path as ripgrep printed it, as results show it."""
+        root, below = self.locate(path)
+        text, encoded = shown_path(below)
+        several = shown_path(str(root))[0] if len(self.roots) > 1 else None
+        return Shown(text, several, f"{root.as_uri()}/{encoded}" if encoded else None)
+
+    def prefix(self, place: int) -> str:
+        """What stands before a path below a root, in paths as ripgrep prints them."""
+        return f"{self.roots[place]}{os.sep}" if place else ""
 
     def locate(self, path: str) -> tuple[Path, str]:
         """The root that holds a path as ripgrep printed it, and the path below that root."""
@@ -71,7 +115,7 @@ class Scope(Struct, frozen=True):
         return self.root, path
 
 
-def _is_ignored(below: str, rules: Sequence[Rule]) -> bool:
+def is_ignored(below: str, rules: Sequence[Rule]) -> bool:
     """Whether the last rule for the path, or for a folder that holds it, ignores it."""
     parts = below.split("/")
     for count in range(1, len(parts) + 1):
@@ -82,8 +126,8 @@ def _is_ignored(below: str, rules: Sequence[Rule]) -> bool:
     return False
 
 
-def _ignore_rules(root: Path) -> Iterator[Rule]:
-    """The rules of a root's own ignore file, for a search of several roots."""
+def ignore_rules(root: Path) -> Iterator[Rule]:
+    """The rules of a root's own ignore file, for what ripgrep does not apply it to."""
     file = root / IGNORE_FILE
     with contextlib.suppress(OSError):
         for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
@@ -105,36 +149,115 @@ def repository_root(folder: Path) -> Path:
     return folder
 
 
-def search_scope(
-    folders: Sequence[Path], params: SearchParams, exclude: Sequence[str] = ()
-) -> Scope:
-    """The scope of a search in the repositories of these folders.
+def plain(path: str) -> str:
+    """The path as results show it: without a leading `./`, with `/`."""
+    if os.sep != "/":
+        path = path.replace(os.sep, "/")
+    return path.removeprefix("./")
 
-    ``exclude`` are further globs to leave out. Raises NoWorkspace, NotFound,
-    PathOutsideWorkspace and, for a bad glob, InvalidParams.
+
+def order(scope: Scope) -> Callable[[str], tuple[int, list[bytes]]]:
+    """The key by which files are ordered as ripgrep's ``--sort=path`` does: by the path that was
+    asked for, then by name, folder by folder."""
+    beginnings = [plain(path) for path in scope.paths]
+
+    def key(path: str) -> tuple[int, list[bytes]]:
+        for place in range(len(beginnings) - 1, 0, -1):
+            if path == beginnings[place] or path.startswith(f"{beginnings[place]}/"):
+                break
+        else:
+            place = 0
+        return place, os.fsencode(path).split(b"/")
+
+    return key
+
+
+def search_roots(folders: Sequence[Path], path: str = "") -> list[Path]:
+    """The repositories of the folders, each once; without a folder, that of an absolute path.
+
+    Raises NotFound for a folder that is gone, and NoWorkspace.
     """
     distinct: dict[str, Path] = {}
     for root in map(repository_root, folders):
         distinct.setdefault(os.path.realpath(root), root)
     roots = list(distinct.values())
-    if params.path:
-        roots, paths = _resolve(params.path, roots)
-    else:
-        paths = [".", *map(str, roots[1:])]
+    named = path_of_uri(path) or path
+    if not roots and os.path.isabs(named):
+        folder = Path(named) if os.path.isdir(named) else Path(named).parent
+        roots = [repository_root(folder)]
     if not roots:
         raise NoWorkspace
     for root in roots:
         if not root.is_dir():
             raise NotFound(shown_path(str(root))[0])
+    return roots
+
+
+def search_scope(
+    folders: Sequence[Path],
+    params: SearchParams,
+    exclude: Sequence[str] = (),
+    unsaved: Sequence[Path] = (),
+) -> Scope:
+    """The scope of a search in the repositories of these folders.
+
+    ``exclude`` are further globs to leave out, ``unsaved`` documents that need not be on disk.
+    Raises NoWorkspace, NotFound, PathOutsideWorkspace and, for a bad glob, InvalidParams.
+    """
+    roots = search_roots(folders, params.path)
+    warnings: list[str] = []
+    paths = [".", *map(str, roots[1:])]
+    if params.path:
+        located = locate(params.path, roots, unsaved)
+        if not _searchable(located.real, unsaved):
+            raise NotFound(params.path)
+        if also_in(params.path, located, roots):
+            warnings.append(
+                f"{params.path} is in several workspace folders: that of {roots[located.place]} is"
+                " meant; an absolute path says which"
+            )
+        roots = [roots[located.place]]
+        paths = [located.below if located.below == "." else os.path.join(".", located.below)]
+    left_out: list[list[str]] = [[] for _ in roots]
+    if not params.include_submodules:
+        left_out = [_submodules(root, paths[0] if params.path else ".") for root in roots]
+    if names := [name for some in left_out for name in some]:
+        warnings.append(
+            f"not searched: the submodules {', '.join(names[:5])}{' …' * (len(names) > 5)};"
+            " pass include_submodules"
+        )
     excluded = [_glob("exclude", place, one) for place, one in enumerate(params.exclude)]
-    arguments = _arguments(roots, params, exclude)
+    hidden = [*exclude, *(f"/{escaped(name)}" for name in left_out[0])]
+    arguments = _arguments(roots, params, hidden)
     include = tuple(_glob("include", place, one) for place, one in enumerate(params.include))
-    if len(roots) == 1:
-        return Scope(tuple(roots), tuple(paths), tuple(arguments), include)
     rules = tuple(Rule(one, False) for one in (*map(glob_regex, exclude), *excluded))
-    own = () if params.include_ignored else tuple(tuple(_ignore_rules(root)) for root in roots)
-    ignored = tuple((*one, *rules) for one in own or ((),) * len(roots))
-    return Scope(tuple(roots), tuple(paths), tuple(arguments), include, ignored)
+    ignored = tuple(
+        (
+            *(() if params.include_ignored else ignore_rules(root)),
+            *(Rule(glob_regex(f"/{escaped(name)}"), False) for name in names),
+            *rules,
+        )
+        for root, names in zip(roots, left_out, strict=True)
+    )
+    return Scope(
+        tuple(roots), tuple(paths), tuple(arguments), include, ignored, warnings=tuple(warnings)
+    )
+
+
+def _submodules(root: Path, path: str) -> list[str]:
+    """The submodules of a repository that are checked out below a path of it."""
+    try:
+        text = (root / ".gitmodules").read_text("utf-8", "replace")
+    except OSError:
+        return []
+    wanted = os.path.normpath(path).replace(os.sep, "/")
+    names = [found[1].strip().strip('"').rstrip("/") for found in _SUBMODULE.finditer(text)]
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if (wanted == "." or name.startswith(f"{wanted}/"))
+        and os.path.lexists(root / name / ".git")
+    ]
 
 
 def _glob(field: str, place: int, pattern: str) -> re.Pattern[str]:
@@ -164,30 +287,12 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
     return arguments
 
 
-def _resolve(path: str, roots: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """The root that holds a path of params, and the path as an argument for ripgrep."""
-    if not roots and os.path.isabs(path):
-        folder = Path(path) if Path(path).is_dir() else Path(path).parent
-        roots = [repository_root(folder)]
-    inside = False
-    for root in roots:
-        real_root = os.path.realpath(root)
-        real = os.path.realpath(os.path.join(root, path))
-        if real != real_root and not real.startswith(real_root.rstrip(os.sep) + os.sep):
-            continue
-        inside = True
-        if _searchable(real):
-            below = os.path.relpath(real, real_root)
-            return [root], [below if below == "." else os.path.join(".", below)]
-    if not roots:
-        raise NoWorkspace
-    raise NotFound(path) if inside else PathOutsideWorkspace(path)
-
-
-def _searchable(path: str) -> bool:
+def _searchable(path: str, unsaved: Sequence[Path]) -> bool:
     """Whether ripgrep may be given the path: it would wait for ever on a FIFO."""
     try:
         mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return any(os.path.realpath(one) == path for one in unsaved)
     except (OSError, ValueError):
         return False
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import re
 
+from winnow.types import Skipped
+
 _LOG = b"rg: DEBUG|"
 _WALK = re.compile(
     rb"\|ignore::walk\|[^ ]+ ignoring (.+): (?:Ignore\(IgnoreMatch\((\w+)|(\d+) bytes)"
@@ -65,3 +67,22 @@ class Notes:
             self.hidden += os.path.basename(path) != ".git"
         elif why != b"Override":  # which is what the caller has excluded
             self.ignored += 1
+
+
+def skipped(
+    notes: Notes | None, *, binary: int = 0, unreadable: int = 0, folder_links: int | None = None
+) -> Skipped:
+    """What was passed over, as an answer says it: what was not counted is absent.
+
+    ``folder_links`` are the symlinks to folders, if those were counted.
+    """
+    if notes is None or not notes.heard:
+        return Skipped(binary=binary or None, unreadable=unreadable or None)
+    return Skipped(
+        ignored=notes.ignored,
+        hidden=notes.hidden,
+        binary=len(notes.binary) + binary,
+        too_large=notes.too_large,
+        unreadable=unreadable,
+        symlink=None if folder_links is None else notes.symlinks + folder_links,
+    )

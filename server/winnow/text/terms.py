@@ -19,13 +19,11 @@ from winnow.config import Limits
 from winnow.text import ripgrep
 from winnow.text.budget import SEPARATOR, file_size
 from winnow.text.buffers import Overlay
-from winnow.text.files import Scope
+from winnow.text.files import Scope, plain
 from winnow.text.process import Child, Processes
 from winnow.types import Line
 
 CONTEXT_LINES = 10  # REQ-KWS-002
-# Paths of one command line, in bytes: Windows allows 32 KiB in all, Linux 128 KiB an argument.
-ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
 # When listed files are searched: soon at first, so that something can be shown, then in larger
 # batches, so that few processes are started.
 FIRST_BATCH_SECONDS = 0.03
@@ -161,7 +159,7 @@ class Search:
             environment=self.environment,
         ) as child:
             async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
-                path = _plain(os.fsdecode(record))
+                path = plain(os.fsdecode(record))
                 if scope.covers(path):
                     paths.add(path)
         return paths
@@ -230,7 +228,7 @@ class Search:
         async with self._start([*arguments, *self.scope.arguments], self.scope.paths) as child:
             async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
                 path = os.fsdecode(record)
-                if self._wanted(_plain(path)):
+                if self._wanted(plain(path)):
                     listed.append(path)
             code = await child.wait()
             self.timed_out |= child.timed_out
@@ -241,13 +239,13 @@ class Search:
         return True
 
     async def _search_batch(self, found: TermMatches, paths: Sequence[str]) -> None:
-        new = [path for path in paths if _plain(path) not in found.files]
+        new = [path for path in paths if plain(path) not in found.files]
         await self._search_files(found, new, CONTEXT_LINES, None)
 
     async def _search_files(
         self, found: TermMatches, paths: Sequence[str], context: int, per_file: int | None
     ) -> None:
-        for some in _command_lines(paths):
+        for some in ripgrep.command_lines(paths):
             if found.over:
                 return
             # These files are known to be in scope: a path that is named is searched in any case.
@@ -275,7 +273,7 @@ class Search:
         return counts
 
     def _take_count(self, counts: dict[str, int], raw: bytes, count: bytes) -> None:
-        path = _plain(os.fsdecode(raw))
+        path = plain(os.fsdecode(raw))
         if path and count.isdigit() and self._wanted(path):
             counts[path] = int(count)
 
@@ -317,7 +315,7 @@ class Search:
         searched: int | None = None
         async for event in ripgrep.events(child, self.limits.line_characters):
             if isinstance(event, ripgrep.FileBegin):
-                path = (unsaved_in or "") + _plain(event.path)
+                path = (unsaved_in or "") + plain(event.path)
                 wanted = self._wanted(path, unsaved=unsaved_in is not None)
                 lines = {}
             elif isinstance(event, ripgrep.FileLine):
@@ -359,27 +357,6 @@ class Search:
         self.timed_out |= child.timed_out
         found.unreadable |= ripgrep.unreadable_files(child.stderr)
         return None if child.timed_out else ripgrep.pattern_problem(code, child.stderr)
-
-
-def _plain(path: str) -> str:
-    """The path as results show it: without a leading `./`, with `/`."""
-    if os.sep != "/":
-        path = path.replace(os.sep, "/")
-    return path.removeprefix("./")
-
-
-def _command_lines(paths: Sequence[str]) -> list[list[str]]:
-    """The paths in portions that fit a command line."""
-    portions: list[list[str]] = []
-    room = 0
-    for path in paths:
-        cost = len(os.fsencode(path)) + 3
-        if cost > room or not portions:
-            portions.append([])
-            room = ARGUMENT_BYTES
-        portions[-1].append(path)
-        room -= cost
-    return portions
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:

@@ -1,0 +1,321 @@
+"""One pattern in the tree, in the order of paths, as far as somebody wants to read.
+
+A search in order runs in one thread, and stops as soon as the reader has enough: for a word that
+is everywhere that takes milliseconds. A search that has to read the whole tree is faster in all
+threads, which gives no order. So the tree is searched in order first (the probe); if that finds
+little in :data:`PROBE_SECONDS`, all threads count the matches of every file, and the files that
+have some are searched in order, from where the probe stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from winnow.config import Limits
+from winnow.errors import InvalidPattern
+from winnow.text.buffers import Overlay
+from winnow.text.files import Scope, order, plain
+from winnow.text.notes import DEBUG, Notes
+from winnow.text.process import Child
+from winnow.text.ripgrep import (
+    MATCH,
+    RECORD_BYTES,
+    FileBegin,
+    FileLine,
+    Query,
+    Ripgrep,
+    command_lines,
+    events,
+    pattern_problem,
+    unreadable_files,
+)
+
+PROBE_SECONDS = 0.06
+# Of what the reader wants, the probe is to have found this part by then to go on.
+PROBE_SHARE = 0.25
+# ripgrep takes a file for binary, and passes it over, by a NUL in its first buffer. Where the first
+# one comes later, it has searched what stands before.
+BUFFER_BYTES = 64 * 1024
+
+Found = tuple[str, FileLine]
+
+
+@dataclass
+class TextSearch:
+    """A search, and what is known of it while it runs.
+
+    ``wanted`` is how many matches the reader is after, ``context`` the lines around each. ``total``
+    is the number of matches where all were counted, ``finished`` says that every file in scope was
+    searched; ``notes`` tell what was passed over, if that was counted.
+    """
+
+    ripgrep: Ripgrep
+    scope: Scope
+    query: Query
+    overlay: Overlay
+    limits: Limits
+    context: int = 0
+    wanted: int = 50
+    total: int | None = None
+    finished: bool = False
+    timed_out: bool = False
+    notes: Notes | None = None
+    unreadable: set[str] = field(default_factory=set)
+    binary: int = 0
+    long_lines: int = 0
+    _found: int = 0
+    _in_buffers: int = 0
+    _stopped: bool = False
+    _running: Child | None = None
+
+    def stop(self) -> None:
+        """End :meth:`lines` soon: the reader has enough."""
+        self._stopped = True
+        if self._running:
+            self._running.kill()
+
+    # --- matches ---------------------------------------------------------------------------
+
+    async def lines(self) -> AsyncGenerator[Found, None]:
+        """The matching lines and their context, file by file, in the order of paths.
+
+        Unsaved documents stand for the files on disk. Raises InvalidPattern.
+        """
+        waiting = await self._unsaved_lines()
+        self._in_buffers = sum(len(one.line.ranges) for _, lines in waiting for one in lines)
+        key = order(self.scope)
+        async with contextlib.aclosing(self._lines_on_disk()) as on_disk:
+            at = ""
+            async for path, line in on_disk:
+                if path != at:
+                    at = path
+                    while waiting and key(waiting[0][0]) < key(path):
+                        for earlier in waiting[0][1]:
+                            yield waiting[0][0], earlier
+                        del waiting[0]
+                yield path, line
+        for path, lines in waiting:
+            for line in lines:
+                yield path, line
+
+    async def _unsaved_lines(self) -> list[tuple[str, list[FileLine]]]:
+        found: dict[str, list[FileLine]] = {}
+        # No ignore file holds here, least of all one of the folder for temporary files.
+        filters = [one for one in self._filters() if not one.startswith("--ignore-file=")]
+        for folder, prefix in self.overlay.folders:
+            arguments = [*self._match_arguments(), *filters, "--no-ignore", "--", "."]
+            async with self.ripgrep.start(arguments, cwd=folder) as child:
+                async for path, line in self._read(child, prefix):
+                    found.setdefault(path, []).append(line)
+                await self._check(child)
+        return sorted(found.items(), key=lambda item: order(self.scope)(item[0]))
+
+    async def _lines_on_disk(self) -> AsyncGenerator[Found, None]:
+        named = self._named_files()
+        last = ("", 0)
+        if named is None:
+            async with contextlib.aclosing(self._probe()) as probe:
+                async for path, line in probe:
+                    last = path, line.number
+                    yield path, line
+            if self.finished or self.timed_out or self._stopped:
+                return
+            named = await self._files_from(last[0])
+        async with contextlib.aclosing(self._search_named(named)) as rest:
+            async for path, line in rest:
+                if path != last[0] or line.number > last[1]:
+                    yield path, line
+        self.finished = not self.timed_out and not self._stopped
+
+    async def _files_from(self, reached: str) -> list[str]:
+        """The files that match, in order, from the one that was reached."""
+        counts = await self._count_on_disk("--count-matches")
+        if not self.timed_out:
+            self.total = sum(counts.values()) + self._in_buffers
+        key = order(self.scope)
+        files = sorted({*counts, *self._late_binaries()}, key=key)
+        return [path for path in files if not reached or key(path) >= key(reached)]
+
+    async def _probe(self) -> AsyncGenerator[Found, None]:
+        """A search in order, which is given up if it finds little in its time."""
+        notes = self._new_notes()
+        arguments = [*self._match_arguments(), "--sort=path", *self._whole_scope(notes)]
+        async with self.ripgrep.start(arguments, cwd=self.scope.root, notes=notes) as child:
+            self._running = child
+            given_up = False
+
+            def give_up() -> None:
+                nonlocal given_up
+                if self._found < self.wanted * PROBE_SHARE:
+                    given_up = True
+                    child.kill()
+
+            alarm = asyncio.get_running_loop().call_later(PROBE_SECONDS, give_up)
+            try:
+                async for found in self._read(child):
+                    yield found
+            finally:
+                alarm.cancel()
+            if not given_up and not self._stopped:
+                await self._check(child)
+                self.notes = notes
+                self.finished = not self.timed_out
+
+    async def _search_named(self, files: Sequence[str]) -> AsyncGenerator[Found, None]:
+        """A search of files that are known to be in scope, in the order given."""
+        late = self._late_binaries()
+        for some in command_lines([os.path.join(".", path) for path in files]):
+            arguments = [*self._match_arguments(), "--threads=1", "--", *some]
+            async with self.ripgrep.start(arguments, cwd=self.scope.root) as child:
+                self._running = child
+                async for path, line in self._read(child):
+                    if line.offset < late.get(path, line.offset + 1):
+                        yield path, line
+                if self._stopped:
+                    return
+                await self._check(child)
+            if self.timed_out:
+                return
+
+    async def _read(self, child: Child, prefix: str | None = None) -> AsyncGenerator[Found, None]:
+        """The lines of one run. ``prefix`` is given for a run over unsaved documents."""
+        path, wanted = "", True
+        async for event in events(child, self.limits.line_characters):
+            if isinstance(event, FileBegin):
+                path = (prefix or "") + plain(event.path)
+                wanted = self._is_wanted(path, unsaved=prefix is not None)
+            elif isinstance(event, FileLine) and wanted:
+                self._found += len(event.line.ranges)
+                yield path, event
+        self.long_lines += sum(head.startswith(MATCH) for head in child.dropped)
+
+    # --- counts ----------------------------------------------------------------------------
+
+    async def count(self, *, matches: bool) -> dict[str, int]:
+        """The files that match, in the order of paths, with the number of their matches (1 for
+        each if ``matches`` are not to be counted). Raises InvalidPattern."""
+        how = "--count-matches" if matches else "--files-with-matches"
+        counts = {
+            path: sum(len(line.line.ranges) for line in lines) if matches else 1
+            for path, lines in await self._unsaved_lines()
+        }
+        named = self._named_files()
+        if named is None:
+            counts |= await self._count_on_disk(how)
+        else:
+            for some in command_lines([os.path.join(".", path) for path in named]):
+                counts |= await self._count_run(how, ["--", *some], None)
+        self.finished = not self.timed_out
+        return {path: counts[path] for path in sorted(counts, key=order(self.scope))}
+
+    async def _count_on_disk(self, how: str) -> dict[str, int]:
+        notes = self._new_notes()
+        counts = await self._count_run(how, self._whole_scope(notes), notes)
+        if not self.timed_out:
+            self.notes = notes
+        return counts
+
+    async def _count_run(
+        self, how: str, scope: Sequence[str], notes: Notes | None
+    ) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        arguments = [how, "--with-filename", "--null", *self.query.arguments(), *scope]
+        async with self.ripgrep.start(arguments, cwd=self.scope.root, notes=notes) as child:
+            path = b""
+            # "PATH\0COUNT\nPATH\0COUNT\n": a path may hold line ends, a count ends at the first.
+            # "PATH\0PATH\0" where nothing is counted.
+            async for piece in child.records(b"\0", RECORD_BYTES):
+                if how == "--files-with-matches":
+                    self._take_count(counts, piece, b"1")
+                    continue
+                count, _, following = piece.partition(b"\n")
+                self._take_count(counts, path, count)
+                path = following if path else piece
+            self._take_count(counts, path, child.rest.strip())
+            await self._check(child)
+        return counts
+
+    def _take_count(self, counts: dict[str, int], raw: bytes, count: bytes) -> None:
+        path = plain(os.fsdecode(raw))
+        if path and count.isdigit() and self._is_wanted(path):
+            counts[path] = int(count)
+
+    # --- what is searched ------------------------------------------------------------------
+
+    def _match_arguments(self) -> list[str]:
+        return ["--json", f"--context={self.context}", *self.query.arguments()]
+
+    def _filters(self) -> Sequence[str]:
+        return self.scope.arguments if self.scope.files is None else ()
+
+    def _whole_scope(self, notes: Notes | None) -> list[str]:
+        return [
+            f"--max-filesize={self.limits.file_bytes}",
+            *([DEBUG] if notes else []),
+            *self._filters(),
+            "--",
+            *self.scope.paths,
+        ]
+
+    def _new_notes(self) -> Notes | None:
+        typed = any(one.startswith("--type") for one in self.scope.arguments)
+        return None if typed else Notes()
+
+    def _named_files(self) -> list[str] | None:
+        """The files to search, where they are named one by one: those that are no binary files.
+
+        ripgrep would search a binary file that is named.
+        """
+        files = self.scope.files
+        if files is None:
+            only = plain(self.scope.paths[0])
+            if len(self.scope.paths) > 1 or os.path.isdir(self.scope.root / only):
+                return None
+            files = (only,)
+        named = []
+        for path in files:
+            file = os.path.join(self.scope.root, path)
+            if path in self.overlay.paths or not os.path.isfile(file):
+                continue
+            if not self.query.binary and is_binary(file):
+                self.binary += 1
+            else:
+                named.append(path)
+        return named
+
+    def _late_binaries(self) -> Mapping[str, int]:
+        """Binary files of which ripgrep has searched the beginning, and where that ends."""
+        known = self.notes.binary if self.notes and not self.query.binary else {}
+        return {path: offset for path, offset in known.items() if offset >= BUFFER_BYTES}
+
+    def _is_wanted(self, path: str, *, unsaved: bool = False) -> bool:
+        """Whether what ripgrep finds in a file counts."""
+        covered = path in self._named if self.scope.files is not None else self.scope.covers(path)
+        return covered and (unsaved or path not in self.overlay.paths)
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset(self.scope.files or ())
+
+    async def _check(self, child: Child) -> None:
+        """Raise InvalidPattern, or SearchFailed if the run has ended otherwise than it should."""
+        code = await child.wait()
+        self.timed_out |= child.timed_out
+        self.unreadable |= unreadable_files(child.stderr)
+        if not child.timed_out and (problem := pattern_problem(code, child.stderr)):
+            raise InvalidPattern(self.query.pattern, problem)
+
+
+def is_binary(path: str) -> bool:
+    """Whether a file begins as ripgrep takes a binary file to begin; False if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(BUFFER_BYTES)
+    except OSError:
+        return False
+    return b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff"))

@@ -1,0 +1,118 @@
+"""Params and results of grep."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from winnow.types import Answer, FileParams, Result
+
+Mode = Literal["matches", "files", "counts"]
+
+
+class GrepParams(FileParams, frozen=True, kw_only=True):
+    """What to look for, exactly."""
+
+    pattern: Annotated[
+        str,
+        Meta(
+            description="The regular expression (Rust syntax) or, with `literal`, the text.",
+            max_length=10_000,
+        ),
+    ]
+    literal: Annotated[bool, Meta(description="The pattern is text, not a regular expression.")] = (
+        False
+    )
+    case_sensitive: Annotated[bool, Meta(description="Upper and lower case differ.")] = True
+    word: Annotated[bool, Meta(description="Match whole words only.")] = False
+    multiline: Annotated[
+        bool, Meta(description="Matches may go over line ends, which `\\n` and `\\s` match then.")
+    ] = False
+    include_binary: Annotated[
+        bool, Meta(description="Search files with NUL bytes, too, as if they were text.")
+    ] = False
+    context_lines: Annotated[
+        int, Meta(description="Lines to show before and after each match.", ge=0, le=100)
+    ] = 2
+    max_results: Annotated[
+        int, Meta(description="The most matches (or files) to answer.", ge=1, le=1_000_000)
+    ] = 50
+    mode: Annotated[
+        Mode,
+        Meta(
+            description="'matches': each match with its lines; 'files': the files that match;"
+            " 'counts': the files with the number of their matches."
+        ),
+    ] = "matches"
+
+
+class PreviewLine(Result, frozen=True, kw_only=True):
+    """A line of a file. ``match`` says that it matches; ``text_column`` is the column of the first
+    character of ``text`` where a long line was cut around its match."""
+
+    line: int
+    text: str
+    match: bool = False
+    text_column: int | None = None
+
+
+class GrepMatch(Result, frozen=True, kw_only=True):
+    """A match; columns are 1-based and count code points, the end is exclusive."""
+
+    path: str
+    line: int
+    column: int
+    match_range: Annotated[
+        tuple[int, int],
+        Meta(description="First column, and the column behind the last (in `end_line`, if any)."),
+    ]
+    preview: Annotated[
+        list[PreviewLine],
+        Meta(
+            description="The line and its context. Contexts that overlap are not repeated: a line"
+            " stands in one preview of an answer only."
+        ),
+    ]
+    end_line: Annotated[
+        int | None, Meta(description="The line in which a match over several lines ends.")
+    ] = None
+    root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
+        None
+    )
+    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
+        None
+    )
+
+
+class GrepFile(Result, frozen=True, kw_only=True):
+    """A file that matches."""
+
+    path: str
+    matches: int | None = None
+    root: str | None = None
+    uri: str | None = None
+
+
+class GrepResult(Answer, frozen=True, kw_only=True):
+    matches: Annotated[
+        list[GrepMatch],
+        Meta(description="The matches, in the order of paths; none where they were streamed."),
+    ]
+    files: Annotated[
+        list[GrepFile] | None,
+        Meta(description="In the modes 'files' and 'counts', or if `max_tokens` leaves no room."),
+    ] = None
+    total_matches: Annotated[
+        int | None, Meta(description="How many matches there are; absent if nobody counted.")
+    ] = None
+    total_is_lower_bound: Annotated[
+        bool, Meta(description="There may be more: the search stopped when it had enough.")
+    ] = False
+
+
+class GrepPartial(Result, frozen=True, kw_only=True):
+    """Matches or files that add to those before."""
+
+    matches: list[GrepMatch]
+    files: list[GrepFile] | None = None

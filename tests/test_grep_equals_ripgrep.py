@@ -1,0 +1,164 @@
+"""grep beside ripgrep itself: on three real trees, for generated patterns, the same matches.
+
+    python -m pytest tests/test_grep_equals_ripgrep.py
+
+The trees are fetched when they are first wanted (`benchmarks/corpora.py`). WINNOW_PATTERNS is the
+number of patterns for each tree, WINNOW_SEED another beginning.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MakeWorkspace
+from winnow.text.ripgrep import find_ripgrep
+from winnow.tools import TOOLS
+from winnow.types import no_progress
+
+sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
+import corpora
+
+pytestmark = pytest.mark.slow
+PATTERNS = int(os.environ.get("WINNOW_PATTERNS", "200"))
+SEED = int(os.environ.get("WINNOW_SEED", "1"))
+# More would be a test of Python's patience, not of what is found.
+MOST_MATCHES = 5_000
+
+Match = tuple[bytes, int, int]
+
+
+def tree(fetch: Callable[[], Path]) -> Path:
+    try:
+        return fetch()
+    except (OSError, subprocess.CalledProcessError) as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"cannot be fetched: {error}")
+
+
+def matches_of_ripgrep(folder: Path, arguments: list[str]) -> Counter[Match]:
+    """Path, line and column of every match, from `rg --json`."""
+    command = [find_ripgrep(None), "--no-config", "--json", *arguments, "."]
+    run = subprocess.run(command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL)
+    assert run.returncode in (0, 1), run.stderr
+    found: Counter[Match] = Counter()
+    for record in map(json.loads, run.stdout.splitlines()):
+        if record["type"] != "match":
+            continue
+        data = record["data"]
+        path = raw(data["path"]).removeprefix(b"./")
+        lines = raw(data["lines"])
+        for submatch in data["submatches"]:
+            before = lines[: submatch["start"]]
+            start = before.rpartition(b"\n")[2]
+            line = lines[before.rfind(b"\n") + 1 :].partition(b"\n")[0]
+            column = len(start.decode(encoding_of(line), "replace")) + 1
+            found[path, data["line_number"] + before.count(b"\n"), column] += 1
+    return found
+
+
+def raw(value: dict[str, str]) -> bytes:
+    return value["text"].encode() if "text" in value else b64decode(value["bytes"])
+
+
+def encoding_of(line: bytes) -> str:
+    """UTF-8, also with some bad bytes; where nothing is UTF-8, Latin-1."""
+    text = line.decode("utf-8", "replace")
+    if "\ufffd" in text and not any(char > "\x7f" and char != "\ufffd" for char in text):
+        return "latin-1"
+    return "utf-8"
+
+
+def words_of(folder: Path, chance: random.Random) -> list[str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    found: set[str] = set()
+    for path in chance.sample(files, min(300, len(files))):
+        found.update(re.findall(r"\w{3,}", path.read_bytes()[:200_000].decode("utf-8", "ignore")))
+    return sorted(found)
+
+
+def generated(words: list[str], chance: random.Random) -> tuple[dict[str, Any], list[str]]:
+    """Params of grep, and the arguments of ripgrep that mean the same."""
+    word, other = chance.choice(words), chance.choice(words)
+    cut = word[: chance.randint(2, len(word))]
+    whole, part = re.escape(word), re.escape(cut)
+    pattern = chance.choice(
+        [
+            whole, rf"{part}\w*", rf"\b{part}", rf"^\s*{whole}", rf"{whole}\s*[(\[=:]",
+            f"{whole}|{re.escape(other)}", rf"{part}.{{0,20}}{re.escape(other[:2])}",
+            rf"[{cut[0]}{other[0]}]{re.escape(word[1:3])}+", rf"{whole}$", r"[^\x00-\x7f]+",
+            rf"(?i){part}[A-Z]", r"\d{4,}", rf"{whole}[^\n]*$", "TODO|FIXME", r"\s+$",
+            rf"(?:{whole})?;$", "😀|é|ü", rf"(?-u:\x89|{part})", rf"x*{part}|$^",
+        ]
+    )  # fmt: skip
+    params: dict[str, Any] = {"pattern": pattern, "context_lines": chance.choice([0, 0, 1, 3])}
+    arguments: list[str] = []
+    if chance.random() < 0.15:
+        params |= {
+            "pattern": chance.choice([word, f"{cut}(", ".", "*", "$" + cut]),
+            "literal": True,
+        }
+        arguments.append("--fixed-strings")
+    elif chance.random() < 0.15:
+        params |= {"pattern": rf"{re.escape(word)}[^\n]*\n\s*\w+", "multiline": True}
+        arguments.append("--multiline")
+    for name, value, flag, share in (
+        ("case_sensitive", False, "--ignore-case", 0.3),
+        ("word", True, "--word-regexp", 0.2),
+        ("include_hidden", True, "--hidden", 0.2),
+        ("include_ignored", True, "--no-ignore", 0.2),
+    ):
+        if chance.random() < share:
+            params[name] = value
+            arguments.append(flag)
+    if chance.random() < 0.2:
+        kind = chance.choice(["py", "js", "ts", "c", "md", "json"])
+        params["file_types"] = [kind]
+        arguments.append(f"--type={kind}")
+        if not params.get("include_hidden"):
+            arguments.append("--glob=!.*")  # hidden files stay out, whatever their type
+    return params, [*arguments, "-e", params["pattern"]]
+
+
+@pytest.mark.parametrize("fetch", [corpora.django, corpora.rxjs, corpora.redis])
+async def test_the_matches_are_ripgreps_and_the_cursor_loses_and_doubles_none(
+    fetch: Callable[[], Path], make_workspace: MakeWorkspace
+) -> None:
+    folder = tree(fetch)
+    chance = random.Random(f"{SEED} {folder.name}")
+    words = words_of(folder, chance)
+    workspace = make_workspace(folder)
+    checked = paged = 0
+    while checked < PATTERNS:
+        params, arguments = generated(words, chance)
+        expected = matches_of_ripgrep(folder, arguments)
+        if expected.total() > MOST_MATCHES:
+            continue
+        checked += 1
+        pages = chance.choice([1, 1, 2, 5])
+        params["max_results"] = max(1, -(-expected.total() // pages))
+        found: Counter[Match] = Counter()
+        while True:
+            result = await TOOLS["grep"].call(workspace, params, no_progress)
+            found.update((os.fsencode(one.path), one.line, one.column) for one in result.matches)
+            assert result.completeness.skipped.unreadable in (0, None)
+            if not result.truncated:
+                break
+            paged += 1
+            params["cursor"] = result.cursor
+        assert found == expected, params
+        assert result.total_matches == expected.total(), params
+        assert not result.total_is_lower_bound
+    assert paged > PATTERNS / 10
