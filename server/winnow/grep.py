@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import dataclasses
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from winnow import cursor
+from winnow.answers import CHANGED, completeness_of, fractions, left_out, links_of
 from winnow.display import shown_path
 from winnow.errors import EmptyQuery, SearchTimedOut
 from winnow.grep_page import Page
@@ -23,8 +23,6 @@ from winnow.shorten import shorten
 from winnow.text.buffers import Overlay, unsaved
 from winnow.text.files import Scope, order
 from winnow.text.grep import TextSearch
-from winnow.text.links import folder_links
-from winnow.text.notes import skipped
 from winnow.text.ripgrep import Query
 from winnow.types import Completeness, Progress
 from winnow.types.grep import GrepFile, GrepMatch, GrepParams, GrepPartial, GrepResult, PreviewLine
@@ -35,16 +33,11 @@ from winnow.workspace import Workspace
 GRACE_SECONDS = 0.005
 ONE_MORE_SECONDS = 0.1
 SECOND_LOOK_SECONDS = 1.0
-# Counting symlinks may add this part to the time of a search, and always so many seconds.
-LINKS_SHARE = 0.08
-LINKS_SECONDS = 0.03
 # Matches go out as partial results in portions of this many, or after this time.
 STREAM_MATCHES = 200
 STREAM_SECONDS = 0.05
 # A preview that is made shorter keeps so many characters of a line.
 SHORT_LINE = 100
-# Params that widen the scope.
-WIDENING = ("include_ignored", "include_hidden", "include_submodules")
 # Fewer places than this are worth less than the counts of all files.
 FEWEST_PLACES = 3
 
@@ -98,7 +91,7 @@ async def _matches(params: GrepParams, search: TextSearch, progress: Progress) -
     max_bytes = None if stream else search.limits.answer_bytes
     page = Page(params, search.scope, search.overlay, max_bytes)
     loop = asyncio.get_running_loop()
-    started = told = loop.time()
+    told = loop.time()
     alarms: list[asyncio.TimerHandle] = []
 
     def stop_if_more() -> None:
@@ -127,9 +120,8 @@ async def _matches(params: GrepParams, search: TextSearch, progress: Progress) -
         raise SearchTimedOut(search.ripgrep.seconds)
     if stream and page.matches:
         _tell(progress, page, page.matches)
-    result = _result_of(params, search, page, stream=stream)
-    counted = await _count_links(search, loop.time() - started)
-    return _with_skipped(result, search, counted)
+    completeness = await _completeness(search, _reasons(search, page))
+    return _result_of(params, search, page, completeness, stream=stream)
 
 
 def _tell(progress: Progress, page: Page, matches: Sequence[GrepMatch]) -> None:
@@ -137,24 +129,36 @@ def _tell(progress: Progress, page: Page, matches: Sequence[GrepMatch]) -> None:
     progress(f"{page.returned} matches", partial=partial)
 
 
-def _result_of(params: GrepParams, search: TextSearch, page: Page, *, stream: bool) -> GrepResult:
-    known = search.finished or search.total is not None
+def _reasons(search: TextSearch, page: Page) -> list[str]:
+    reasons = []
+    if not _is_total_known(search) and not search.timed_out:
+        reasons.append("the search stopped when it had enough: there may be more matches")
+    return [*reasons, *([CHANGED] if page.changed else [])]
+
+
+def _is_total_known(search: TextSearch) -> bool:
+    return search.finished or search.total is not None
+
+
+def _result_of(
+    params: GrepParams,
+    search: TextSearch,
+    page: Page,
+    completeness: Completeness,
+    *,
+    stream: bool,
+) -> GrepResult:
     total = search.total if search.total is not None else page.seen
     truncated = page.more or (page.full and not search.finished)
-    reasons = _reasons(search)
-    if not known and not search.timed_out:
-        reasons.append(f"the search stopped when it had enough: there are {total} matches or more")
-    if page.changed:
-        reasons.append("files before this page have changed: matches may be missing or repeated")
     result = GrepResult(
         root=shown_path(str(search.scope.root))[0],
         matches=[] if stream else page.matches,
         total_matches=total,
-        total_is_lower_bound=not known,
+        total_is_lower_bound=not _is_total_known(search),
         total_found=total,
         returned=page.returned,
         truncated=truncated,
-        completeness=_completeness(search, reasons),
+        completeness=completeness,
         warnings=_warnings(search, page),
         cursor=_cursor(params, page, len(page.positions)) if truncated else None,
     )
@@ -190,8 +194,8 @@ def _shorter(params: GrepParams, page: Page, result: GrepResult) -> list[Callabl
     def counts(files: int) -> Callable[[], GrepResult]:
         return lambda: _counted(params, page, result, files)
 
-    fewer = _fractions(len(result.matches), FEWEST_PLACES)
-    some = _fractions(len({match.path for match in result.matches}), 1)
+    fewer = fractions(len(result.matches), FEWEST_PLACES)
+    some = fractions(len({match.path for match in result.matches}), 1)
     return [
         with_matches(_without_context),
         with_matches(_short),
@@ -199,15 +203,6 @@ def _shorter(params: GrepParams, page: Page, result: GrepResult) -> list[Callabl
         *map(first, fewer),
         *map(counts, some),
     ]
-
-
-def _fractions(count: int, least: int) -> list[int]:
-    """Ever smaller numbers from ``count`` on, each about four fifths of the one before."""
-    steps = []
-    while count >= max(1, least):
-        steps.append(count)
-        count = min(count - 1, count * 4 // 5)
-    return steps
 
 
 def _without_context(match: GrepMatch) -> GrepMatch:
@@ -262,17 +257,13 @@ def _counted(params: GrepParams, page: Page, result: GrepResult, files: int) -> 
 
 
 async def _files(params: GrepParams, search: TextSearch, progress: Progress) -> GrepResult:
-    loop = asyncio.get_running_loop()
-    started = loop.time()
     counts = await search.count(matches=params.mode == "counts")
     if search.timed_out and not counts:
         raise SearchTimedOut(search.ripgrep.seconds)
     paths = list(counts)
     first, changed = _first_behind(params, search.scope, counts)
     end = min(first + params.max_results, len(paths))
-    reasons = _reasons(search)
-    if changed:
-        reasons.append("files before this page have changed: some may be missing or repeated")
+    completeness = await _completeness(search, [CHANGED] if changed else [])
 
     def page_to(end: int) -> GrepResult:
         more = end < len(paths)
@@ -286,20 +277,19 @@ async def _files(params: GrepParams, search: TextSearch, progress: Progress) -> 
             total_found=len(paths),
             returned=end - first,
             truncated=more,
-            completeness=_completeness(search, reasons),
+            completeness=completeness,
             warnings=_warnings(search, None),
             cursor=_files_cursor(params, paths[:end], counts) if more else None,
         )
 
     result = page_to(end)
-    fewer = _fractions(end - first, 1)[1:]
+    fewer = fractions(end - first, 1)[1:]
     steps = [lambda count=count: page_to(first + count) for count in fewer]
     result = shorten(result, params.max_tokens, steps)
     if progress.streaming and not params.max_tokens and result.files:
         progress(f"{len(paths)} files", partial=GrepPartial(matches=[], files=result.files))
-        result = msgspec.structs.replace(result, files=[])
-    counted = await _count_links(search, loop.time() - started)
-    return _with_skipped(result, search, counted)
+        return msgspec.structs.replace(result, files=[])
+    return result
 
 
 def _file(params: GrepParams, scope: Scope, path: str, counts: dict[str, int]) -> GrepFile:
@@ -328,24 +318,17 @@ def _first_behind(params: GrepParams, scope: Scope, counts: dict[str, int]) -> t
 # --- what was left out ---------------------------------------------------------------------
 
 
-def _reasons(search: TextSearch) -> list[str]:
-    reasons = []
-    if search.timed_out:
-        seconds = search.ripgrep.seconds
-        reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")
-    if search.unreadable:
-        reasons.append(f"{len(search.unreadable)} files or folders could not be read")
-    if search.notes and search.notes.too_large:
-        size = search.limits.file_bytes // 1024 // 1024
-        reasons.append(f"{search.notes.too_large} files of more than {size} MiB were not searched")
-    if search.long_lines:
-        reasons.append(f"{search.long_lines} matching lines of more than 4 MiB are left out")
-    return reasons
-
-
-def _completeness(search: TextSearch, reasons: list[str]) -> Completeness:
-    return Completeness(
-        complete=not reasons, reasons=reasons, skipped=skipped(None), timed_out=search.timed_out
+async def _completeness(search: TextSearch, more: Sequence[str]) -> Completeness:
+    long = f"{search.long_lines} matching lines of more than 4 MiB are left out"
+    return completeness_of(
+        search.ripgrep,
+        search.notes,
+        timed_out=search.timed_out,
+        unreadable=search.unreadable,
+        file_bytes=search.limits.file_bytes,
+        binary=search.binary,
+        links=await links_of(search.scope, search.notes),
+        more=[*more, *([long] if search.long_lines else [])],
     )
 
 
@@ -360,57 +343,30 @@ def _warnings(search: TextSearch, page: Page | None) -> list[str]:
     return warnings
 
 
-async def _count_links(search: TextSearch, seconds: float) -> int | None:
-    """How many symlinks to folders were passed over, if that is cheap to say."""
-    if not (search.notes and search.notes.heard):
-        return None
-    budget = LINKS_SECONDS + seconds * LINKS_SHARE
-    return await asyncio.to_thread(
-        folder_links, search.scope, search.notes.left_out, min(budget, time.monotonic())
-    )
-
-
-def _with_skipped(result: GrepResult, search: TextSearch, links: int | None) -> GrepResult:
-    counts = skipped(
-        search.notes,
-        binary=search.binary,
-        unreadable=len(search.unreadable),
-        folder_links=links,
-    )
-    completeness = msgspec.structs.replace(result.completeness, skipped=counts)
-    return msgspec.structs.replace(result, completeness=completeness)
-
-
 async def _second_look(workspace: Workspace, params: GrepParams, search: TextSearch) -> list[str]:
     """Nothing matches: say what the files that were not searched would have."""
     if params.scope != "workspace":
         return [f"only the {len(search.scope.files or ())} files of scope={params.scope!r} count"]
+
+    async def count(params: GrepParams) -> int:
+        return await _count_in(search, workspace.scope(params))
+
     told = []
-    everything = msgspec.structs.replace(params, **dict.fromkeys(WIDENING, True))
-    if found := everything != params and await _count_in(search, workspace.scope(everything)):
-        needed = []
-        for flag in WIDENING:
-            without = msgspec.structs.replace(everything, **{flag: getattr(params, flag)})
-            if without != everything:
-                fewer = await _count_in(search, workspace.scope(without))
-                needed += [flag] if len(fewer) < len(found) else []
-        told.append(f"{_counted_in(found)} that were left out: pass {' and '.join(needed)}")
+    found, flags = await left_out(params, count)
+    if found:
+        told.append(f"0 matches; {found} in files that were left out: pass {' and '.join(flags)}")
     if search.notes and search.notes.binary:
         binary = msgspec.structs.replace(search.scope, files=tuple(search.notes.binary))
         if found := await _count_in(search, binary, as_text=True):
-            told.append(f"{_counted_in(found)} that are binary: pass include_binary")
-    return [f"0 matches; {one}" for one in told]
+            told.append(f"0 matches; {found} in binary files: pass include_binary")
+    return told
 
 
-async def _count_in(search: TextSearch, scope: Scope, *, as_text: bool = False) -> dict[str, int]:
-    """The matches in the files of another scope, as far as a second suffices."""
+async def _count_in(search: TextSearch, scope: Scope, *, as_text: bool = False) -> int:
+    """How many matches the files of another scope have, as far as a second suffices."""
     until = asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
     ripgrep = dataclasses.replace(search.ripgrep, deadline=min(search.ripgrep.deadline, until))
     query = msgspec.structs.replace(search.query, binary=search.query.binary or as_text)
     overlay = Overlay(paths=search.overlay.paths)
     look = TextSearch(ripgrep, scope, query, overlay, search.limits)
-    return await look.count(matches=True)
-
-
-def _counted_in(found: Mapping[str, int]) -> str:
-    return f"{sum(found.values())} in {len(found)} files"
+    return sum((await look.count(matches=True)).values())

@@ -151,6 +151,7 @@ class _Reporter(Progress):
         self._work_done = work_done
         self._partial = partial
         self._title = title
+        self.streaming = partial is not None
 
     def __enter__(self) -> _Reporter:
         if self._work_done is not None:
@@ -177,6 +178,14 @@ class _Reporter(Progress):
         if partial is not None and self._partial is not None:
             value = msgspec.to_builtins(partial)
             self._server.progress(types.ProgressParams(self._partial, value))
+
+    async def drain(self) -> None:
+        # A socket takes what it is given and keeps it; standard output waits by itself.
+        writer = self._server.protocol.writer
+        if isinstance(writer, asyncio.StreamWriter):
+            await writer.drain()
+        else:
+            await asyncio.sleep(0)
 
 
 # --- lifecycle -----------------------------------------------------------------------------

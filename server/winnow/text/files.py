@@ -64,6 +64,8 @@ class Scope(Struct, frozen=True):
 
     def covers(self, path: str) -> bool:
         """Whether a path, as ripgrep printed it but without `./`, is one that was asked for."""
+        if len(self.roots) == 1 and not self.include:
+            return True
         root, below = self.locate(path)
         if self.include and not any(pattern.fullmatch(below) for pattern in self.include):
             return False
@@ -156,18 +158,17 @@ def plain(path: str) -> str:
     return path.removeprefix("./")
 
 
-def order(scope: Scope) -> Callable[[str], tuple[int, list[bytes]]]:
+def order(scope: Scope) -> Callable[[str], tuple[int, bytes]]:
     """The key by which files are ordered as ripgrep's ``--sort=path`` does: by the path that was
     asked for, then by name, folder by folder."""
     beginnings = [plain(path) for path in scope.paths]
 
-    def key(path: str) -> tuple[int, list[bytes]]:
-        for place in range(len(beginnings) - 1, 0, -1):
-            if path == beginnings[place] or path.startswith(f"{beginnings[place]}/"):
-                break
-        else:
-            place = 0
-        return place, os.fsencode(path).split(b"/")
+    def key(path: str) -> tuple[int, bytes]:
+        place = len(beginnings) - 1
+        while place and path != beginnings[place] and not path.startswith(f"{beginnings[place]}/"):
+            place -= 1
+        # NUL is in no name, and is less than anything that is.
+        return place, os.fsencode(path).replace(b"/", b"\0")
 
     return key
 

@@ -1,0 +1,252 @@
+"""glob: the files whose path matches a pattern, with size and time, page by page."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import msgspec
+
+from winnow import cursor
+from winnow.answers import CHANGED, completeness_of, fractions, left_out, links_of
+from winnow.display import shown_path
+from winnow.errors import EmptyQuery, InvalidParams, PathOutsideWorkspace, SearchTimedOut
+from winnow.globs import InvalidGlob, glob_regex
+from winnow.shorten import shorten
+from winnow.text.buffers import Overlay, unsaved
+from winnow.text.files import Scope, order
+from winnow.text.listing import Listing, list_files
+from winnow.text.ripgrep import Ripgrep
+from winnow.types import Progress
+from winnow.types.glob import GlobFile, GlobParams, GlobPartial, GlobResult
+from winnow.workspace import Workspace
+
+SECOND_LOOK_SECONDS = 1.0
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A file that was found; times are in nanoseconds. ``size`` is absent for a file that has gone
+    meanwhile."""
+
+    path: str
+    size: int | None = None
+    modified: int = 0
+    unsaved: bool = False
+
+
+@dataclass
+class _Search:
+    """A request while it is answered."""
+
+    ripgrep: Ripgrep
+    scope: Scope
+    overlay: Overlay
+    listing: Listing
+
+
+class Position(msgspec.Struct, frozen=True, array_like=True):
+    """The last file that was answered, by what it was sorted by."""
+
+    value: int
+    path: bytes
+
+
+async def find_files(workspace: Workspace, params: GlobParams, progress: Progress) -> GlobResult:
+    """The files in scope whose path matches the pattern.
+
+    Raises EmptyQuery, InvalidParams for a bad pattern, PathOutsideWorkspace, SearchTimedOut, and
+    what a scope may raise.
+    """
+    if not params.pattern.strip():
+        raise EmptyQuery
+    scope = workspace.scope(params)
+    matches = _matcher(params.pattern, scope)
+    async with workspace.turns:
+        progress(f"Listing files that match {params.pattern[:60]}")
+        ripgrep = workspace.run_ripgrep()
+        scope = await workspace.narrowed(scope, params, ripgrep)
+        with unsaved(workspace.buffers, scope) as overlay:
+            listing = await list_files(ripgrep, scope, overlay)
+            paths = [path for path in listing.paths if matches(path)]
+            if listing.timed_out and not paths:
+                raise SearchTimedOut(ripgrep.seconds)
+            entries = await asyncio.to_thread(_sorted_entries, params, scope, overlay, paths)
+            search = _Search(ripgrep, scope, overlay, listing)
+            result = await _result(params, search, entries)
+        if not entries and not params.cursor:
+            more = await _second_look(workspace, params, search, matches)
+            result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
+    if progress.streaming and not params.max_tokens and result.files:
+        progress(f"{result.returned} files", partial=GlobPartial(files=result.files))
+        return msgspec.structs.replace(result, files=[])
+    return result
+
+
+def _matcher(pattern: str, scope: Scope) -> Callable[[str], bool]:
+    """Whether a path, as ripgrep printed it, matches: seen from its root or from the path asked."""
+    if os.path.isabs(pattern):
+        for root in scope.roots:
+            if pattern.startswith(f"{root}{os.sep}"):
+                pattern = pattern[len(str(root)) :].replace(os.sep, "/")
+                break
+    pattern = pattern.removeprefix("./")
+    if ".." in pattern.split("/"):
+        raise PathOutsideWorkspace(pattern)
+    try:
+        regex = glob_regex(pattern)
+    except InvalidGlob as error:
+        raise InvalidParams("pattern", str(error)) from None
+    asked = os.path.normpath(scope.paths[0]).replace(os.sep, "/") + "/"
+
+    def matches(path: str) -> bool:
+        below = scope.locate(path)[1]
+        if regex.fullmatch(below):
+            return True
+        return below.startswith(asked) and bool(regex.fullmatch(below[len(asked) :]))
+
+    return matches
+
+
+# --- entries -------------------------------------------------------------------------------
+
+
+def _sorted_entries(
+    params: GlobParams, scope: Scope, overlay: Overlay, paths: Sequence[str]
+) -> list[Entry]:
+    """The files with their state, in the order asked for; without it where the order is by path."""
+    key = order(scope)
+    if params.sort_by == "path":
+        return [Entry(path) for path in sorted(paths, key=key)]
+    entries = [_entry(scope, overlay, path) for path in paths]
+    return sorted(entries, key=lambda entry: (-_value(params, entry), key(entry.path)))
+
+
+def _value(params: GlobParams, entry: Entry) -> int:
+    if params.sort_by == "path":
+        return 0
+    return entry.modified if params.sort_by == "mtime" else entry.size or 0
+
+
+def _entry(scope: Scope, overlay: Overlay, path: str) -> Entry:
+    try:
+        if path in overlay.paths:
+            text = overlay.file(path).stat()
+            return Entry(path, text.st_size, text.st_mtime_ns, unsaved=True)
+        state = os.stat(os.path.join(scope.root, path))
+    except OSError:
+        return Entry(path)
+    return Entry(path, state.st_size, state.st_mtime_ns)
+
+
+# --- answer --------------------------------------------------------------------------------
+
+
+async def _result(
+    params: GlobParams,
+    search: _Search,
+    entries: Sequence[Entry],
+) -> GlobResult:
+    """The page behind the cursor, in at most ``max_tokens``."""
+    scope = search.scope
+    first, changed = _first_behind(params, scope, entries)
+    more = [CHANGED] if changed else []
+    completeness = completeness_of(
+        search.ripgrep,
+        search.listing.notes,
+        timed_out=search.listing.timed_out,
+        unreadable=search.listing.unreadable,
+        links=await links_of(scope, search.listing.notes),
+        more=more,
+    )
+    page = entries[first : first + params.max_results]
+    if params.sort_by == "path":
+        page = await asyncio.to_thread(_with_state, search, page)
+    files = [_file(scope, entry) for entry in page]
+
+    def page_of(count: int) -> GlobResult:
+        end = first + count
+        truncated = end < len(entries)
+        return GlobResult(
+            root=shown_path(str(scope.root))[0],
+            files=files[:count],
+            total_found=len(entries),
+            returned=count,
+            truncated=truncated,
+            completeness=completeness,
+            warnings=list(scope.warnings),
+            cursor=_cursor(params, entries[:end]) if truncated else None,
+        )
+
+    def without_state() -> GlobResult:
+        result = page_of(len(files))
+        bare = [msgspec.structs.replace(one, size=None, modified=None) for one in files]
+        return msgspec.structs.replace(result, files=bare, truncated=True)
+
+    fewer = [functools.partial(page_of, count) for count in fractions(len(files))[1:]]
+    return shorten(page_of(len(files)), params.max_tokens, [without_state, *fewer])
+
+
+def _with_state(search: _Search, entries: Sequence[Entry]) -> list[Entry]:
+    return [_entry(search.scope, search.overlay, entry.path) for entry in entries]
+
+
+def _file(scope: Scope, entry: Entry) -> GlobFile:
+    shown = scope.shown(entry.path)
+    seconds = entry.modified / 1e9
+    modified = datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+    return GlobFile(
+        path=shown.path,
+        size=entry.size,
+        modified=modified.replace("+00:00", "Z") if entry.size is not None else None,
+        unsaved=entry.unsaved,
+        root=shown.root,
+        uri=shown.uri,
+    )
+
+
+def _cursor(params: GlobParams, answered: Sequence[Entry]) -> str:
+    last = answered[-1]
+    position = Position(_value(params, last), os.fsencode(last.path))
+    return cursor.encode(params, position, _stamp(params, answered))
+
+
+def _stamp(params: GlobParams, answered: Sequence[Entry]) -> bytes:
+    return cursor.stamp_of([(entry.path, _value(params, entry)) for entry in answered])
+
+
+def _first_behind(params: GlobParams, scope: Scope, entries: Sequence[Entry]) -> tuple[int, bool]:
+    """The place of the first file behind the cursor, and whether those before have changed."""
+    continued = cursor.decode(params, Position)
+    if continued is None:
+        return 0, False
+    position, stamp = continued
+    key = order(scope)
+    last = (-position.value, key(os.fsdecode(position.path)))
+    keys = ((-_value(params, entry), key(entry.path)) for entry in entries)
+    first = sum(one <= last for one in keys)
+    return first, _stamp(params, entries[:first]) != stamp
+
+
+async def _second_look(
+    workspace: Workspace, params: GlobParams, search: _Search, matches: Callable[[str], bool]
+) -> list[str]:
+    """Nothing matches: say what the files that were left out would have."""
+    if params.scope != "workspace":
+        return [f"only the {len(search.scope.files or ())} files of scope={params.scope!r} count"]
+
+    async def count(params: GlobParams) -> int:
+        scope = workspace.scope(params)
+        until = asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
+        ripgrep = dataclasses.replace(search.ripgrep, deadline=min(until, search.ripgrep.deadline))
+        listing = await list_files(ripgrep, scope, Overlay())
+        return sum(map(matches, listing.paths))
+
+    found, flags = await left_out(params, count)
+    if not found:
+        return []
+    return [f"0 files; {found} match that were left out: pass {' and '.join(flags)}"]

@@ -1,0 +1,69 @@
+"""The files of a scope, as ripgrep would search them, and unsaved documents that are on no disk."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from winnow.text.buffers import Overlay
+from winnow.text.files import Scope, plain
+from winnow.text.notes import DEBUG, Notes
+from winnow.text.process import Child
+from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, pattern_problem, unreadable_files
+
+
+@dataclass
+class Listing:
+    """The paths of the files in a scope, in no order, and what was passed over to get them."""
+
+    paths: list[str] = field(default_factory=list)
+    notes: Notes | None = None
+    unreadable: set[str] = field(default_factory=set)
+    timed_out: bool = False
+
+
+async def list_files(ripgrep: Ripgrep, scope: Scope, overlay: Overlay) -> Listing:
+    """The files that a search of the scope would read, as far as the time suffices."""
+    if scope.files is not None:
+        return Listing([path for path in scope.files if _is_there(scope, overlay, path)])
+    typed = any(one.startswith("--type") for one in scope.arguments)
+    listing = Listing(notes=None if typed else Notes())
+    arguments = ["--files", "--null", *([] if typed else [DEBUG]), *scope.arguments]
+    async with ripgrep.start(
+        [*arguments, "--", *scope.paths], cwd=scope.root, notes=listing.notes
+    ) as child:
+        await _take(child, scope, listing)
+    listing.paths += await _unsaved_only(ripgrep, scope, overlay, set(listing.paths))
+    return listing
+
+
+async def _take(child: Child, scope: Scope, listing: Listing) -> None:
+    async for record in child.records(b"\0", RECORD_BYTES):
+        path = plain(os.fsdecode(record))
+        if scope.covers(path):
+            listing.paths.append(path)
+    code = await child.wait()
+    listing.timed_out |= child.timed_out
+    listing.unreadable |= unreadable_files(child.stderr)
+    if not child.timed_out:
+        pattern_problem(code, child.stderr)
+
+
+async def _unsaved_only(
+    ripgrep: Ripgrep, scope: Scope, overlay: Overlay, listed: set[str]
+) -> list[str]:
+    """The unsaved documents that the listing lacks and the scope covers."""
+    found: list[str] = []
+    filters = [one for one in scope.arguments if not one.startswith("--ignore-file=")]
+    for folder, prefix in overlay.folders:
+        arguments = ["--files", "--null", *filters, "--no-ignore", "--", "."]
+        async with ripgrep.start(arguments, cwd=folder) as child:
+            async for record in child.records(b"\0", RECORD_BYTES):
+                path = prefix + plain(os.fsdecode(record))
+                if path not in listed and scope.covers(path):
+                    found.append(path)
+    return found
+
+
+def _is_there(scope: Scope, overlay: Overlay, path: str) -> bool:
+    return path in overlay.paths or os.path.isfile(os.path.join(scope.root, path))
