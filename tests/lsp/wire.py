@@ -66,12 +66,14 @@ class Wire:
             if "method" not in message:
                 return message
 
-    def initialize(self, folder: Path) -> Any:
-        capabilities: dict[str, Any] = {}
+    def notify(self, method: str, params: Any) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def initialize(self, folder: Path, **capabilities: Any) -> Any:
         params = {"processId": None, "rootUri": folder.as_uri(), "capabilities": capabilities}
         self.request(0, "initialize", params)
         answer = self.receive()
-        self.send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
+        self.notify("initialized", {})
         return answer
 
     def stop(self) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 from cattrs import Converter, transform_error
 from lsprotocol import types
+from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
     JsonRPCNotification,
     JsonRPCRequestMessage,
@@ -26,6 +27,7 @@ from pygls.protocol import (
 )
 
 import winnow
+from winnow.lsp.documents import Documents
 from winnow.tools import TOOLS
 
 logger = logging.getLogger(__name__)
@@ -59,7 +61,14 @@ def plain_converter() -> Converter:
 
 
 class WinnowProtocol(LanguageServerProtocol):
-    """pygls' protocol, with an answer for everything that has the look of a request."""
+    """pygls' protocol, with an answer for everything that has the look of a request.
+
+    Open documents are kept in ``documents``; pygls' own workspace holds none of them.
+    """
+
+    def __init__(self, server: LanguageServer, converter: Converter) -> None:
+        super().__init__(server, converter)
+        self.documents = Documents()
 
     def handle_body(self, body: bytes) -> None:
         """Read a message and hand it on; what is no JSON is answered, too."""
@@ -133,6 +142,26 @@ class WinnowProtocol(LanguageServerProtocol):
             }
         }
         return result
+
+    # In the place of pygls' own, which keep documents of another kind, see `documents`.
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        """Take the text of a document from the editor."""
+        document = params.text_document
+        self.documents.open(document.uri, document.version, document.text)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Follow the editor's changes to a document, counted as `initialize` has agreed on."""
+        document = params.text_document
+        encoding = self.workspace.position_encoding or types.PositionEncodingKind.Utf16
+        self.documents.change(document.uri, document.version, params.content_changes, encoding)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        """Go back to the text on disk."""
+        self.documents.close(params.text_document.uri)
 
 
 def without_traceback(error: types.ResponseError) -> types.ResponseError:

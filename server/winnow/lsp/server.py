@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -105,7 +104,7 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
             raise JsonRpcServerNotInitialized("initialize first")
         try:
             raw, work_done, partial = _without_tokens(params)
-            server.searching.buffers = _open_documents(server)
+            server.searching.buffers = server.protocol.documents.texts()
             with _Reporter(server, work_done, partial, tool.name) as progress:
                 result = await tool.call(server.searching, raw, progress)
             return msgspec.to_builtins(result)
@@ -114,11 +113,6 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
             raise JsonRpcException(error.message, code, error.data) from None
 
     return handle
-
-
-def _open_documents(server: WinnowServer) -> dict[Path, str]:
-    documents = server.workspace.text_documents.values()
-    return {path: one.source for one in documents if (path := path_of(one.uri))}
 
 
 Token = str | int
