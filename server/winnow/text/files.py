@@ -105,6 +105,16 @@ def repository_root(folder: Path) -> Path:
     return folder
 
 
+def search_roots(folders: Sequence[Path], path: str = "") -> list[Path]:
+    """The repositories of the folders, each once; without folders, that of an absolute path."""
+    if not folders and os.path.isabs(path):
+        folders = [Path(path) if os.path.isdir(path) else Path(path).parent]
+    distinct: dict[str, Path] = {}
+    for root in map(repository_root, folders):
+        distinct.setdefault(os.path.realpath(root), root)
+    return list(distinct.values())
+
+
 def search_scope(
     folders: Sequence[Path], params: SearchParams, exclude: Sequence[str] = ()
 ) -> Scope:
@@ -113,10 +123,7 @@ def search_scope(
     ``exclude`` are further globs to leave out. Raises NoWorkspace, NotFound,
     PathOutsideWorkspace and, for a bad glob, InvalidParams.
     """
-    distinct: dict[str, Path] = {}
-    for root in map(repository_root, folders):
-        distinct.setdefault(os.path.realpath(root), root)
-    roots = list(distinct.values())
+    roots = search_roots(folders, params.path)
     if params.path:
         roots, paths = _resolve(params.path, roots)
     else:
@@ -166,9 +173,6 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
 
 def _resolve(path: str, roots: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """The root that holds a path of params, and the path as an argument for ripgrep."""
-    if not roots and os.path.isabs(path):
-        folder = Path(path) if Path(path).is_dir() else Path(path).parent
-        roots = [repository_root(folder)]
     inside = False
     for root in roots:
         real_root = os.path.realpath(root)

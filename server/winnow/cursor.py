@@ -1,0 +1,80 @@
+"""Cursors: where a truncated answer stopped, as opaque text that continues it.
+
+A cursor belongs to the params it was made for, and carries a stamp of what was answered from, so
+that the tool can tell whether that changed meanwhile. It is no secret and no proof: whoever reads a
+position checks it like any other param.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import zlib
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from winnow.errors import InvalidParams
+from winnow.types import PageParams
+
+VERSION = 1
+# They say how much to answer, not of what: another page may be of another size.
+HOW_MUCH = frozenset({"cursor", "max_tokens", "max_lines", "max_results", "max_entries"})
+
+P = TypeVar("P")
+
+
+class Cursor(Struct, array_like=True, frozen=True):
+    """What a cursor holds; ``position`` is the tool's own, of anything that msgpack has."""
+
+    version: int
+    digest: bytes
+    position: msgspec.Raw
+    stamp: bytes
+
+
+def encode(params: PageParams, position: object, stamp: bytes = b"") -> str:
+    """A cursor for these params, which continues at the position."""
+    raw = msgspec.Raw(msgspec.msgpack.encode(position))
+    data = msgspec.msgpack.encode(Cursor(VERSION, _digest(params), raw, stamp))
+    checked = zlib.crc32(data).to_bytes(4, "big") + data
+    return base64.urlsafe_b64encode(checked).decode().rstrip("=")
+
+
+def decode(params: PageParams, position: type[P]) -> tuple[P, bytes] | None:
+    """The position, of that type, and the stamp of the params' cursor; None if they have none.
+
+    Raises InvalidParams for a cursor that is damaged or belongs to other params.
+    """
+    if not params.cursor:
+        return None
+    try:
+        padded = params.cursor + "=" * (-len(params.cursor) % 4)
+        checked = base64.b64decode(padded, b"-_", validate=True)
+        if zlib.crc32(checked[4:]) != int.from_bytes(checked[:4], "big"):
+            raise ValueError("checksum")
+        cursor = msgspec.msgpack.decode(checked[4:], type=Cursor)
+        current = cursor.version == VERSION and cursor.digest == _digest(params)
+        if current:
+            return msgspec.msgpack.decode(cursor.position, type=position), cursor.stamp
+    except (ValueError, binascii.Error, msgspec.DecodeError):
+        raise InvalidParams(
+            "cursor", "it is damaged: pass the `cursor` of an answer, unchanged"
+        ) from None
+    raise InvalidParams(
+        "cursor", "it belongs to another request: apart from it, pass the params of that one"
+    )
+
+
+def stamp_of(*values: object) -> bytes:
+    """A short digest of plain values: equal for equal ones, and else very probably not."""
+    data = msgspec.msgpack.encode(values)
+    return hashlib.blake2b(data, digest_size=8).digest()
+
+
+def _digest(params: PageParams) -> bytes:
+    fields = msgspec.to_builtins(params)
+    asked = sorted((name, value) for name, value in fields.items() if name not in HOW_MUCH)
+    return stamp_of(type(params).__name__, asked)
