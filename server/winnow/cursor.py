@@ -70,8 +70,8 @@ def decode(params: PageParams, position: type[P]) -> tuple[P, bytes] | None:
 
 def stamp_of(*values: object) -> bytes:
     """A short digest of plain values: equal for equal ones, and else very probably not."""
-    data = msgspec.msgpack.encode(values)
-    return hashlib.blake2b(data, digest_size=8).digest()
+    # Not as msgpack, which has no integers of more than 64 bits; strangers' params may.
+    return hashlib.blake2b(ascii(values).encode(), digest_size=8).digest()
 
 
 def _digest(params: PageParams) -> bytes:

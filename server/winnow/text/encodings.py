@@ -103,10 +103,11 @@ _NO_TEXT = re.compile(rb"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROLS = 0.05
 
 
-def detect(sample: bytes) -> Encoding | None:
+def detect(sample: bytes, whole: bool) -> Encoding | None:
     """The encoding of a file with this beginning, None if it is no text.
 
-    A beginning in ASCII is called UTF-8; :func:`eight_bit` tells from what follows.
+    ``whole`` says that this is all of the file. A beginning in ASCII is called UTF-8;
+    :func:`eight_bit` tells from what follows.
     """
     for marked in MARKED:
         if sample.startswith(marked.mark):
@@ -115,7 +116,7 @@ def detect(sample: bytes) -> Encoding | None:
         return _utf_16_without_mark(sample)
     if sample.isascii():
         return UTF_8
-    encoding = eight_bit(sample)
+    encoding = eight_bit(sample, whole)
     if encoding is LATIN_1:
         controls = len(_NO_TEXT.findall(sample))
         if controls > len(sample) * _MOST_CONTROLS or _kind(sample):
@@ -123,13 +124,14 @@ def detect(sample: bytes) -> Encoding | None:
     return encoding
 
 
-def eight_bit(piece: bytes) -> Encoding:
+def eight_bit(piece: bytes, last: bool) -> Encoding:
     """UTF-8 or Latin-1, by the first piece of a file that has more than ASCII.
 
-    It may be cut anywhere. One broken character does not make Latin-1 of a text in UTF-8, where
-    every other one would then be wrong: the more frequent ones decide.
+    Its last character may be cut if it is not the ``last`` piece. One broken character does not
+    make Latin-1 of a text in UTF-8, where every other one would then be wrong: the more frequent
+    ones decide.
     """
-    text = codecs.getincrementaldecoder("utf-8")("replace").decode(piece)
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(piece, last)
     broken = text.count("\N{REPLACEMENT CHARACTER}") - piece.count(b"\xef\xbf\xbd")
     if not broken:
         return UTF_8
@@ -165,9 +167,10 @@ def _kind(sample: bytes) -> str | None:
 
 def decoded(raw: bytes) -> str | None:
     """A whole file as text, without its mark; None if it is no text."""
-    encoding = detect(raw[:SAMPLE_BYTES])
+    sample = raw[:SAMPLE_BYTES]
+    encoding = detect(sample, len(sample) == len(raw))
     if encoding is None:
         return None
-    if encoding is UTF_8 and raw[:SAMPLE_BYTES].isascii():
-        encoding = eight_bit(raw)
+    if encoding is UTF_8 and sample.isascii():
+        encoding = eight_bit(raw, last=True)
     return raw[len(encoding.mark) :].decode(encoding.codec, "replace")

@@ -104,21 +104,21 @@ def read_lines(
     """
     sample = _full(read, SAMPLE_BYTES)
     undecided = encoding is None and sample.isascii() and b"\0" not in sample
+    ended = len(sample) < SAMPLE_BYTES
     if encoding is None:
-        encoding = detect(sample)
+        encoding = detect(sample, ended)
         if encoding is None:
             raise NoText(sample)
     collector = _Collector(encoding, ranges, bounds, first)
     collector.feed(sample.removeprefix(encoding.mark))
-    ended = len(sample) < SAMPLE_BYTES
     while not ended and not stopped():
         chunk = _full(read, CHUNK_BYTES)
+        ended = len(chunk) < CHUNK_BYTES
         # What came before is the same in UTF-8 and Latin-1.
         if undecided and not chunk.isascii():
-            collector.encoding = eight_bit(chunk)
+            collector.encoding = eight_bit(chunk, ended)
             undecided = False
         collector.feed(chunk)
-        ended = len(chunk) < CHUNK_BYTES
     if ended:
         collector.finish()
     return collector.reading(ended)
