@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
 from typing import Any
 
 import msgspec
@@ -31,6 +33,7 @@ def continued(cursor: str, **changes: Any) -> ReadFileParams:
 def test_a_cursor_holds_its_position_and_stamp(position: list[int | bytes], stamp: bytes) -> None:
     cursor = encode(PARAMS, position, stamp)
     assert decode(continued(cursor), list[int | bytes]) == (position, stamp)
+    assert cursor[0] == "1"  # never a hyphen, which would make an option of it
 
 
 def test_without_a_cursor_there_is_no_position() -> None:
@@ -88,3 +91,10 @@ def test_params_with_integers_of_any_size_have_cursors() -> None:
 def test_stamps_tell_values_apart() -> None:
     assert stamp_of(1, "a", b"a") == stamp_of(1, "a", b"a")
     assert len({stamp_of(1), stamp_of("1"), stamp_of(b"1"), stamp_of(1, 1)}) == 4
+
+
+def test_a_position_that_is_nested_too_deep_is_damage() -> None:
+    data = b"\x93\xc4\x00" + b"\x91" * 8_000 + b"\x01\xc4\x00"
+    text = base64.urlsafe_b64encode(zlib.crc32(data).to_bytes(4, "big") + data).decode()
+    with pytest.raises(InvalidParams, match="`cursor`: it"):
+        decode(continued("1" + text.rstrip("=")), int)
