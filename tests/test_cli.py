@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from conftest import child_environment
+from conftest import child_environment, requires_posix
 from model_server import ModelServer
 from winnow import __version__
 
@@ -114,9 +115,10 @@ def test_a_model_of_the_users_file_ranks(
 
 
 def test_tools_lists_names_and_json_has_schemas(project: Path) -> None:
-    assert winnow(project, "tools").stdout.startswith("keyword_search: ")
+    assert "keyword_search: " in winnow(project, "tools").stdout
     tools = json.loads(winnow(project, "tools", "--json").stdout)["tools"]
-    assert tools[0]["input_schema"]["required"] == ["query", "search_terms"]
+    required = {tool["name"]: tool["input_schema"]["required"] for tool in tools}
+    assert required["keyword_search"] == ["query", "search_terms"]
 
 
 def test_doctor_says_what_is_here_and_what_is_missing(project: Path) -> None:
@@ -164,3 +166,53 @@ def test_what_the_system_refuses_is_an_error(project: Path) -> None:
                 text=True,
             )
         assert (done.returncode, done.stderr) == (2, "winnow: No space left on device\n")
+
+
+# --- read ----------------------------------------------------------------------------------
+
+
+def test_lines_of_a_file_are_shown_with_their_numbers(project: Path) -> None:
+    done = winnow(project / "src", "read", "loader.py", "--spans", "1-2", "--spans", "6-")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "     1\tclass Loader:\n"
+        "     2\t    def load_plugins(self, names):\n"
+        "...\n"
+        "     6\t        return registry[name]\n"
+    )
+
+
+def test_a_cursor_of_the_command_line_continues_it(project: Path) -> None:
+    arguments = ("read", "src/loader.py", "--spans", "2-5", "--max-lines", "3")
+    first = winnow(project, *arguments)
+    note, more = first.stdout.splitlines()[3:]
+    assert note == "[3 of 4 lines asked for of 6 in the file]"
+    second = winnow(project, *arguments, *more.strip("[]").split()[1:])
+    assert second.stdout == "     5\t    def load_plugin(self, name):\n"
+
+
+def test_what_cannot_be_read_is_an_error(project: Path) -> None:
+    (project / "a.gif").write_bytes(b"GIF89a\0\0")
+    for path, said in (
+        ("a.gif", "'a.gif' is a GIF image (8 bytes)"),
+        ("src", "it is a folder"),
+        ("../project2", "outside of every workspace folder"),
+        ("nothing", "There is no file or folder 'nothing'"),
+    ):
+        done = winnow(project, "read", path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+    done = winnow(project, "read", "src/loader.py", "--spans", "a-b")
+    assert "`spans[0]`: expected a range such as 10-20, 10 or 10-" in done.stderr
+    (project / "empty").touch()
+    done = winnow(project, "read", "empty")
+    assert (done.returncode, done.stdout) == (1, "[the file is empty]\n")
+
+
+@requires_posix
+def test_a_file_whose_name_is_no_unicode_is_read(project: Path) -> None:
+    file = Path(os.fsdecode(bytes(project) + b"/bad\xff.txt"))
+    file.write_text("found\n")
+    for path in (file.name, str(file), "bad\\xff.txt"):
+        done = winnow(project, "read", path)
+        assert (done.returncode, done.stdout) == (0, "     1\tfound\n"), done.stderr

@@ -31,6 +31,7 @@ print("LOADED", *sorted({name.partition(".")[0] for name in sys.modules}))
         ("tools",),
         ("doctor",),
         ("keyword-search", "where is the needle", "needle"),
+        ("read", "src/loader.py", "--spans", "1-2"),
     ],
 )
 def test_nothing_heavy_is_loaded(arguments: tuple[str, ...], project: Path) -> None:

@@ -12,6 +12,7 @@ from winnow.errors import InvalidParams
 from winnow.tool import Tool
 from winnow.tools import TOOLS
 from winnow.types.keyword_search import KeywordSearchParams
+from winnow.types.read_file import Span
 
 TOOL = TOOLS["keyword_search"]
 GOOD = {"query": "q", "search_terms": ["a"]}
@@ -75,13 +76,33 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300)
-@given(st.dictionaries(st.sampled_from(KeywordSearchParams.__struct_fields__) | st.text(), JSON))
-def test_anything_is_params_or_an_error_with_a_bounded_message(raw: dict[str, Any]) -> None:
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+@settings(max_examples=150)
+@given(st.data())
+def test_anything_is_params_or_an_error_with_a_bounded_message(
+    tool: Tool[Any, Any], data: st.DataObject
+) -> None:
+    names = [field.name for field in tool.fields]
+    known = st.sampled_from(names) if names else st.nothing()
+    raw = data.draw(st.dictionaries(known | st.text(), JSON))
     try:
-        params = TOOL.parse(raw)
+        params = tool.parse(raw)
     except InvalidParams as error:
         said: object = error.message
     else:
         said = params
-    assert isinstance(said, KeywordSearchParams) or 0 < len(str(said)) < 3000
+    assert isinstance(said, tool.params) or 0 < len(str(said)) < 3000
+
+
+def test_ranges_may_be_written_as_text() -> None:
+    expected = [Span(start=10, end=20), Span(start=7, end=7), Span(start=40)]
+    spans = ["10-20", " 7 ", {"start": 40}]
+    assert TOOLS["read_file"].parse({"path": "a", "spans": spans}).spans == expected
+    assert TOOLS["read_file"].parse({"path": "a", "spans": "40-"}).spans == expected[2:]
+    assert TOOLS["read_file"].parse({"path": "a", "spans": {"start": 40}}).spans == expected[2:]
+
+
+def test_structs_in_a_schema_stand_where_they_are_used() -> None:
+    spans = TOOLS["read_file"].input_schema["properties"]["spans"]
+    assert spans["items"]["properties"]["start"]["type"] == "integer"
+    assert spans["items"]["additionalProperties"] is False

@@ -20,10 +20,11 @@ from msgspec import inspect as inspection
 
 import winnow
 from winnow import config as configuration
+from winnow.display import shown_path
 from winnow.errors import InvalidParams, SearchError
 from winnow.terminal import Style
 from winnow.text.files import repository_root
-from winnow.tool import Field, Tool
+from winnow.tool import Field, Tool, is_list_of_ranges
 from winnow.tools import TOOLS
 from winnow.types import Progress, Result
 from winnow.workspace import Workspace
@@ -117,6 +118,8 @@ def _add_field(command: argparse.ArgumentParser, field: Field) -> None:
     if isinstance(kind, inspection.ListType):
         options["metavar"] = field.name.removeprefix("search_").rstrip("s").upper()
         options |= {"nargs": "+"} if field.required else {"action": "append"}
+        if is_list_of_ranges(kind):
+            options["metavar"] = "START-END"
     elif isinstance(kind, inspection.LiteralType):
         options["choices"] = list(kind.values)
     elif isinstance(kind, inspection.IntType):
@@ -140,7 +143,7 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     }
     # A person means a path from here, not from the repository's root.
     if os.path.exists(raw.get("path", "")):
-        raw["path"] = os.path.abspath(raw["path"])
+        raw["path"] = shown_path(os.path.abspath(raw["path"]))[0]
     try:
         with contextlib.closing(_Status()) as status:
             result = asyncio.run(_call(tool, raw, status))

@@ -8,7 +8,6 @@ position checks it like any other param.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import zlib
 from typing import TypeVar
@@ -19,7 +18,8 @@ from msgspec import Struct
 from winnow.errors import InvalidParams
 from winnow.types import PageParams
 
-VERSION = 1
+# Every cursor begins with it; a beginning of base64 alone can be a hyphen, as options have.
+VERSION = "1"
 # They say how much to answer, not of what: another page may be of another size.
 HOW_MUCH = frozenset({"cursor", "max_tokens", "max_lines", "max_results", "max_entries"})
 
@@ -29,7 +29,6 @@ P = TypeVar("P")
 class Cursor(Struct, array_like=True, frozen=True):
     """What a cursor holds; ``position`` is the tool's own, of anything that msgpack has."""
 
-    version: int
     digest: bytes
     position: msgspec.Raw
     stamp: bytes
@@ -38,9 +37,9 @@ class Cursor(Struct, array_like=True, frozen=True):
 def encode(params: PageParams, position: object, stamp: bytes = b"") -> str:
     """A cursor for these params, which continues at the position."""
     raw = msgspec.Raw(msgspec.msgpack.encode(position))
-    data = msgspec.msgpack.encode(Cursor(VERSION, _digest(params), raw, stamp))
+    data = msgspec.msgpack.encode(Cursor(_digest(params), raw, stamp))
     checked = zlib.crc32(data).to_bytes(4, "big") + data
-    return base64.urlsafe_b64encode(checked).decode().rstrip("=")
+    return VERSION + base64.urlsafe_b64encode(checked).decode().rstrip("=")
 
 
 def decode(params: PageParams, position: type[P]) -> tuple[P, bytes] | None:
@@ -51,15 +50,14 @@ def decode(params: PageParams, position: type[P]) -> tuple[P, bytes] | None:
     if not params.cursor:
         return None
     try:
-        padded = params.cursor + "=" * (-len(params.cursor) % 4)
-        checked = base64.b64decode(padded, b"-_", validate=True)
-        if zlib.crc32(checked[4:]) != int.from_bytes(checked[:4], "big"):
-            raise ValueError("checksum")
+        version, text = params.cursor[:1], params.cursor[1:]
+        checked = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
+        if version != VERSION or zlib.crc32(checked[4:]) != int.from_bytes(checked[:4], "big"):
+            raise ValueError("version or checksum")
         cursor = msgspec.msgpack.decode(checked[4:], type=Cursor)
-        current = cursor.version == VERSION and cursor.digest == _digest(params)
-        if current:
+        if cursor.digest == _digest(params):
             return msgspec.msgpack.decode(cursor.position, type=position), cursor.stamp
-    except (ValueError, binascii.Error, msgspec.DecodeError):
+    except (ValueError, msgspec.DecodeError, RecursionError):
         raise InvalidParams(
             "cursor", "it is damaged: pass the `cursor` of an answer, unchanged"
         ) from None

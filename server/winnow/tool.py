@@ -29,6 +29,7 @@ Run = Callable[[Workspace, P, Progress], Awaitable[R]]
 
 # Text that no search can be for, and that no terminal should be sent. Tab and line ends are text.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{0,18}))?")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -83,7 +84,7 @@ class Tool(Generic[P, R]):
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the params, self-contained."""
         _, components = msgspec.json.schema_components([self.params], ref_template="{name}")
-        schema: dict[str, Any] = components[self.params.__name__]
+        schema: dict[str, Any] = _inlined(components[self.params.__name__], components)
         schema.pop("title", None)
         schema.pop("description", None)
         return schema
@@ -98,13 +99,12 @@ class Tool(Generic[P, R]):
             raw = {}
         if not isinstance(raw, dict):
             raise InvalidParams("params", f"expected an object, got {_type_name(raw)}")
-        lists = {one.name for one in self.fields if isinstance(one.kind, inspection.ListType)}
-        # Models send a bare string for a list of one.
-        raw = {
-            key: [value] if key in lists and isinstance(value, str) else value
-            for key, value in raw.items()
-        }
+        kinds = {one.name: one.kind for one in self.fields}
+        raw = {key: _as_list(kinds.get(key), value) for key, value in raw.items()}
         _check_texts(raw, "")
+        for key, value in raw.items():
+            if isinstance(value, list) and is_list_of_ranges(kinds.get(key)):
+                raw[key] = [_range(key, place, one) for place, one in enumerate(value)]
         try:
             return msgspec.convert(raw, self.params)
         except msgspec.ValidationError as error:
@@ -141,6 +141,46 @@ def _field(field: inspection.Field) -> Field:
         description = (kind.extra_json_schema or {}).get("description", description)
         kind = kind.type
     return Field(field.encode_name, kind, description, field.required, field.default)
+
+
+def _inlined(schema: Any, components: Mapping[str, Any]) -> Any:
+    """The schema with each reference replaced by what it refers to."""
+    if isinstance(schema, dict):
+        if name := schema.get("$ref"):
+            return _inlined(components[name], components)
+        return {key: _inlined(value, components) for key, value in schema.items()}
+    return [_inlined(one, components) for one in schema] if isinstance(schema, list) else schema
+
+
+def is_list_of_ranges(kind: inspection.Type | None) -> bool:
+    """Whether a field holds ranges: structs of a `start` and an `end`, also written as `10-20`."""
+    if not isinstance(kind, inspection.ListType):
+        return False
+    item = kind.item_type
+    return isinstance(item, inspection.StructType) and [
+        field.encode_name for field in item.fields
+    ] == ["start", "end"]
+
+
+def _as_list(kind: inspection.Type | None, value: object) -> object:
+    """Models send a bare string for a list of one, and a bare range."""
+    if isinstance(kind, inspection.ListType) and (
+        isinstance(value, str) or (isinstance(value, dict) and is_list_of_ranges(kind))
+    ):
+        return [value]
+    return value
+
+
+def _range(field: str, place: int, value: object) -> object:
+    """A range written as text: `10-20`, `10`, or `10-` for all from there on."""
+    if not isinstance(value, str):
+        return value
+    found = _RANGE.fullmatch(value.strip())
+    if found is None:
+        raise InvalidParams(f"{field}[{place}]", "expected a range such as 10-20, 10 or 10-")
+    start = int(found[1])
+    end = start if found[2] is None else int(found[2]) if found[2] else None
+    return {"start": start, "end": end}
 
 
 def _check_texts(value: object, path: str) -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import pytest
 
 from lsp.conftest import Client
+from winnow.tools import TOOLS
 
 pytestmark = pytest.mark.wire
 
 
 async def test_tools_are_what_an_agent_hands_its_model(client: Client) -> None:
     result = await client.request("$/tools", {})
-    [tool] = result["tools"]
-    assert (tool["name"], tool["method"]) == ("keyword_search", "$/keywordSearch")
+    tools = {tool["name"]: tool for tool in result["tools"]}
+    assert set(tools) == set(TOOLS) - {"tools"}
+    assert all(tool["method"] == TOOLS[name].method for name, tool in tools.items())
+    assert all("$ref" not in str(tool["input_schema"]) for tool in tools.values())
+    tool = tools["keyword_search"]
+    assert tool["method"] == "$/keywordSearch"
     for advice in (
         "Prefer MANY SPECIFIC terms over FEW GENERAL ones",
         "Order search terms by importance",
