@@ -9,6 +9,7 @@ SearchError
   LlmFailed              a model was required and every one failed
   NotFound               a path that does not exist
   NotAFile               a folder, a FIFO, a device, or a file that cannot be read
+  NotAFolder             a file, where a folder is needed
   BinaryFile             a file without lines of text
   PathOutsideWorkspace   a path that resolves outside every workspace root
   NoWorkspace            no folder is open and no absolute path was given
@@ -118,6 +119,13 @@ class NotAFile(SearchError):
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path!r} is no file to read: {why}", path=path)
+
+
+class NotAFolder(SearchError):
+    kind = "not_a_folder"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path!r} is no folder: see `read_file`", path=path)
 
 
 class BinaryFile(SearchError):

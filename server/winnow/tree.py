@@ -1,0 +1,240 @@
+"""tree: the structure of a folder, as far as there is room for it.
+
+Where not everything fits, folders near the top come before deep ones, and of a folder with hundreds
+of entries only the first hundred count as being at their depth: an answer is broad, not deep, and
+no folder fills it alone. The cursor goes on in that order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from winnow import cursor
+from winnow.answers import CHANGED, completeness_of, fractions, left_out
+from winnow.display import printable, shown_path
+from winnow.errors import NotAFolder, SearchTimedOut
+from winnow.shorten import shorten
+from winnow.text.buffers import Overlay, unsaved
+from winnow.text.files import Scope, plain
+from winnow.text.folders import Node, add_sizes, add_unlisted, folders_of
+from winnow.text.listing import Listing, list_files
+from winnow.text.ripgrep import Ripgrep
+from winnow.types import Progress, SearchParams
+from winnow.types.tree import TreeEntry, TreeParams, TreeResult
+from winnow.workspace import Workspace
+
+# So many entries of one folder count as being at its depth, the next so many as one level deeper.
+TURN = 100
+INDENT = "  "
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """The place of an entry in the order of answers."""
+
+    level: int
+    path: bytes
+
+
+@dataclass
+class _Tree:
+    """What was found: entries in the order of answers, and where from."""
+
+    params: TreeParams
+    scope: Scope
+    overlay: Overlay
+    root: Node
+    entries: list[tuple[Place, Node]]
+
+
+async def show_tree(workspace: Workspace, params: TreeParams, progress: Progress) -> TreeResult:
+    """The folders and files below a path.
+
+    Raises NotAFolder, SearchTimedOut, InvalidParams for a bad glob, and what a scope may raise.
+    """
+    scope = workspace.scope(_scope_params(params))
+    async with workspace.turns:
+        progress(f"Listing {params.path}")
+        ripgrep = workspace.run_ripgrep()
+        with unsaved(workspace.buffers, scope) as overlay:
+            listing = await list_files(ripgrep, scope, overlay)
+            if listing.timed_out and not listing.paths:
+                raise SearchTimedOut(ripgrep.seconds)
+            tree = await asyncio.to_thread(_tree_of, params, scope, overlay, listing)
+        result = _result(tree, ripgrep, listing)
+        if not tree.entries and not params.cursor:
+            more = await _second_look(workspace, params, ripgrep)
+            result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
+    return result
+
+
+def _scope_params(params: TreeParams) -> SearchParams:
+    return SearchParams(
+        path="" if params.path in ("", ".") else params.path,
+        include=params.include,
+        exclude=params.exclude,
+        include_ignored=params.include_ignored,
+        include_hidden=params.show_hidden,
+        include_submodules=params.include_submodules,
+    )
+
+
+# --- what there is -------------------------------------------------------------------------
+
+
+def _tree_of(params: TreeParams, scope: Scope, overlay: Overlay, listing: Listing) -> _Tree:
+    """The folders of a listing, in the order of answers. Raises NotAFolder."""
+    base = str(scope.root)
+    tops = []
+    for path in map(plain, scope.paths):
+        if not os.path.isdir(os.path.join(base, path)):
+            raise NotAFolder(params.path)
+        top = folders_of(path, listing.paths, params.depth)
+        if listing.notes and listing.notes.heard:
+            listing.unreadable |= add_unlisted(top, base, listing.notes.left_out, params.depth)
+        if params.show_sizes:
+            sizes = {path: overlay.file(path).stat().st_size for path in overlay.paths}
+            add_sizes(top, base, listing.paths, sizes)
+        tops.append(top)
+    root = tops[0]
+    if len(tops) > 1:
+        root = Node("", ".", "folder", -1, {top.path: top for top in tops})
+        for top, folder in zip(tops, scope.roots, strict=True):
+            top.name = shown_path(str(folder))[0]
+    return _Tree(params, scope, overlay, root, sorted(_places(root, 0), key=_first))
+
+
+def _first(entry: tuple[Place, Node]) -> Place:
+    return entry[0]
+
+
+def _places(node: Node, level: int) -> Iterator[tuple[Place, Node]]:
+    for rank, child in enumerate(node.ordered()):
+        place = Place(level + rank // TURN, os.fsencode(child.path).replace(b"/", b"\0"))
+        yield place, child
+        yield from _places(child, place.level + 1)
+
+
+# --- answer --------------------------------------------------------------------------------
+
+
+def _result(tree: _Tree, ripgrep: Ripgrep, listing: Listing) -> TreeResult:
+    """The page behind the cursor, in at most ``max_tokens``."""
+    continued = cursor.decode(tree.params, Place)
+    first, changed = 0, False
+    if continued:
+        first = sum(place <= continued[0] for place, _ in tree.entries)
+        changed = _stamp(tree, first) != continued[1]
+    notes = listing.notes
+    completeness = completeness_of(
+        ripgrep,
+        notes,
+        timed_out=listing.timed_out,
+        unreadable=listing.unreadable,
+        more=[CHANGED] if changed else [],
+    )
+    count = min(len(tree.entries) - first, tree.params.max_entries)
+
+    def page_of(count: int, *, bare: bool = False) -> TreeResult:
+        end = first + count
+        truncated = end < len(tree.entries)
+        chosen = {node.path for _, node in tree.entries[first:end]}
+        entries = _entries(tree, tree.root, chosen, bare=bare)
+        return TreeResult(
+            root=shown_path(str(tree.scope.root))[0],
+            entries=entries,
+            text="\n".join([f"{printable(_title(tree))}/", *_lines(entries, INDENT)]),
+            total_found=len(tree.entries),
+            returned=count,
+            truncated=truncated or bare,
+            completeness=completeness,
+            warnings=list(tree.scope.warnings),
+            cursor=_cursor(tree, end) if truncated and end else None,
+        )
+
+    shorter: list[Callable[[], TreeResult]] = [functools.partial(page_of, count, bare=True)]
+    shorter += [functools.partial(page_of, some, bare=True) for some in fractions(count)[1:]]
+    return shorten(page_of(count), tree.params.max_tokens, shorter)
+
+
+def _title(tree: _Tree) -> str:
+    path = tree.root.path
+    return os.path.basename(str(tree.scope.root)) if path == "." else shown_path(path)[0]
+
+
+def _cursor(tree: _Tree, end: int) -> str:
+    return cursor.encode(tree.params, tree.entries[end - 1][0], _stamp(tree, end))
+
+
+def _stamp(tree: _Tree, end: int) -> bytes:
+    return cursor.stamp_of([node.path for _, node in tree.entries[:end]])
+
+
+def _entries(tree: _Tree, folder: Node, chosen: set[str], *, bare: bool) -> list[TreeEntry]:
+    """The chosen entries of a folder and those on the way to others."""
+    made = (_entry(tree, node, chosen, bare=bare) for node in folder.ordered())
+    return [entry for entry in made if entry]
+
+
+def _entry(tree: _Tree, node: Node, chosen: set[str], *, bare: bool) -> TreeEntry | None:
+    children = _entries(tree, node, chosen, bare=bare)
+    if node.path not in chosen and not children:
+        return None
+    is_folder = node.kind == "folder"
+    at_limit = is_folder and node.depth >= tree.params.depth
+    omitted = node.files if at_limit else len(node.children) - len(children)
+    sized = tree.params.show_sizes and not bare and node.kind != "symlink"
+    name, encoded = shown_path(node.name)
+    return TreeEntry(
+        name=name,
+        type=node.kind,
+        size=node.size if sized else None,
+        files=node.files if is_folder else None,
+        children=children if is_folder and not at_limit else None,
+        omitted=omitted or None,
+        target=shown_path(node.target)[0] if node.target and not bare else None,
+        unsaved=node.path in tree.overlay.paths,
+        uri=tree.scope.shown(node.path).uri if encoded else None,
+    )
+
+
+def _lines(entries: Sequence[TreeEntry], indent: str) -> Iterator[str]:
+    """The entries as lines for a model: folders end in a slash, `…` says what was left out."""
+    for entry in entries:
+        line = indent + printable(entry.name) + "/" * (entry.type == "folder")
+        if entry.size is not None:
+            line += f"  {entry.size:,} B"
+        if entry.target is not None:
+            line += f" -> {printable(entry.target)}"
+        if entry.unsaved:
+            line += "  (not saved)"
+        if entry.children is None and entry.omitted:
+            line += f" … {_count(entry.omitted, 'file')}"
+        yield line
+        if entry.children is not None:
+            yield from _lines(entry.children, indent + INDENT)
+            if entry.omitted:
+                yield f"{indent}{INDENT}… {entry.omitted} more"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+async def _second_look(workspace: Workspace, params: TreeParams, ripgrep: Ripgrep) -> list[str]:
+    """Nothing is there: say what the files that were left out would be."""
+
+    async def count(params: SearchParams) -> int:
+        listing = await list_files(ripgrep, workspace.scope(params), Overlay())
+        return len(listing.paths)
+
+    found, flags = await left_out(_scope_params(params), count)
+    if not found:
+        return []
+    names = ["show_hidden" if flag == "include_hidden" else flag for flag in flags]
+    return [f"no files; {_count(found, 'file')} left out: pass {' and '.join(names)}"]
