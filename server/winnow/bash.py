@@ -73,7 +73,13 @@ def understood(line: str, bounds: Bounds) -> list[Command]:
     """
     parsed = [(program(words[0].text), words[1:]) for words in parse(line)]
     return [
-        command(one, _expanded(words, bounds), bounds, piped=place > 0)
+        command(
+            one,
+            _expanded(words, bounds),
+            bounds,
+            piped=place > 0,
+            last=place == len(parsed) - 1,
+        )
         for place, (one, words) in enumerate(parsed)
     ]
 
@@ -96,7 +102,9 @@ async def _run(
         async with workspace.processes.pipeline(
             arguments, cwd=Path(bounds.folder), deadline=deadline, environment=environment
         ) as children:
-            return await _read(children, most)
+            output = await _read(children, most)
+    named = [(one[0], each.program) for one, each in zip(arguments, commands, strict=True)]
+    return msgspec.structs.replace(output, stderr=_without_folders(output.stderr, named))
 
 
 @contextlib.contextmanager
@@ -143,6 +151,14 @@ async def _read(children: Sequence[Child], most: int) -> Output:
 
 def _complaints(children: Sequence[Child]) -> bytes:
     return b"".join(child.stderr.encode() for child in children)
+
+
+def _without_folders(stderr: bytes, programs: Sequence[tuple[str, str]]) -> bytes:
+    """Complaints by the names of the programs: some begin with where the program is."""
+    for path, name in programs:
+        at_start = re.compile(rb"^" + re.escape(os.fsencode(path)) + rb"(?=: )", re.M)
+        stderr = at_start.sub(name.encode(), stderr)
+    return stderr
 
 
 def _result(

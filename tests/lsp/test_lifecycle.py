@@ -14,6 +14,7 @@ import pytest
 from conftest import SLOW_TERM, alive, requires_posix
 from lsp.conftest import COMMAND, StartClient, children, environment
 from lsp.wire import Wire
+from winnow.tools import TOOLS
 
 pytestmark = pytest.mark.wire
 
@@ -24,7 +25,8 @@ def test_custom_requests_are_announced_at_initialize(project: Path) -> None:
     wire = Wire()
     answer = wire.initialize(project)
     announced = answer["result"]["capabilities"]["experimental"]["winnow"]
-    assert announced["requests"] == ["$/keywordSearch", "$/tools"]
+    assert announced["requests"] == sorted(tool.method for tool in TOOLS.values())
+    assert {"$/keywordSearch", "$/bash", "$/tools"} <= set(announced["requests"])
     assert answer["result"]["serverInfo"]["name"] == "winnow"
     assert wire.stop() == 0
 

@@ -53,9 +53,9 @@ class Program(Struct, frozen=True, kw_only=True):
     stands for. ``pattern``: the first word that is no option is one, unless an option of
     ``no_pattern`` is there. ``alone``: what the program reads without a path: the pipe, the working
     folder, ``either``, which is the pipe if there is one, or nothing; with an option of ``walks``
-    it is never the pipe. ``fixed`` are arguments that it always gets. ``attached`` is false for a
-    program that takes values as words of their own. ``read`` replaces all this for a program with
-    a language of its own.
+    it is never the pipe. ``fixed`` are arguments that it always gets, ``at_end`` those that it gets
+    as the last one. ``attached`` is false for a program that takes values as words of their own.
+    ``read`` replaces all this for a program with a language of its own.
     """
 
     name: str
@@ -68,12 +68,15 @@ class Program(Struct, frozen=True, kw_only=True):
     alone: Literal["pipe", "folder", "either", "nothing"] = "pipe"
     walks: frozenset[str] = frozenset()
     fixed: tuple[str, ...] = ()
+    at_end: tuple[str, ...] = ()
     attached: bool = True
     read: Callable[[Sequence[str], Bounds], Sequence[str]] | None = None
 
 
-def command(program: Program, words: Sequence[str], bounds: Bounds, *, piped: bool) -> Command:
-    """The program with its words; ``piped`` if another one writes to it.
+def command(
+    program: Program, words: Sequence[str], bounds: Bounds, *, piped: bool, last: bool
+) -> Command:
+    """The program with its words; ``piped`` if another one writes to it, ``last`` if none reads it.
 
     Raises NotAllowed, which names the option, value or path.
     """
@@ -82,7 +85,7 @@ def command(program: Program, words: Sequence[str], bounds: Bounds, *, piped: bo
     reading = _Reading(program, bounds)
     reading.take(words)
     paths = list(reading.operands)
-    arguments = [*program.fixed, *reading.arguments]
+    arguments = [*program.fixed, *(program.at_end if last else ()), *reading.arguments]
     if program.pattern and paths and not reading.names & program.no_pattern:
         arguments += _with_value("-e", paths.pop(0), attached=True)
     arguments += ["--", *(_path(path, bounds) for path in paths)]

@@ -115,6 +115,8 @@ _RG = Program(
     walks=_names(_NO_SEARCH),
     # A memory-mapped file that is cut short while it is searched ends ripgrep with SIGBUS.
     fixed=("--no-config", "--no-mmap"),
+    # What it keeps to write later is lost when time is up.
+    at_end=("--line-buffered",),
 )
 
 # rga takes every word that begins with `--rga-` for its own, even as a value or behind `--`: values
@@ -129,6 +131,7 @@ _RGA = Program(
     alone="either",
     walks=_RG.walks,
     fixed=_RG.fixed,
+    at_end=_RG.at_end,
 )
 
 _CAT = Program(

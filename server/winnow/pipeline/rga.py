@@ -96,7 +96,10 @@ def _user_cache(environment: Mapping[str, str]) -> Path | None:
 
 def _write_config(folder: Path) -> None:
     """Write rga's configuration in one step: another search may be reading it."""
+    config, file_name = json.dumps(_CONFIG), folder / "config.json"
+    if file_name.is_file() and file_name.read_text("utf-8") == config:
+        return
     handle, name = tempfile.mkstemp(dir=folder)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(_CONFIG, file)
-    os.replace(name, folder / "config.json")
+        file.write(config)
+    os.replace(name, file_name)
