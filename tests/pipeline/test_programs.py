@@ -31,7 +31,7 @@ def arguments(line: str, bounds: Bounds) -> list[str]:
     return list(one.arguments)
 
 
-SAFE = ["--no-config", "--no-mmap", "--line-buffered"]
+SAFE = ["--no-config", "--no-mmap", "--no-ignore-messages", "--line-buffered"]
 
 
 @pytest.mark.parametrize(

@@ -113,8 +113,9 @@ _RG = Program(
     no_pattern=_names(f"-e --regexp -f --file {_NO_SEARCH}"),
     alone="either",
     walks=_names(_NO_SEARCH),
-    # A memory-mapped file that is cut short while it is searched ends ripgrep with SIGBUS.
-    fixed=("--no-config", "--no-mmap"),
+    # A memory-mapped file that is cut short while it is searched ends ripgrep with SIGBUS. What is
+    # wrong with an ignore file it says with the line, and that file may be a link to outside.
+    fixed=("--no-config", "--no-mmap", "--no-ignore-messages"),
     # What it keeps to write later is lost when time is up.
     at_end=("--line-buffered",),
 )
