@@ -211,7 +211,7 @@ _TREE = Program(
         }
     ),
     alone="folder",
-    # Older ones know no `--charset=X`, and none knows `-L2`.
+    # tree 2.1 refuses `-L2`.
     attached=False,
 )
 

@@ -5,10 +5,11 @@ word that begins with ``--rga-``) can name others, so it gets one of ours, which
 is not safe with documents of a stranger:
 
 - pandoc fetches what an ``<iframe>`` in a page names; with ``--sandbox`` it reads its input only.
-- ffprobe opens what a playlist in the clothes of a film names.
+- ffprobe goes by content, not by name: a playlist that is called a film could name other files and
+  addresses. (From its documentation; films are no documents here, so it was not tried.)
 - SQLite, asked for a database in WAL mode, writes two files beside it.
 
-``--rga-no-cache`` is not used: rga 0.10.10 stops at the first document with it.
+``--rga-no-cache`` is not used: rga 0.10.10 then fails at every document ("No cache?").
 """
 
 from __future__ import annotations
