@@ -158,7 +158,7 @@ async def _call(tool: Tool[Any, Any], raw: dict[str, Any], status: _Status) -> R
     config, problems = configuration.load(os.environ, repository_root(folder))
     for problem in problems:
         print(f"winnow: {problem}", file=sys.stderr)
-    workspace = Workspace([folder], config)
+    workspace = Workspace([folder], tool.by_hand(config))
     try:
         result: Result = await tool.call(workspace, raw, status)
         return result

@@ -48,7 +48,8 @@ class Tool(Generic[P, R]):
 
     ``command`` is the subcommand, ``positional`` the fields that it also takes by position.
     ``example`` are the params of the example in the documentation, in the project that stands in
-    ``docs/example``. A tool is offered only where ``offered`` says so of the configuration.
+    ``docs/example``. A tool is offered only where ``offered`` says so of the configuration;
+    ``by_hand`` is the configuration for a call that a person makes at the command line.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Tool(Generic[P, R]):
         positional: Sequence[str],
         example: Mapping[str, Any],
         offered: Callable[[Config], bool],
+        by_hand: Callable[[Config], Config],
     ) -> None:
         hints = get_type_hints(run)
         self.run = run
@@ -69,6 +71,7 @@ class Tool(Generic[P, R]):
         self.positional = frozenset(positional)
         self.example = example
         self.offered = offered
+        self.by_hand = by_hand
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
@@ -126,11 +129,12 @@ def tool(
     positional: Sequence[str] = (),
     example: Mapping[str, Any] | None = None,
     offered: Callable[[Config], bool] = lambda config: True,
+    by_hand: Callable[[Config], Config] = lambda config: config,
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a tool of a documented coroutine; see :class:`Tool`."""
 
     def decorate(run: Run[P, R]) -> Tool[P, R]:
-        return Tool(run, plain, text, command, positional, example or {}, offered)
+        return Tool(run, plain, text, command, positional, example or {}, offered, by_hand)
 
     return decorate
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from winnow.display import shown_path
 from winnow.text.files import Scope
 
 
@@ -58,6 +59,13 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
             if (folder := Path(temporary, str(place))).is_dir()
         )
         yield Overlay(folders, frozenset(paths), len(changed) - len(paths))
+
+
+def changed_paths(buffers: Mapping[Path, str], scope: Scope) -> list[str]:
+    """The documents in scope whose text is not what is on disk, as paths of the scope."""
+    return [
+        shown_path(_prefix(scope, place) + below)[0] for place, below, _ in _changed(buffers, scope)
+    ]
 
 
 def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, str, str]]:

@@ -27,6 +27,6 @@ async def tools(workspace: Workspace, params: ToolsParams, progress: Progress) -
                 method=one.method,
             )
             for one in TOOLS.values()
-            if one is not tools
+            if one is not tools and one.offered(workspace.config)
         ]
     )
