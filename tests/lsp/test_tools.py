@@ -14,7 +14,9 @@ pytestmark = pytest.mark.wire
 async def test_tools_are_what_an_agent_hands_its_model(client: Client) -> None:
     result = await client.request("$/tools", {})
     tools = {tool["name"]: tool for tool in result["tools"]}
-    assert set(tools) == {name for name, tool in TOOLS.items() if tool.offered(Config())} - {"tools"}
+    assert set(tools) == {name for name, tool in TOOLS.items() if tool.offered(Config())} - {
+        "tools"
+    }
     assert all(tool["method"] == TOOLS[name].method for name, tool in tools.items())
     assert all("$ref" not in str(tool["input_schema"]) for tool in tools.values())
     tool = tools["keyword_search"]

@@ -64,7 +64,7 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
 def changed_paths(buffers: Mapping[Path, str], scope: Scope) -> list[str]:
     """The documents in scope whose text is not what is on disk, as paths of the scope."""
     return [
-        shown_path(_prefix(scope, place) + below)[0] for place, below, _ in _changed(buffers, scope)
+        shown_path(scope.prefix(place) + below)[0] for place, below, _ in _changed(buffers, scope)
     ]
 
 
