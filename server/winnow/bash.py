@@ -59,7 +59,7 @@ async def run_bash(workspace: Workspace, params: BashParams, progress: Progress)
     # A pattern may look through large folders.
     commands = await asyncio.to_thread(understood, params.command, bounds)
     progress(f"running {' | '.join(one.program for one in commands)}")
-    async with workspace.turns:
+    async with workspace.pipelines:
         output = await _run(workspace, commands, bounds, params.timeout, config.output_bytes)
     warnings = [*_pipe_warnings(commands), *_unsaved_warnings(workspace, scope)]
     result = _result(output, scope, params, config.output_bytes, warnings)

@@ -39,6 +39,8 @@ class Workspace:
         self.processes = Processes(self.config.limits.processes)
         # More searches at once would all be slower, and the server slow to answer anything else.
         self.turns = asyncio.Semaphore(self.config.limits.searches)
+        # A pipeline may take long: it keeps others of its kind waiting, and no searches.
+        self.pipelines = asyncio.Semaphore(1)
         self.models = Models(self.config.llm, self.environment)
         self._retired: list[Models] = []
 
