@@ -18,6 +18,7 @@ from winnow.types import Completeness, SearchParams
 WIDENING = ("include_ignored", "include_hidden", "include_submodules")
 # Counting symlinks may take this long.
 LINKS_SECONDS = 0.03
+SMALL_TREE_SECONDS = 0.2
 
 S = TypeVar("S", bound=SearchParams)
 
@@ -53,9 +54,10 @@ def completeness_of(
     return Completeness(complete=not reasons, reasons=reasons, skipped=counts, timed_out=timed_out)
 
 
-async def links_of(scope: Scope, notes: Notes | None) -> int | None:
-    """How many symlinks to folders were passed over, if that is cheap to say."""
-    if notes is None or not notes.heard:
+async def links_of(ripgrep: Ripgrep, scope: Scope, notes: Notes | None) -> int | None:
+    """How many symlinks to folders were passed over, if that is cheap to say: not in a tree that
+    took long to search."""
+    if notes is None or not notes.heard or ripgrep.elapsed > SMALL_TREE_SECONDS:
         return None
     return await asyncio.to_thread(folder_links, scope, notes.left_out, LINKS_SECONDS)
 

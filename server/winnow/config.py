@@ -69,7 +69,8 @@ class Limits(Section, frozen=True, kw_only=True):
     line_characters: Annotated[int, Meta(ge=40)] = 500
     """A longer line is cut around its match."""
     file_bytes: Annotated[int, Meta(ge=1)] = 256 * 1024 * 1024
-    """A larger file is not searched, unless it is the path that was asked for."""
+    """A larger file is not searched for matches over several lines, for which ripgrep holds it in
+    memory, unless it is the path that was asked for."""
     answer_bytes: Annotated[int, Meta(ge=10_000)] = 8 * 1024 * 1024
     """An answer of matches is cut at about this size, unless it is taken as a stream."""
     search_seconds: Positive = 10.0

@@ -160,7 +160,7 @@ async def _result(
         search.listing.notes,
         timed_out=search.listing.timed_out,
         unreadable=search.listing.unreadable,
-        links=await links_of(scope, search.listing.notes),
+        links=await links_of(search.ripgrep, scope, search.listing.notes),
         more=more,
     )
     page = entries[first : first + params.max_results]

@@ -327,7 +327,7 @@ async def _completeness(search: TextSearch, more: Sequence[str]) -> Completeness
         unreadable=search.unreadable,
         file_bytes=search.limits.file_bytes,
         binary=search.binary,
-        links=await links_of(search.scope, search.notes),
+        links=await links_of(search.ripgrep, search.scope, search.notes),
         more=[*more, *([long] if search.long_lines else [])],
     )
 

@@ -127,7 +127,15 @@ class WinnowProtocol(LanguageServerProtocol):
                 error = without_traceback(error)
             # A message may repeat what was sent, which may be a megabyte.
             error.message = error.message[:MESSAGE_CHARACTERS]
-        super()._send_response(msg_id, result, error)
+        if error is None and isinstance(result, dict):
+            # Plain already: pygls would walk through all of it to find types.
+            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": result})
+        else:
+            super()._send_response(msg_id, result, error)
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification whose params are plain data."""
+        self._send_data({"jsonrpc": self.VERSION, "method": method, "params": params})
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(

@@ -171,7 +171,7 @@ class _Reporter(Progress):
             self._server.work_done_progress.report(self._work_done, report)
         if partial is not None and self._partial is not None:
             value = msgspec.to_builtins(partial)
-            self._server.progress(types.ProgressParams(self._partial, value))
+            self._server.protocol.tell("$/progress", {"token": self._partial, "value": value})
 
     async def drain(self) -> None:
         # A socket takes what it is given and keeps it; standard output waits by itself.

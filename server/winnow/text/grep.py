@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,7 +24,6 @@ from winnow.text.notes import DEBUG, Notes
 from winnow.text.process import Child
 from winnow.text.ripgrep import (
     MATCH,
-    RECORD_BYTES,
     FileBegin,
     FileLine,
     Query,
@@ -38,6 +37,10 @@ from winnow.text.ripgrep import (
 PROBE_SECONDS = 0.06
 # Of what the reader wants, the probe is to have found this part by then to go on.
 PROBE_SHARE = 0.25
+# ripgrep writes a line for each file; read at once, 40,000 of them cost as much as the search.
+PAUSE_SECONDS = 0.004
+COUNT = "--count-matches"
+LIST = "--files-with-matches"
 # ripgrep takes a file for binary, and passes it over, by a NUL in its first buffer. Where the first
 # one comes later, it has searched what stands before.
 BUFFER_BYTES = 64 * 1024
@@ -134,7 +137,7 @@ class TextSearch:
 
     async def _files_from(self, reached: str) -> list[str]:
         """The files that match, in order, from the one that was reached."""
-        counts = await self._count_on_disk("--count-matches")
+        counts = await self._count_on_disk(COUNT)
         if not self.timed_out:
             self.total = sum(counts.values()) + self._in_buffers
         key = order(self.scope)
@@ -199,7 +202,7 @@ class TextSearch:
     async def count(self, *, matches: bool) -> dict[str, int]:
         """The files that match, in the order of paths, with the number of their matches (1 for
         each if ``matches`` are not to be counted). Raises InvalidPattern."""
-        how = "--count-matches" if matches else "--files-with-matches"
+        how = COUNT if matches else LIST
         counts = {
             path: sum(len(line.line.ranges) for line in lines) if matches else 1
             for path, lines in await self._unsaved_lines()
@@ -211,7 +214,8 @@ class TextSearch:
             for some in command_lines([os.path.join(".", path) for path in named]):
                 counts |= await self._count_run(how, ["--", *some], None)
         self.finished = not self.timed_out
-        return {path: counts[path] for path in sorted(counts, key=order(self.scope))}
+        key = order(self.scope)
+        return dict(sorted(counts.items(), key=lambda item: key(item[0])))
 
     async def _count_on_disk(self, how: str) -> dict[str, int]:
         notes = self._new_notes()
@@ -223,27 +227,14 @@ class TextSearch:
     async def _count_run(
         self, how: str, scope: Sequence[str], notes: Notes | None
     ) -> dict[str, int]:
-        counts: dict[str, int] = {}
         arguments = [how, "--with-filename", "--null", *self.query.arguments(), *scope]
-        async with self.ripgrep.start(arguments, cwd=self.scope.root, notes=notes) as child:
-            path = b""
-            # "PATH\0COUNT\nPATH\0COUNT\n": a path may hold line ends, a count ends at the first.
-            # "PATH\0PATH\0" where nothing is counted.
-            async for piece in child.records(b"\0", RECORD_BYTES):
-                if how == "--files-with-matches":
-                    self._take_count(counts, piece, b"1")
-                    continue
-                count, _, following = piece.partition(b"\n")
-                self._take_count(counts, path, count)
-                path = following if path else piece
-            self._take_count(counts, path, child.rest.strip())
+        async with self.ripgrep.start(
+            arguments, cwd=self.scope.root, notes=notes, pause=PAUSE_SECONDS
+        ) as child:
+            output = b"".join([chunk async for chunk in child.chunks()])
             await self._check(child)
-        return counts
-
-    def _take_count(self, counts: dict[str, int], raw: bytes, count: bytes) -> None:
-        path = plain(os.fsdecode(raw))
-        if path and count.isdigit() and self._is_wanted(path):
-            counts[path] = int(count)
+        found = _listed(output) if how == LIST else _counted(output)
+        return {path: count for path, count in found if self._is_wanted(path)}
 
     # --- what is searched ------------------------------------------------------------------
 
@@ -254,13 +245,11 @@ class TextSearch:
         return self.scope.arguments if self.scope.files is None else ()
 
     def _whole_scope(self, notes: Notes | None) -> list[str]:
-        return [
-            f"--max-filesize={self.limits.file_bytes}",
-            *([DEBUG] if notes else []),
-            *self._filters(),
-            "--",
-            *self.scope.paths,
-        ]
+        # Over line ends, ripgrep searches a whole file in memory. The limit costs a look at each
+        # file, a sixth of the time: elsewhere it is not needed.
+        limit = [f"--max-filesize={self.limits.file_bytes}"] if self.query.multiline else []
+        debug = [DEBUG] if notes else []
+        return [*limit, *debug, *self._filters(), "--", *self.scope.paths]
 
     def _new_notes(self) -> Notes | None:
         typed = any(one.startswith("--type") for one in self.scope.arguments)
@@ -309,6 +298,23 @@ class TextSearch:
         self.unreadable |= unreadable_files(child.stderr)
         if not child.timed_out and (problem := pattern_problem(code, child.stderr)):
             raise InvalidPattern(self.query.pattern, problem)
+
+
+def _listed(output: bytes) -> Iterator[tuple[str, int]]:
+    """The paths of ``--files-with-matches``, each with a 1: "PATH\\0PATH\\0"."""
+    for path in output.split(b"\0")[:-1]:
+        yield plain(os.fsdecode(path)), 1
+
+
+def _counted(output: bytes) -> Iterator[tuple[str, int]]:
+    """The paths and numbers of ``--count-matches``: "PATH\\0COUNT\\nPATH\\0COUNT\\n". A path may
+    hold line ends, a number ends at the first."""
+    path, *pieces = output.split(b"\0")
+    for piece in pieces:
+        count, end, following = piece.partition(b"\n")
+        if end and count:  # or it was cut off
+            yield plain(os.fsdecode(path)), int(count)
+        path = following
 
 
 def is_binary(path: str) -> bool:

@@ -24,6 +24,7 @@ from winnow.errors import SearchFailed
 # Enough for any message worth showing; the rest is read and thrown away, or the pipe would block.
 STDERR_BYTES = 64 * 1024
 CHUNK_BYTES = 64 * 1024
+PAUSED_BYTES = 1024
 HEAD_BYTES = 64  # what is kept of a record that is dropped
 
 
@@ -54,13 +55,15 @@ class Processes:
         deadline: float,
         environment: Mapping[str, str] | None = None,
         notes: Notes | None = None,
+        pause: float = 0.0,
     ) -> Child:
         """A child to be used in ``async with``; ``deadline`` is on the loop's clock, in seconds.
 
         ``notes`` is handed each line of its stderr, and takes those that it knows: they are not in
-        :attr:`Child.stderr` then.
+        :attr:`Child.stderr` then. ``pause`` is how long to wait between two reads of its output, in
+        seconds: a program that writes in thousands of small pieces is read in large ones then.
         """
-        return Child(self, arguments, cwd, deadline, environment, notes)
+        return Child(self, arguments, cwd, deadline, environment, notes, pause=pause)
 
     @contextlib.asynccontextmanager
     async def pipeline(
@@ -120,6 +123,7 @@ class Child:
         notes: Notes | None = None,
         *,
         counted: bool = True,
+        pause: float = 0.0,
     ) -> None:
         self._owner = owner
         self._arguments = arguments
@@ -129,6 +133,7 @@ class Child:
         self._notes = notes
         self._stderr = bytearray()
         self._counted = counted
+        self._pause = pause
         self.stdin: int = asyncio.subprocess.DEVNULL
         self.stdout: int = asyncio.subprocess.PIPE
         self.timed_out = False
@@ -148,6 +153,8 @@ class Child:
                 stderr=asyncio.subprocess.PIPE,
                 cwd=self._cwd,
                 env=self._environment,
+                # asyncio stops reading at twice this, and goes on when somebody reads.
+                limit=PAUSED_BYTES if self._pause else CHUNK_BYTES,
                 start_new_session=sys.platform != "win32",
             )
         except OSError as error:
@@ -203,6 +210,8 @@ class Child:
             return
         while chunk := await self._process.stdout.read(CHUNK_BYTES):
             yield chunk
+            if self._pause:
+                await asyncio.sleep(self._pause)
 
     async def records(self, end: bytes, max_bytes: int) -> AsyncIterator[bytes]:
         """The output cut at every ``end``, without it.

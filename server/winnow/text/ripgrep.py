@@ -7,6 +7,7 @@ each path follows ``--`` (a pattern such as ``--pre=SCRIPT`` would run that scri
 
 from __future__ import annotations
 
+import asyncio
 import bisect
 import itertools
 import os
@@ -110,14 +111,27 @@ class Ripgrep:
     deadline: float
     seconds: float
 
-    def start(self, arguments: Sequence[str], *, cwd: Path, notes: Notes | None = None) -> Child:
-        """A run, to be used in ``async with``."""
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the request began."""
+        return asyncio.get_running_loop().time() - self.deadline + self.seconds
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        notes: Notes | None = None,
+        pause: float = 0.0,
+    ) -> Child:
+        """A run, to be used in ``async with``; see :meth:`Processes.start`."""
         return self.processes.start(
             [self.program, *SAFE, *arguments],
             cwd=cwd,
             deadline=self.deadline,
             environment=self.environment,
             notes=notes,
+            pause=pause,
         )
 
 
