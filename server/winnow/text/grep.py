@@ -39,6 +39,8 @@ PROBE_SECONDS = 0.06
 PROBE_SHARE = 0.25
 # ripgrep writes a line for each file; read at once, 40,000 of them cost as much as the search.
 PAUSE_SECONDS = 0.004
+# Of the time that is left, counting may take this part: the rest is for what it has found.
+COUNT_SHARE = 0.8
 COUNT = "--count-matches"
 LIST = "--files-with-matches"
 # ripgrep takes a file for binary, and passes it over, by a NUL in its first buffer. Where the first
@@ -137,7 +139,7 @@ class TextSearch:
 
     async def _files_from(self, reached: str) -> list[str]:
         """The files that match, in order, from the one that was reached."""
-        counts = await self._count_on_disk(COUNT)
+        counts = await self._count_on_disk(COUNT, COUNT_SHARE)
         if not self.timed_out:
             self.total = sum(counts.values()) + self._in_buffers
         key = order(self.scope)
@@ -182,7 +184,7 @@ class TextSearch:
                 if self._stopped:
                     return
                 await self._check(child)
-            if self.timed_out:
+            if child.timed_out:
                 return
 
     async def _read(self, child: Child, prefix: str | None = None) -> AsyncGenerator[Found, None]:
@@ -217,18 +219,19 @@ class TextSearch:
         key = order(self.scope)
         return dict(sorted(counts.items(), key=lambda item: key(item[0])))
 
-    async def _count_on_disk(self, how: str) -> dict[str, int]:
+    async def _count_on_disk(self, how: str, share: float = 1.0) -> dict[str, int]:
+        """The counts of all files in scope, in this share of the time that is left."""
         notes = self._new_notes()
-        counts = await self._count_run(how, self._whole_scope(notes), notes)
+        counts = await self._count_run(how, self._whole_scope(notes), notes, share)
         if not self.timed_out:
             self.notes = notes
         return counts
 
     async def _count_run(
-        self, how: str, scope: Sequence[str], notes: Notes | None
+        self, how: str, scope: Sequence[str], notes: Notes | None, share: float = 1.0
     ) -> dict[str, int]:
         arguments = [how, "--with-filename", "--null", *self.query.arguments(), *scope]
-        async with self.ripgrep.start(
+        async with self.ripgrep.for_share(share).start(
             arguments, cwd=self.scope.root, notes=notes, pause=PAUSE_SECONDS
         ) as child:
             output = b"".join([chunk async for chunk in child.chunks()])
@@ -239,7 +242,9 @@ class TextSearch:
     # --- what is searched ------------------------------------------------------------------
 
     def _match_arguments(self) -> list[str]:
-        return ["--json", f"--context={self.context}", *self.query.arguments()]
+        # Line by line, or what was found would be lost in a buffer when time is up.
+        form = ["--json", "--line-buffered", f"--context={self.context}"]
+        return [*form, *self.query.arguments()]
 
     def _filters(self) -> Sequence[str]:
         return self.scope.arguments if self.scope.files is None else ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import bisect
+import dataclasses
 import itertools
 import os
 import re
@@ -115,6 +116,11 @@ class Ripgrep:
     def elapsed(self) -> float:
         """Seconds since the request began."""
         return asyncio.get_running_loop().time() - self.deadline + self.seconds
+
+    def for_share(self, share: float) -> Ripgrep:
+        """The same with a part of the time that is left."""
+        left = self.deadline - asyncio.get_running_loop().time()
+        return dataclasses.replace(self, deadline=self.deadline - left * (1 - share))
 
     def start(
         self,
