@@ -91,8 +91,22 @@ class WinnowProtocol(LanguageServerProtocol):
             logger.debug("A message that does not fit", exc_info=True)
             if "id" in message and "method" in message:
                 self.refuse(message["id"], INVALID_PARAMS, _misfit(error))
+            elif message.get("method") == types.TEXT_DOCUMENT_DID_CHANGE:
+                self._lose_document(message.get("params"), _misfit(error))
             return
         super().handle_message(typed)
+
+    def _lose_document(self, params: Any, problem: str) -> None:
+        """A change of a document does not fit: from now on its text is not known here."""
+        document = params.get("textDocument") if isinstance(params, dict) else None
+        uri = document.get("uri") if isinstance(document, dict) else None
+        if isinstance(uri, str) and self.documents.get(uri):
+            self.documents.close(uri)
+            text = (
+                f"Winnow has lost track of {uri}, a change of it was not valid ({problem}): until"
+                " it is opened again, searches find what is on disk"
+            )
+            self.tell("window/showMessage", {"type": types.MessageType.Warning, "message": text})
 
     def _problem(self, message: Any) -> str | None:
         if not isinstance(message, dict):
