@@ -79,10 +79,10 @@ def test_a_change_that_is_not_valid_is_told_and_the_disk_counts(wire: Wire, proj
     open_document(wire, file.as_uri(), "needle_in_the_editor\n")
     assert found(wire) == {"src/edited.py": ["needle_in_the_editor"]}
     change(wire, file.as_uri(), {"range": {"start": "nonsense"}, "text": "x"})
-    said = wire.receive()
+    assert found(wire) == {"src/edited.py": ["needle_on_disk"]}
+    [said] = wire.notifications
     assert said["method"] == "window/showMessage"
     assert "lost track of" in said["params"]["message"]
-    assert found(wire) == {"src/edited.py": ["needle_on_disk"]}
 
 
 def test_utf_16_is_spoken_with_a_client_that_names_no_encoding_that_is_known(

@@ -25,6 +25,7 @@ class Wire:
         )
         self._messages: queue.Queue[Any] = queue.Queue()
         self.stderr = ""
+        self.notifications: list[Any] = []
         self._threads = [
             threading.Thread(target=self._read, daemon=True),
             threading.Thread(target=self._read_stderr, daemon=True),
@@ -60,11 +61,12 @@ class Wire:
         self.send({"jsonrpc": "2.0", "id": msg_id, "method": method, "params": params})
 
     def receive(self, seconds: float = 20) -> Any:
-        """The next answer; notifications are passed over."""
+        """The next answer; the notifications before it are kept in ``notifications``."""
         while True:
             message = self._messages.get(timeout=seconds)
             if "method" not in message:
                 return message
+            self.notifications.append(message)
 
     def notify(self, method: str, params: Any) -> None:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
