@@ -176,6 +176,9 @@ async def test_what_is_no_pattern_is_said(make_workspace: MakeWorkspace, project
         with pytest.raises(InvalidPattern) as invalid:
             await grep(workspace, "load(", mode=mode)
         assert invalid.value.data["pattern"] == "load("
+    for pattern, advice in (("a\nb", "multiline"), ("(?=x)", "simpler"), ("load(", "literal")):
+        with pytest.raises(InvalidPattern, match=advice):
+            await grep(workspace, pattern)
     assert (await grep(workspace, "load(", literal=True)).total_matches == 0
     with pytest.raises(InvalidParams, match="file_types"):
         await grep(workspace, "x", file_types=["nosuch"])

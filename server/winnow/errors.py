@@ -59,10 +59,11 @@ class InvalidPattern(SearchError):
 
     kind = "invalid_pattern"
 
-    def __init__(self, pattern: str, detail: str) -> None:
+    def __init__(
+        self, pattern: str, detail: str, advice: str = "escape special characters with a backslash"
+    ) -> None:
         super().__init__(
-            f"ripgrep cannot read {pattern!r} as a regular expression: {detail}"
-            " Escape special characters with a backslash.",
+            f"ripgrep cannot read {pattern!r} as a regular expression: {detail}; {advice}",
             pattern=pattern,
             detail=detail,
         )

@@ -302,7 +302,16 @@ class TextSearch:
         self.timed_out |= child.timed_out
         self.unreadable |= unreadable_files(child.stderr)
         if not child.timed_out and (problem := pattern_problem(code, child.stderr)):
-            raise InvalidPattern(self.query.pattern, problem)
+            raise InvalidPattern(self.query.pattern, problem, _advice(problem))
+
+
+def _advice(problem: str) -> str:
+    """What would help with a pattern that ripgrep refuses."""
+    if '"\\n" is not allowed' in problem:
+        return "pass `multiline` for matches over line ends"
+    if "not supported" in problem or "size limit" in problem:
+        return "use a simpler pattern"
+    return "escape special characters with a backslash, or pass `literal`"
 
 
 def _listed(output: bytes) -> Iterator[tuple[str, int]]:
