@@ -17,7 +17,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from winnow.display import shown_path
+from winnow.text.encodings import decoded
 from winnow.text.files import Scope
+from winnow.text.reading import CHARACTER_BYTES
 
 
 class Overlay(Struct, frozen=True):
@@ -76,7 +78,7 @@ def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, s
             # The client may spell a folder in another way. The file itself may not exist.
             real = os.path.join(os.path.realpath(path.parent), path.name)
             holding = [place for place, root in enumerate(roots) if real.startswith(root + os.sep)]
-            if not holding or not differs(real, text):
+            if not holding or not _differs(real, text):
                 continue
             place = max(holding, key=lambda one: len(roots[one]))
             below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
@@ -84,8 +86,18 @@ def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, s
                 yield place, below, text
 
 
-def differs(path: str, text: str) -> bool:
-    """Whether the text is another one than the file's; False where the file is none."""
+def is_unsaved(path: str, text: str) -> bool:
+    """Whether the text is not that of the file, whatever encoding the file has."""
+    try:
+        large = os.stat(path).st_size > (len(text) + 1) * CHARACTER_BYTES
+    except FileNotFoundError:
+        return True
+    return _differs(path, text) and (large or decoded(Path(path).read_bytes()) != text)
+
+
+def _differs(path: str, text: str) -> bool:
+    """Whether the file holds other bytes than the text in UTF-8, which is what ripgrep reads;
+    False where it is no file."""
     raw = text.encode("utf-8", "surrogatepass")
     try:
         state = os.stat(path)

@@ -17,7 +17,7 @@ import msgspec
 
 from winnow.errors import InvalidParams, ProgramNotInstalled, SearchTimedOut
 from winnow.globs import glob_regex
-from winnow.text.buffers import differs
+from winnow.text.buffers import is_unsaved
 from winnow.text.files import Scope, order
 from winnow.text.paths import is_inside
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
@@ -69,7 +69,7 @@ class Selector:
             place = max(holding, key=lambda one: len(roots[one]))
             below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
             if scope.within_paths(place, below):
-                yield scope.prefix(place) + below, differs(real, text)
+                yield scope.prefix(place) + below, is_unsaved(real, text)
 
     # --- changed ---------------------------------------------------------------------------
 
