@@ -140,10 +140,11 @@ class TextSearch:
     async def _files_from(self, reached: str) -> list[str]:
         """The files that match, in order, from the one that was reached."""
         counts = await self._count_on_disk(COUNT, COUNT_SHARE)
-        if not self.timed_out:
+        late = self._late_binaries()
+        if not self.timed_out and not late:
             self.total = sum(counts.values()) + self._in_buffers
         key = order(self.scope)
-        files = sorted({*counts, *self._late_binaries()}, key=key)
+        files = sorted({*counts, *late}, key=key)
         return [path for path in files if not reached or key(path) >= key(reached)]
 
     async def _probe(self) -> AsyncGenerator[Found, None]:

@@ -1,0 +1,115 @@
+"""One pattern in a tree: the two ways to search it, and that they join without a seam."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import requires_posix, write_files
+from winnow.config import Limits
+from winnow.text import grep
+from winnow.text.buffers import Overlay, unsaved
+from winnow.text.files import search_scope
+from winnow.text.grep import TextSearch, is_binary
+from winnow.text.process import Processes
+from winnow.text.ripgrep import Query, Ripgrep, find_ripgrep
+from winnow.types import SearchParams
+
+
+def search_in(
+    folder: Path, pattern: str, *, overlay: Overlay | None = None, wanted: int = 50
+) -> TextSearch:
+    seconds = 30.0
+    deadline = asyncio.get_running_loop().time() + seconds
+    return TextSearch(
+        ripgrep=Ripgrep(Processes(), find_ripgrep(None), dict(os.environ), deadline, seconds),
+        scope=search_scope([folder], SearchParams()),
+        query=Query(pattern),
+        overlay=overlay or Overlay(),
+        limits=Limits(),
+        wanted=wanted,
+    )
+
+
+async def found(search: TextSearch) -> list[tuple[str, int]]:
+    return [(path, line.number) async for path, line in search.lines()]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.005, 0.01, 0.02])
+async def test_a_probe_that_is_given_up_anywhere_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    names = [f"{folder}/{name}.txt" for folder in "abc" for name in ("x", "x-y", "x/z")]
+    write_files(tmp_path, dict.fromkeys(names, "needle\nhay\n" * 600))
+    monkeypatch.setattr(grep, "PROBE_SECONDS", seconds)
+    search = search_in(tmp_path, "needle", wanted=10**9)
+    order = sorted(names, key=lambda name: name.split("/"))
+    assert await found(search) == [(name, line) for name in order for line in range(1, 1200, 2)]
+    assert search.finished
+    assert search.total in (5_400, None)
+
+
+async def test_a_search_that_is_stopped_says_so(tmp_path: Path) -> None:
+    write_files(tmp_path, {f"{number:03}.txt": "needle\n" * 1000 for number in range(300)})
+    search = search_in(tmp_path, "needle")
+    seen = 0
+    async for _ in search.lines():
+        seen += 1
+        if seen == 10:
+            search.stop()
+    assert seen < 300_000
+    assert not search.finished
+    assert search.total is None
+
+
+@requires_posix
+async def test_counts_are_right_for_any_name(tmp_path: Path) -> None:
+    names = ["a\nb.txt", "1\n2", "-x", "a b", ":", os.fsdecode(b"\xff.txt")]
+    for name in names:
+        (tmp_path / name).write_text("needle needle\nneedle\n")
+    search = search_in(tmp_path, "needle")
+    assert await search.count(matches=True) == dict.fromkeys(sorted(names, key=os.fsencode), 3)
+    assert await search_in(tmp_path, "needle").count(matches=False) == dict.fromkeys(
+        sorted(names, key=os.fsencode), 1
+    )
+
+
+async def test_counts_hold_unsaved_documents(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.txt": "needle\n", "b.txt": "needle\n"})
+    scope = search_scope([tmp_path], SearchParams())
+    buffers = {tmp_path / "a.txt": "hay", tmp_path / "c.txt": "needle needle"}
+    with unsaved(buffers, scope) as overlay:
+        search = search_in(tmp_path, "needle", overlay=overlay)
+        assert await search.count(matches=True) == {"b.txt": 1, "c.txt": 2}
+
+
+@pytest.mark.parametrize("way", ["probe", "count"])
+async def test_a_file_that_shows_itself_binary_late_keeps_what_ripgrep_has_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    text = b"needle\n" + b"hay\n" * 100_000
+    (tmp_path / "late.bin").write_bytes(text + b"\0\nneedle\n")
+    (tmp_path / "text.txt").write_bytes(b"needle\n")
+    if way == "count":
+        monkeypatch.setattr(grep, "PROBE_SECONDS", 0.0)
+    search = search_in(tmp_path, "needle")
+    assert await found(search) == [("late.bin", 1), ("text.txt", 1)]
+    assert search.notes
+    assert search.notes.binary == {"late.bin": len(text)}
+    assert search.total is None  # nobody has counted those
+
+
+def test_a_file_is_binary_by_its_beginning(tmp_path: Path) -> None:
+    for content, binary in (
+        (b"", False),
+        (b"text", False),
+        (b"te\0xt", True),
+        (b"x" * 70_000 + b"\0", False),
+        ("text".encode("utf-16"), False),
+    ):
+        (tmp_path / "file").write_bytes(content)
+        assert is_binary(str(tmp_path / "file")) is binary, content[:10]
+    assert not is_binary(str(tmp_path / "nothing"))
