@@ -14,6 +14,8 @@ import re
 from winnow.types import Skipped
 
 _LOG = b"rg: DEBUG|"
+# ripgrep before 14 says nothing of binary files: what it tells is no complaint, and not counted.
+_OLD_LOG = b"DEBUG|"
 _WALK = re.compile(
     rb"\|ignore::walk\|[^ ]+ ignoring (.+): (?:Ignore\(IgnoreMatch\((\w+)|(\d+) bytes)"
 )
@@ -47,7 +49,7 @@ class Notes:
     def take(self, line: bytes) -> bool:
         """Count what a line of the log says; False if it is not of the log."""
         if not line.startswith(_LOG):
-            return False
+            return line.startswith(_OLD_LOG)
         self.heard = True
         if found := _WALK.search(line):
             self._take_left_out(os.fsdecode(found[1]).removeprefix("./"), found[2])
