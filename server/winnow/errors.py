@@ -48,6 +48,8 @@ class InvalidParams(SearchError):
 
 
 class EmptyQuery(SearchError):
+    """The query or the pattern is empty."""
+
     kind = "empty_query"
 
     def __init__(self) -> None:
@@ -70,6 +72,8 @@ class InvalidPattern(SearchError):
 
 
 class TermsTooBroad(SearchError):
+    """Each of the search terms yielded too many results."""
+
     kind = "terms_too_broad"
 
     def __init__(self, terms: list[str]) -> None:
@@ -81,7 +85,7 @@ class TermsTooBroad(SearchError):
 
 
 class NoLlmAvailable(SearchError):
-    """``tried`` names each model that was considered and why it cannot be used."""
+    """A model is required, and none can be used; ``tried`` is one ``{model, error}`` for each."""
 
     kind = "no_llm_available"
 
@@ -94,7 +98,8 @@ class NoLlmAvailable(SearchError):
 
 
 class LlmFailed(SearchError):
-    """``attempts`` is one ``{model, error}`` for each call that was made."""
+    """A model is required, and every one failed; ``attempts`` is one ``{model, error}`` for each
+    call that was made."""
 
     kind = "llm_failed"
 
@@ -107,6 +112,8 @@ class LlmFailed(SearchError):
 
 
 class NotFound(SearchError):
+    """There is no such file or folder."""
+
     kind = "not_found"
 
     def __init__(self, path: str) -> None:
@@ -114,7 +121,7 @@ class NotFound(SearchError):
 
 
 class NotAFile(SearchError):
-    """The path is there, and cannot be read as a file."""
+    """The path is there and cannot be read as a file: a folder, a FIFO, a device, no permission."""
 
     kind = "not_a_file"
 
@@ -123,6 +130,8 @@ class NotAFile(SearchError):
 
 
 class NotAFolder(SearchError):
+    """A file, where a folder is needed."""
+
     kind = "not_a_folder"
 
     def __init__(self, path: str) -> None:
@@ -130,7 +139,7 @@ class NotAFolder(SearchError):
 
 
 class BinaryFile(SearchError):
-    """``bytes`` is the file's size."""
+    """A file without lines of text; ``bytes`` is its size."""
 
     kind = "binary_file"
 
@@ -143,6 +152,8 @@ class BinaryFile(SearchError):
 
 
 class PathOutsideWorkspace(SearchError):
+    """The path resolves outside of every workspace folder."""
+
     kind = "path_outside_workspace"
 
     def __init__(self, path: str) -> None:
@@ -150,6 +161,8 @@ class PathOutsideWorkspace(SearchError):
 
 
 class NoWorkspace(SearchError):
+    """No folder is open, and no absolute path was given."""
+
     kind = "no_workspace"
 
     def __init__(self) -> None:
@@ -159,12 +172,16 @@ class NoWorkspace(SearchError):
 class ProgramNotInstalled(SearchError):
     """A program that Winnow runs is missing; the message says how to install it."""
 
+    kind = "<program>_not_installed"
+
     def __init__(self, program: str, message: str) -> None:
         super().__init__(message, program=program)
-        self.data["kind"] = f"{program}_not_installed"
+        self.data["kind"] = self.kind.replace("<program>", program)
 
 
 class SearchTimedOut(SearchError):
+    """Time ran out before there was even a partial answer."""
+
     kind = "timeout"
 
     def __init__(self, seconds: float) -> None:
@@ -176,6 +193,8 @@ class SearchTimedOut(SearchError):
 
 
 class SearchFailed(SearchError):
+    """A program failed; ``stderr`` is what it said."""
+
     kind = "search_failed"
 
     def __init__(self, program: str, exit_code: int, stderr: str) -> None:
@@ -187,9 +206,20 @@ class SearchFailed(SearchError):
 
 
 class NotAllowed(SearchError):
-    """``what`` is the part that is refused, ``why`` the reason."""
+    """A pipeline, program, option or path is refused; ``what`` is the part, ``why`` the reason."""
 
     kind = "not_allowed"
 
     def __init__(self, what: str, why: str) -> None:
         super().__init__(f"{what!r} is not allowed: {why}", what=what, why=why)
+
+
+# What a tool may raise that searches the files of a workspace, beside what is its own.
+SEARCHING = (
+    NoWorkspace,
+    NotFound,
+    PathOutsideWorkspace,
+    ProgramNotInstalled,
+    SearchTimedOut,
+    SearchFailed,
+)

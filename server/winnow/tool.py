@@ -18,7 +18,7 @@ import msgspec
 from msgspec import inspect as inspection
 
 from winnow.config import Config
-from winnow.errors import InvalidParams
+from winnow.errors import InvalidParams, SearchError
 from winnow.terminal import Style
 from winnow.types import Params, Progress, Result
 from winnow.workspace import Workspace
@@ -34,7 +34,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A field of params: its name, its type without annotations, and its sentence."""
+    """A field of params or of a result: name, type without annotations, and its sentence."""
 
     name: str
     kind: inspection.Type
@@ -48,8 +48,10 @@ class Tool(Generic[P, R]):
 
     ``command`` is the subcommand, ``positional`` the fields that it also takes by position.
     ``example`` are the params of the example in the documentation, in the project that stands in
-    ``docs/example``. A tool is offered only where ``offered`` says so of the configuration;
-    ``by_hand`` is the configuration for a call that a person makes at the command line.
+    ``docs/example``. ``raises`` are the errors beside InvalidParams, ``partial`` is the type of
+    partial results, where there are some: both are said in the documentation. A tool is offered
+    only where ``offered`` says so of the configuration; ``by_hand`` is the configuration for a call
+    that a person makes at the command line.
     """
 
     def __init__(
@@ -60,6 +62,8 @@ class Tool(Generic[P, R]):
         command: str,
         positional: Sequence[str],
         example: Mapping[str, Any],
+        raises: Sequence[type[SearchError]],
+        partial: type[Result] | None,
         offered: Callable[[Config], bool],
         by_hand: Callable[[Config], Config],
     ) -> None:
@@ -70,6 +74,8 @@ class Tool(Generic[P, R]):
         self.command = command or run.__name__.replace("_", "-")
         self.positional = frozenset(positional)
         self.example = example
+        self.raises: tuple[type[SearchError], ...] = (InvalidParams, *raises)
+        self.partial = partial
         self.offered = offered
         self.by_hand = by_hand
         self.name: str = run.__name__
@@ -114,11 +120,14 @@ class Tool(Generic[P, R]):
             raise _invalid(str(error)) from None
 
     @cached_property
+    def summary(self) -> str:
+        """The description's first sentence."""
+        return self.description.partition("\n")[0].partition(". ")[0].rstrip(".") + "."
+
+    @cached_property
     def fields(self) -> list[Field]:
         """The fields of the params, as a door needs them to build its arguments."""
-        info = inspection.type_info(self.params)
-        assert isinstance(info, inspection.StructType)
-        return [_field(field) for field in info.fields]
+        return fields_of(self.params)
 
 
 def tool(
@@ -127,16 +136,27 @@ def tool(
     text: Callable[[R, Style, str], str] | None = None,
     command: str = "",
     positional: Sequence[str] = (),
-    example: Mapping[str, Any] | None = None,
+    example: Mapping[str, Any],
+    raises: Sequence[type[SearchError]] = (),
+    partial: type[Result] | None = None,
     offered: Callable[[Config], bool] = lambda config: True,
     by_hand: Callable[[Config], Config] = lambda config: config,
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a tool of a documented coroutine; see :class:`Tool`."""
 
     def decorate(run: Run[P, R]) -> Tool[P, R]:
-        return Tool(run, plain, text, command, positional, example or {}, offered, by_hand)
+        return Tool(
+            run, plain, text, command, positional, example, raises, partial, offered, by_hand
+        )
 
     return decorate
+
+
+def fields_of(struct: type[msgspec.Struct]) -> list[Field]:
+    """The fields of a struct, in order."""
+    info = inspection.type_info(struct)
+    assert isinstance(info, inspection.StructType)
+    return [_field(field) for field in info.fields]
 
 
 def _field(field: inspection.Field) -> Field:
@@ -144,7 +164,10 @@ def _field(field: inspection.Field) -> Field:
     while isinstance(kind, inspection.Metadata):
         description = (kind.extra_json_schema or {}).get("description", description)
         kind = kind.type
-    return Field(field.encode_name, kind, description, field.required, field.default)
+    default = field.default
+    if field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+    return Field(field.encode_name, kind, description, field.required, default)
 
 
 def _inlined(schema: Any, components: Mapping[str, Any]) -> Any:

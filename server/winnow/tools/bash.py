@@ -6,6 +6,7 @@ import msgspec
 
 from winnow.config import Config
 from winnow.display import printable
+from winnow.errors import NotAllowed, NotFound, NoWorkspace, ProgramNotInstalled, SearchFailed
 from winnow.terminal import Style
 from winnow.tool import tool
 from winnow.types import Progress
@@ -42,7 +43,9 @@ def _enabled(config: Config) -> Config:
 @tool(
     plain=plain,
     text=text,
-    example={"command": "rg -n load_plugin src | head -5"},
+    # In order, as ripgrep's threads give none.
+    example={"command": "rg -n --sort path load_plugin src | head -3"},
+    raises=(NotAllowed, NoWorkspace, NotFound, ProgramNotInstalled, SearchFailed),
     offered=lambda config: config.bash.enabled,
     by_hand=_enabled,
 )

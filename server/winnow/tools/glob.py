@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from winnow.display import printable
+from winnow.errors import SEARCHING, EmptyQuery
 from winnow.terminal import Style, notes_of
 from winnow.tool import tool
 from winnow.types import Progress
-from winnow.types.glob import GlobFile, GlobParams, GlobResult
+from winnow.types.glob import GlobFile, GlobParams, GlobPartial, GlobResult
 from winnow.workspace import Workspace
 
 
@@ -42,7 +43,9 @@ def _with_notes(result: GlobResult, lines: list[str], style: Style) -> str:
     plain=plain,
     text=text,
     positional=("path",),
-    example={"pattern": "**/test_*.py"},
+    example={"pattern": "*.py", "sort_by": "size", "max_results": 3},
+    raises=(EmptyQuery, *SEARCHING),
+    partial=GlobPartial,
 )
 async def glob(workspace: Workspace, params: GlobParams, progress: Progress) -> GlobResult:
     """Find files whose path matches a glob pattern. Returns paths, sizes and times, no content.

@@ -6,10 +6,18 @@ import os
 from collections.abc import Iterator
 
 from winnow.display import printable
+from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
 from winnow.terminal import Style, notes_of
 from winnow.tool import tool
 from winnow.types import Progress
-from winnow.types.grep import GrepFile, GrepMatch, GrepParams, GrepResult, PreviewLine
+from winnow.types.grep import (
+    GrepFile,
+    GrepMatch,
+    GrepParams,
+    GrepPartial,
+    GrepResult,
+    PreviewLine,
+)
 from winnow.workspace import Workspace
 
 
@@ -70,7 +78,9 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     plain=plain,
     text=text,
     positional=("path",),
-    example={"pattern": "def load_plugin", "path": "src", "context_lines": 1},
+    example={"pattern": "def load_plugin", "context_lines": 1},
+    raises=(EmptyQuery, InvalidPattern, *SEARCHING),
+    partial=GrepPartial,
 )
 async def grep(workspace: Workspace, params: GrepParams, progress: Progress) -> GrepResult:
     """Search for exact text or a regular expression in files. Returns matches with surrounding lines.

@@ -5,11 +5,20 @@ from __future__ import annotations
 import os
 
 from winnow.display import printable
+from winnow.errors import (
+    SEARCHING,
+    EmptyQuery,
+    InvalidPattern,
+    LlmFailed,
+    NoLlmAvailable,
+    TermsTooBroad,
+)
 from winnow.terminal import Style
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.keyword_search import (
     KeywordSearchParams,
+    KeywordSearchPartial,
     KeywordSearchResult,
     Match,
     RankedFile,
@@ -95,10 +104,12 @@ def _term(term: TermReport) -> str:
     text=text,
     example={
         "query": "how are plugins loaded",
-        "search_terms": ["load_plugin", "registry"],
+        "search_terms": ["load_plugin", "register_plugin", "entry_points"],
         "ranker": "local",
         "max_results": 2,
     },
+    raises=(EmptyQuery, InvalidPattern, TermsTooBroad, NoLlmAvailable, LlmFailed, *SEARCHING),
+    partial=KeywordSearchPartial,
 )
 async def keyword_search(
     workspace: Workspace, params: KeywordSearchParams, progress: Progress

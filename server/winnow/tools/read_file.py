@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from winnow.display import printable
+from winnow.errors import BinaryFile, NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.terminal import Style
 from winnow.tool import tool
 from winnow.types import Progress
@@ -65,7 +66,8 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     plain=plain,
     text=text,
     command="read",
-    example={"path": "src/loader.py", "spans": [{"start": 1, "end": 2}, {"start": 5}]},
+    example={"path": "src/loader.py", "spans": [{"start": 8, "end": 10}, {"start": 18}]},
+    raises=(NoWorkspace, NotFound, PathOutsideWorkspace, NotAFile, BinaryFile),
 )
 async def read_file(
     workspace: Workspace, params: ReadFileParams, progress: Progress

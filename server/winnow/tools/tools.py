@@ -13,7 +13,7 @@ def plain(result: ToolsResult) -> str:
     return "\n".join(f"{one.name}: {one.description.splitlines()[0]}" for one in result.tools)
 
 
-@tool(plain=plain)
+@tool(plain=plain, example={})
 async def tools(workspace: Workspace, params: ToolsParams, progress: Progress) -> ToolsResult:
     """List the tools with their descriptions and input schemas, to hand to a language model."""
     from winnow.tools import TOOLS  # the registry, which this module is itself a part of

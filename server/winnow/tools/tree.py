@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from winnow.errors import SEARCHING, NotAFolder
 from winnow.terminal import Style, notes_of
 from winnow.tool import tool
 from winnow.types import Progress
@@ -20,7 +21,13 @@ def plain(result: TreeResult) -> str:
     return text(result, Style(False), "")
 
 
-@tool(plain=plain, text=text, positional=("path",), example={"path": ".", "depth": 2})
+@tool(
+    plain=plain,
+    text=text,
+    positional=("path",),
+    example={"depth": 2, "show_sizes": True},
+    raises=(NotAFolder, *SEARCHING),
+)
 async def tree(workspace: Workspace, params: TreeParams, progress: Progress) -> TreeResult:
     """Show the structure of a folder as a tree, with counts of what was left out.
 

@@ -28,22 +28,32 @@ class Skipped(Result, frozen=True, kw_only=True):
     A folder that is left out as a whole counts once.
     """
 
-    ignored: int | None = None
-    hidden: int | None = None
-    binary: int | None = None
-    too_large: int | None = None
-    unreadable: int | None = None
-    symlink: int | None = None
-    secret: int | None = None
+    ignored: Annotated[
+        int | None, Meta(description="Excluded by .gitignore and similar files.")
+    ] = None
+    hidden: Annotated[int | None, Meta(description="Names that begin with a dot.")] = None
+    binary: Annotated[int | None, Meta(description="Files with NUL bytes.")] = None
+    too_large: Annotated[int | None, Meta(description="Files larger than `limits.file_bytes`.")] = (
+        None
+    )
+    unreadable: Annotated[int | None, Meta(description="What may not be read, or has gone.")] = None
+    symlink: Annotated[
+        int | None, Meta(description="Symlinks, which are not followed unless asked for.")
+    ] = None
+    secret: Annotated[int | None, Meta(description="Files that look like secrets.")] = None
 
 
 class Completeness(Result, frozen=True, kw_only=True):
     """Whether the answer covers everything that was asked for, and if not, why."""
 
-    complete: bool
-    reasons: list[str]
-    skipped: Skipped
-    timed_out: bool
+    complete: Annotated[
+        bool, Meta(description="Whether there are no reasons to doubt that this is all.")
+    ]
+    reasons: Annotated[list[str], Meta(description="Why it is not complete, in words.")]
+    skipped: Annotated[
+        Skipped, Meta(description="How much was passed over, as the scope of the request has it.")
+    ]
+    timed_out: Annotated[bool, Meta(description="Whether time ran out before the end.")]
 
 
 class Answer(Result, frozen=True, kw_only=True):

@@ -30,22 +30,34 @@ class GlobParams(FileParams, frozen=True, kw_only=True):
 
 
 class GlobFile(Result, frozen=True, kw_only=True):
-    """A file; ``modified`` is in ISO 8601, UTC. ``unsaved``: of an open document whose text is
-    not saved, and counts for the size."""
+    """A file."""
 
-    path: str
-    size: int | None = None
-    modified: str | None = None
-    unsaved: bool = False
-    root: str | None = None
-    uri: str | None = None
+    path: Annotated[str, Meta(description="The path, relative to `root`.")]
+    size: Annotated[int | None, Meta(description="In bytes.")] = None
+    modified: Annotated[
+        str | None, Meta(description="The time of the last change, in ISO 8601, UTC.")
+    ] = None
+    unsaved: Annotated[
+        bool,
+        Meta(
+            description="Open in the editor with text that is not saved, which counts for the size."
+        ),
+    ] = False
+    root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
+        None
+    )
+    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
+        None
+    )
 
 
 class GlobResult(Answer, frozen=True, kw_only=True):
-    files: list[GlobFile]
+    """The files, in the order that was asked for."""
+
+    files: Annotated[list[GlobFile], Meta(description="The files; none where they were streamed.")]
 
 
 class GlobPartial(Result, frozen=True, kw_only=True):
-    """Files that add to those before."""
+    """Files that add to those before, and are not in the result again."""
 
-    files: list[GlobFile]
+    files: Annotated[list[GlobFile], Meta(description="The next files.")]

@@ -48,21 +48,26 @@ class GrepParams(FileParams, frozen=True, kw_only=True):
 
 
 class PreviewLine(Result, frozen=True, kw_only=True):
-    """A line of a file. ``match`` says that it matches; ``text_column`` is the column of the first
-    character of ``text`` where a long line was cut around its match."""
+    """A line of a file."""
 
-    line: int
-    text: str
-    match: bool = False
-    text_column: int | None = None
+    line: Annotated[int, Meta(description="Its number, from 1.")]
+    text: Annotated[str, Meta(description="The line, without its end.")]
+    match: Annotated[bool, Meta(description="Whether it matches; it is context otherwise.")] = False
+    text_column: Annotated[
+        int | None,
+        Meta(
+            description="The column of the first character of `text`, if a long line was cut"
+            " around its match."
+        ),
+    ] = None
 
 
 class GrepMatch(Result, frozen=True, kw_only=True):
     """A match; columns are 1-based and count code points, the end is exclusive."""
 
-    path: str
-    line: int
-    column: int
+    path: Annotated[str, Meta(description="The file, relative to `root`.")]
+    line: Annotated[int, Meta(description="The number of the line in which it begins, from 1.")]
+    column: Annotated[int, Meta(description="The column at which it begins.")]
     match_range: Annotated[
         tuple[int, int],
         Meta(description="First column, and the column behind the last (in `end_line`, if any)."),
@@ -88,13 +93,21 @@ class GrepMatch(Result, frozen=True, kw_only=True):
 class GrepFile(Result, frozen=True, kw_only=True):
     """A file that matches."""
 
-    path: str
-    matches: int | None = None
-    root: str | None = None
-    uri: str | None = None
+    path: Annotated[str, Meta(description="The file, relative to `root`.")]
+    matches: Annotated[
+        int | None, Meta(description="How many matches it has; absent in the mode 'files'.")
+    ] = None
+    root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
+        None
+    )
+    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
+        None
+    )
 
 
 class GrepResult(Answer, frozen=True, kw_only=True):
+    """The matches; `total_found` and `returned` count them, or files where `files` is there."""
+
     matches: Annotated[
         list[GrepMatch],
         Meta(description="The matches, in the order of paths; none where they were streamed."),
@@ -112,7 +125,9 @@ class GrepResult(Answer, frozen=True, kw_only=True):
 
 
 class GrepPartial(Result, frozen=True, kw_only=True):
-    """Matches or files that add to those before."""
+    """Matches or files that add to those before, and are not in the result again."""
 
-    matches: list[GrepMatch]
-    files: list[GrepFile] | None = None
+    matches: Annotated[list[GrepMatch], Meta(description="The next matches.")]
+    files: Annotated[
+        list[GrepFile] | None, Meta(description="The files, in the modes 'files' and 'counts'.")
+    ] = None

@@ -66,80 +66,129 @@ class KeywordSearchParams(SearchParams, frozen=True, kw_only=True):
 class Match(Result, frozen=True, kw_only=True):
     """A matching line; columns are 1-based and count code points, the end is exclusive."""
 
-    line: int
-    column: int
-    text: str
-    match_range: tuple[int, int]
-    # The column of the first character of `text`, if a long line was cut around the match.
-    text_column: int | None = None
+    line: Annotated[int, Meta(description="The number of the line, from 1.")]
+    column: Annotated[int, Meta(description="The column at which the match begins.")]
+    text: Annotated[str, Meta(description="The line, without its end.")]
+    match_range: Annotated[
+        tuple[int, int], Meta(description="First column, and the column behind the last.")
+    ]
+    text_column: Annotated[
+        int | None,
+        Meta(
+            description="The column of the first character of `text`, if a long line was cut"
+            " around the match."
+        ),
+    ] = None
 
 
 class RankedFile(Result, frozen=True, kw_only=True):
-    path: str
-    reason: str
-    terms: list[str]
-    matches: list[Match]
-    # The line to open: a definition if one matches, or where the model pointed.
-    line: int | None = None
-    # How many lines of the file match, if `matches` does not hold them all.
-    total_matches: int | None = None
-    score: float | None = None
-    # The workspace folder, where there are several.
-    root: str | None = None
-    # Only where the path is not valid Unicode: the exact name, percent-encoded.
-    uri: str | None = None
+    """A file that matters for the query."""
+
+    path: Annotated[str, Meta(description="The file, relative to `root`.")]
+    reason: Annotated[str, Meta(description="Why it matters, in a sentence.")]
+    terms: Annotated[list[str], Meta(description="The search terms that match in it.")]
+    matches: Annotated[
+        list[Match], Meta(description="Lines that match: those that say most, eight at most.")
+    ]
+    line: Annotated[
+        int | None,
+        Meta(
+            description="The line to open: a definition if one matches, or where the model pointed."
+        ),
+    ] = None
+    total_matches: Annotated[
+        int | None, Meta(description="How many lines match, if `matches` does not hold them all.")
+    ] = None
+    score: Annotated[
+        float | None, Meta(description="The local ranker's, to compare files of one answer with.")
+    ] = None
+    root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
+        None
+    )
+    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
+        None
+    )
 
 
 class RankedBy(Result, frozen=True, kw_only=True):
-    kind: Literal["llm", "local"]
-    model: str | None = None
-    provider: str | None = None
-    fallback_reason: str | None = None
+    """Who put the files in order."""
+
+    kind: Annotated[
+        Literal["llm", "local"], Meta(description="A language model, or the local ranker.")
+    ]
+    model: Annotated[str | None, Meta(description="Name of the model.")] = None
+    provider: Annotated[str | None, Meta(description="The wire format that it speaks.")] = None
+    fallback_reason: Annotated[
+        str | None, Meta(description="Why it is not a model, if the params allow one.")
+    ] = None
 
 
 class TermReport(Result, frozen=True, kw_only=True):
     """The fate of one search term."""
 
-    term: str
-    status: TermStatus
-    bytes: int | None = None
-    files: int | None = None
-    matches: int | None = None
-    detail: str | None = None
+    term: Annotated[str, Meta(description="The term.")]
+    status: Annotated[
+        TermStatus,
+        Meta(
+            description="'used'; 'shrunk' to a smaller form; 'too_broad' and left out; 'peeled':"
+            " left out for those before it to fit; 'no_match'; 'invalid': no regular expression;"
+            " 'timed_out' before anything was found."
+        ),
+    ]
+    bytes: Annotated[
+        int | None, Meta(description="The size of its results with their context.")
+    ] = None
+    files: Annotated[int | None, Meta(description="How many files match.")] = None
+    matches: Annotated[int | None, Meta(description="How many lines match.")] = None
+    detail: Annotated[
+        str | None, Meta(description="What is wrong with it, or what form it was shrunk to.")
+    ] = None
 
 
 class Usage(Result, frozen=True, kw_only=True):
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int | None = None
-    cost_usd: float | None = None
+    """What the model's answer cost."""
+
+    input_tokens: Annotated[int, Meta(description="Tokens that were sent.")]
+    output_tokens: Annotated[int, Meta(description="Tokens that were written.")]
+    cached_tokens: Annotated[
+        int | None, Meta(description="Of those sent, how many the provider had cached.")
+    ] = None
+    cost_usd: Annotated[
+        float | None, Meta(description="In US dollars, if prices are configured.")
+    ] = None
 
 
 class Payload(Result, frozen=True, kw_only=True):
     """What a model would be sent."""
 
-    model: str
-    provider: str
-    endpoint: str
-    system: str
-    prompt: str
-    bytes: int
-    estimated_tokens: int
+    model: Annotated[str, Meta(description="Name of the model.")]
+    provider: Annotated[str, Meta(description="The wire format that it speaks.")]
+    endpoint: Annotated[str, Meta(description="The address that it would be sent to.")]
+    system: Annotated[str, Meta(description="The system prompt.")]
+    prompt: Annotated[str, Meta(description="The prompt, with the matches.")]
+    bytes: Annotated[int, Meta(description="The size of both.")]
+    estimated_tokens: Annotated[int, Meta(description="About as many tokens.")]
 
 
 class KeywordSearchResult(Answer, frozen=True, kw_only=True):
-    search_id: str
-    files: list[RankedFile]
-    no_relevant_files: bool
-    ranked_by: RankedBy
-    terms: list[TermReport]
-    usage: Usage | None = None
-    payload: Payload | None = None
+    """The files that matter; `total_found` counts the files that match."""
+
+    search_id: Annotated[str, Meta(description="Another one for every answer.")]
+    files: Annotated[list[RankedFile], Meta(description="The files, the most relevant first.")]
+    no_relevant_files: Annotated[
+        bool, Meta(description="Whether nothing is relevant, or nothing matches.")
+    ]
+    ranked_by: Annotated[RankedBy, Meta(description="Who put them in order.")]
+    terms: Annotated[list[TermReport], Meta(description="The fate of every search term.")]
+    usage: Annotated[Usage | None, Meta(description="What it cost, if a model ranked.")] = None
+    payload: Annotated[
+        Payload | None, Meta(description="With `dry_run`: what a model would be sent.")
+    ] = None
 
 
 class KeywordSearchPartial(Result, frozen=True, kw_only=True):
     """A partial result. One by the local ranker replaces all before it; one by a model adds to
-    those of the model."""
+    those of the model. The result holds all files again."""
 
-    files: list[RankedFile]
-    ranked_by: RankedBy
+    files: Annotated[list[RankedFile], Meta(description="All files so far, or the next one.")]
+    ranked_by: Annotated[RankedBy, Meta(description="Who put them in order.")]

@@ -45,26 +45,36 @@ class TreeParams(PageParams, frozen=True, kw_only=True):
 class TreeEntry(Result, frozen=True, kw_only=True):
     """A file, a folder or a symlink, which is not followed."""
 
-    name: str
-    type: Literal["file", "folder", "symlink"]
+    name: Annotated[str, Meta(description="Its name, without the folders above it.")]
+    type: Annotated[Literal["file", "folder", "symlink"], Meta(description="What it is.")]
     size: Annotated[
         int | None, Meta(description="In bytes; of a folder, that of all files below it.")
     ] = None
     files: Annotated[
         int | None, Meta(description="How many files are below a folder, at any depth.")
     ] = None
-    children: list[TreeEntry] | None = None
+    children: Annotated[
+        list[TreeEntry] | None,
+        Meta(description="What is in a folder; absent at the limit of `depth`."),
+    ] = None
     omitted: Annotated[
         int | None,
-        Meta(description="How many of a folder's own entries are not in this answer."),
+        Meta(
+            description="What of a folder is not in this answer: how many of its own entries or,"
+            " at the limit of `depth`, how many of all files below it."
+        ),
     ] = None
     target: Annotated[str | None, Meta(description="What a symlink says it leads to.")] = None
-    unsaved: bool = False
+    unsaved: Annotated[
+        bool, Meta(description="Open in the editor with text that is not saved.")
+    ] = False
     uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
         None
     )
 
 
 class TreeResult(Answer, frozen=True, kw_only=True):
+    """The structure of the folder; `total_found` and `returned` count entries at any depth."""
+
     entries: Annotated[list[TreeEntry], Meta(description="What is in the folder, by name.")]
     text: Annotated[str, Meta(description="The same as indented lines.")]

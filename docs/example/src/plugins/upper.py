@@ -1,0 +1,3 @@
+from registry import register_plugin
+
+register_plugin("upper", str.upper)

@@ -1,0 +1,19 @@
+"""Write all pages."""
+
+from __future__ import annotations
+
+import asyncio
+
+from reference.pages import DOCS, all_pages, generated_files
+
+
+def main() -> None:
+    pages = asyncio.run(all_pages())
+    for file in generated_files() - pages.keys():
+        (DOCS / file).unlink()
+    for file, text in pages.items():
+        (DOCS / file).parent.mkdir(exist_ok=True)
+        (DOCS / file).write_bytes(text.encode())
+
+
+main()

@@ -1,0 +1,76 @@
+"""The page of errors, from the classes in ``winnow/errors.py``."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+
+from reference.markdown import page, table
+from reference.shapes import sentence
+from winnow import errors
+from winnow.errors import InvalidParams, SearchError
+from winnow.tools import TOOLS
+
+INTRODUCTION = """\
+An error that a caller can act on has a message that says what would help, and `data` with its
+`kind` and what else is known. Over LSP its code is -32602 (`InvalidParams`) for `invalid_params`,
+whose message begins with the field, and -32803 (`RequestFailed`) for every other kind. The command
+line prints the message to standard error and ends with exit code 2; with `--json` it prints
+`{"error": {"message": …, "kind": …}}`, with the extra data, to standard output."""
+
+OTHERS = """\
+Besides: -32601 for a method that is unknown, -32800 for a request that was cancelled, -32002 for
+one that comes before `initialize`, and -32603 for a defect, whose message has an incident number
+that stands in the server's log."""
+
+TYPES = {
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "list[str]": "array of string",
+    "list[dict[str, str]]": "array of object",
+}
+
+
+def error_page() -> str:
+    """All errors, with what they carry and which tools raise them."""
+    rows = [
+        [f"`{error.kind}`", sentence(error), "<br>".join(_data(error)), ", ".join(_tools(error))]
+        for error in sorted(error_classes(), key=kind_of)
+    ]
+    head = ["Kind", "When", "Extra data", "Raised by"]
+    return page("Errors", INTRODUCTION, table(head, rows), OTHERS)
+
+
+def error_classes() -> list[type[SearchError]]:
+    """Every kind of error."""
+    return SearchError.__subclasses__()
+
+
+def kind_of(error: type[SearchError]) -> str:
+    """The `kind` in its data."""
+    return error.kind
+
+
+def _tools(error: type[SearchError]) -> Iterator[str]:
+    if error is InvalidParams:
+        yield "every tool"
+        return
+    for tool in TOOLS.values():
+        if error in tool.raises:
+            yield f"[{tool.name}](tools/{tool.command}.md)"
+
+
+def _data(error: type[SearchError]) -> Iterator[str]:
+    """Name and type of what the class hands to the base class as data."""
+    tree = ast.parse(inspect.getsource(errors))
+    [found] = [
+        one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == error.__name__
+    ]
+    [made] = [one for one in found.body if isinstance(one, ast.FunctionDef)]
+    types = {one.arg: ast.unparse(one.annotation) for one in made.args.args if one.annotation}
+    for call in ast.walk(made):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "super().__init__":
+            for keyword in call.keywords:
+                yield f"`{keyword.arg}`: {TYPES[types[ast.unparse(keyword.value)]]}"

@@ -1,0 +1,101 @@
+"""The examples: run in a copy of the project in ``docs/example``, which looks the same everywhere.
+
+The copy lies in no repository, is the root of its own, and all its files were changed at
+:data:`CHANGED`. What then still differs from one run to the next is where the copy is, and the id
+of a search: :func:`steady` replaces these two, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from winnow.config import Config
+from winnow.tool import Tool, is_list_of_ranges
+from winnow.types import Progress, Result, no_progress
+from winnow.workspace import Workspace
+
+PROJECT = Path(__file__).parents[2] / "docs" / "example"
+SHOWN_ROOT = "/example"
+SHOWN_ID = "5ea7c41d" * 4
+CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
+
+_ID = re.compile(r'(?<="search_id": ")[0-9a-f]{32}(?=")')
+
+
+class Example(Struct, frozen=True):
+    """An example that was run: the result, and where."""
+
+    result: Result
+    folder: Path
+
+
+@contextlib.contextmanager
+def project() -> Iterator[Path]:
+    """A copy of the project, for the time of the block."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(os.path.realpath(temporary)) / "example"
+        shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__", ".*_cache"))
+        (folder / ".git").mkdir()  # what marks the root of a repository
+        for file in folder.rglob("*"):
+            os.utime(file, (CHANGED, CHANGED))
+        yield folder
+
+
+async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progress) -> Example:
+    """Run a tool's example, without any key, with the settings that are built in."""
+    environment = {"PATH": os.environ.get("PATH", os.defpath)}
+    workspace = Workspace([folder], tool.by_hand(Config()), environment)
+    try:
+        return Example(await tool.call(workspace, dict(tool.example), progress), folder)
+    finally:
+        await workspace.aclose()
+
+
+def steady(text: str, folder: Path) -> str:
+    """The text without what differs from run to run."""
+    return _ID.sub(SHOWN_ID, text.replace(str(folder), SHOWN_ROOT))
+
+
+def command_line(tool: Tool[Any, Any], params: Mapping[str, Any], *more: str) -> str:
+    """The command that passes these params, as a person would type it."""
+    required: list[str] = []
+    options: list[str] = []
+    for field in tool.fields:
+        if field.name not in params:
+            continue
+        value = params[field.name]
+        values = value if isinstance(value, list) else [value]
+        if is_list_of_ranges(field.kind):
+            values = [f"{one.get('start', 1)}-{one.get('end', '')}" for one in values]
+        option = "--" + field.name.replace("_", "-")
+        if field.required:
+            required += map(str, values)
+        elif isinstance(value, bool):
+            options.append(option if value else option.replace("--", "--no-", 1))
+        else:
+            options += [word for one in values for word in (option, str(one))]
+    return shlex.join(["winnow", tool.command, *required, *options, *more])
+
+
+def synopsis(tool: Tool[Any, Any]) -> Sequence[str]:
+    """The words of the command in general."""
+    words = [
+        field.name.removeprefix("search_").upper().rstrip("S") + "..."
+        if field.name == "search_terms"
+        else field.name.upper()
+        for field in tool.fields
+        if field.required
+    ]
+    words += [f"[{name.upper()}]" for name in sorted(tool.positional)]
+    return ["winnow", tool.command, *words, *["[OPTION]..."] * bool(tool.fields)]

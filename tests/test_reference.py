@@ -1,0 +1,152 @@
+"""The generated documentation is what the code makes, and its examples are what happens."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conftest import Recorder, child_environment
+from reference.error_page import error_classes
+from reference.example import project, run, steady
+from reference.pages import DOCS, all_pages, generated_files
+from reference.settings_page import sections, sentences_of
+from reference.shapes import Struct, sentence, structs_in
+from winnow.tool import Tool, fields_of
+from winnow.tools import TOOLS
+
+each_tool = pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+AnyTool = Tool[Any, Any]
+
+
+@pytest.fixture(scope="module")
+def example() -> Iterator[Path]:
+    with project() as folder:
+        yield folder
+
+
+def page_of(tool: AnyTool) -> str:
+    return (DOCS / f"tools/{tool.command}.md").read_text("utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """What stands in the blocks of the section with the example."""
+    section = page.partition("\n## Example\n")[2]
+    return re.findall(rf"^```{language}\n(.*?)\n```$", section, re.M | re.S)
+
+
+async def test_the_pages_are_what_scripts_docs_writes() -> None:
+    made = await all_pages()
+    assert generated_files() == set(made)
+    for file, text in made.items():
+        assert (DOCS / file).read_text("utf-8") == text, f"docs/{file} is stale: run scripts/docs"
+
+
+@each_tool
+def test_commands_print_what_their_page_shows(tool: AnyTool, example: Path) -> None:
+    page = page_of(tool)
+    commands = blocks(page, "sh")
+    assert commands
+    for command, shown in zip(commands, blocks(page, "text"), strict=True):
+        program, *arguments = shlex.split(command)
+        assert program == "winnow"
+        done = subprocess.run(
+            [sys.executable, "-m", "winnow", *arguments],
+            cwd=example,
+            env=child_environment(example.parent),
+            capture_output=True,
+            encoding="utf-8",
+        )
+        assert (done.stderr, done.returncode) == ("", 0)
+        assert steady(done.stdout, example) == shown + "\n"
+
+
+@each_tool
+def test_requests_answer_what_their_page_shows(tool: AnyTool) -> None:
+    request, answer = map(json.loads, blocks(page_of(tool), "json"))
+    assert request == {"method": tool.method, "params": tool.example}
+    found = answer["tools"] if tool.name == "tools" else answer["returned"]
+    assert found
+    # Nothing is left out, or of another form than the result's.
+    result = msgspec.convert(answer, tool.result)
+    assert json.loads(msgspec.json.encode(result)) == answer
+
+
+@each_tool
+async def test_a_tool_sends_the_partial_results_that_its_page_names(
+    tool: AnyTool, example: Path
+) -> None:
+    recorder = Recorder()
+    recorder.streaming = True
+    await run(tool, example, recorder)
+    assert {type(one) for one in recorder.partials} == {tool.partial} - {None}
+
+
+@each_tool
+def test_every_field_of_an_answer_says_what_it_is(tool: AnyTool) -> None:
+    partial: list[Struct] = [tool.partial] if tool.partial else []
+    for struct in (tool.result, *structs_in(tool.result), *partial):
+        assert sentence(struct).endswith("."), struct
+        for field in fields_of(struct):
+            assert field.description.endswith("."), f"{struct.__name__}.{field.name}"
+
+
+def test_every_error_is_raised_by_a_tool_and_says_what_it_is() -> None:
+    assert {error for tool in TOOLS.values() for error in tool.raises} == set(error_classes())
+    for error in error_classes():
+        assert sentence(error).endswith("."), error
+
+
+@each_tool
+def test_what_the_engine_says_that_it_raises_is_on_the_page(tool: AnyTool) -> None:
+    names = {error.__name__ for error in error_classes()}
+    said = set(re.findall(r"\w+", " ".join(engine_docstrings(tool)))) & names
+    assert said <= {error.__name__ for error in tool.raises}
+
+
+def engine_docstrings(tool: AnyTool) -> Iterator[str]:
+    """The docstrings of what the tool's coroutine imports to do the work."""
+    for node in ast.walk(ast.parse(inspect.getsource(tool.run))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                yield inspect.getdoc(getattr(module, alias.name)) or ""
+
+
+def test_every_setting_says_what_it_is() -> None:
+    for path, struct in sections():
+        missing = {field.name for field in fields_of(struct)} - sentences_of(struct).keys()
+        below = {name.rpartition(".")[2] for name, _ in sections() if name.startswith(path)}
+        assert missing <= below, path
+
+
+def test_links_lead_to_pages_and_headings() -> None:
+    for file in (
+        *DOCS.glob("**/*.md"),
+        DOCS.parent / "README.md",
+        DOCS.parent / "server/README.md",
+    ):
+        for link in re.findall(r"\]\(([^)\s]+)\)", file.read_text("utf-8")):
+            if "://" in link:
+                continue
+            path, _, heading = link.partition("#")
+            target = file.parent / path if path else file
+            assert target.exists(), f"{file}: {link}"
+            titles = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.M) if heading else []
+            assert not heading or heading in [slug(one) for one in titles], f"{file}: {link}"
+
+
+def slug(title: str) -> str:
+    """The heading's anchor, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
