@@ -20,6 +20,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from winnow import answers
 from winnow.config import Config
 from winnow.tool import Tool, is_list_of_ranges
 from winnow.types import Progress, Result, no_progress
@@ -52,8 +53,14 @@ def project() -> Iterator[Path]:
         yield folder
 
 
+def _take_time() -> None:
+    """Counting symlinks is given up where it takes long, which would show on a slow machine."""
+    answers.LINKS_SECONDS = answers.SMALL_TREE_SECONDS = 60.0
+
+
 async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progress) -> Example:
     """Run a tool's example, without any key, with the settings that are built in."""
+    _take_time()
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
     workspace = Workspace([folder], tool.by_hand(Config()), environment)
     try:

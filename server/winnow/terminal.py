@@ -14,9 +14,11 @@ from winnow.types import Answer
 
 
 class Style(Struct, frozen=True):
-    """How to emphasise; without ``colour`` every method gives the text as it is."""
+    """How to emphasise; without ``colour`` every method gives the text as it is. ``options`` stands
+    before the name of a param: a person types it as an option."""
 
     colour: bool
+    options: str = "--"
 
     @classmethod
     def for_stream(cls, stream: TextIO) -> Style:
@@ -43,15 +45,19 @@ class Style(Struct, frozen=True):
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
+FOR_AGENTS = Style(colour=False, options="")
+
+
 def notes_of(result: Answer, summary: str, style: Style) -> Iterator[str]:
     """What stands below an answer: how much of it this is, what was left out, how to go on."""
     yield style.dim(f"[{summary}]")
     skipped = msgspec.to_builtins(result.completeness.skipped)
     if counted := [f"{count} {name.replace('_', ' ')}" for name, count in skipped.items() if count]:
-        yield style.dim(f"[not searched: {', '.join(counted)}]")
+        yield style.dim(f"[left out: {', '.join(counted)}]")
     for reason in result.completeness.reasons:
         yield style.dim(f"[incomplete: {printable(reason)}]")
     for warning in result.warnings:
         yield style.dim(f"[note: {printable(warning)}]")
     if result.truncated:
-        yield style.dim(f"[more: --cursor {result.cursor}]" if result.cursor else "[shortened]")
+        more = f"[more: {style.options}cursor {result.cursor}]" if result.cursor else "[shortened]"
+        yield style.dim(more)

@@ -6,7 +6,7 @@ import os
 
 from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery
-from winnow.terminal import Style, notes_of
+from winnow.terminal import FOR_AGENTS, Style, notes_of
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.glob import GlobFile, GlobParams, GlobPartial, GlobResult
@@ -27,7 +27,7 @@ def text(result: GlobResult, style: Style, folder: str) -> str:
 
 def plain(result: GlobResult) -> str:
     """One path a line; then what was left out."""
-    return _with_notes(result, [printable(_path(file)) for file in result.files], Style(False))
+    return _with_notes(result, [printable(_path(file)) for file in result.files], FOR_AGENTS)
 
 
 def _path(file: GlobFile) -> str:

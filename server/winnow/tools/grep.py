@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
-from winnow.terminal import Style, notes_of
+from winnow.terminal import FOR_AGENTS, Style, notes_of
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.grep import (
@@ -29,7 +29,7 @@ def text(result: GrepResult, style: Style, folder: str) -> str:
 
 def plain(result: GrepResult) -> str:
     """The same without colours, with paths as the result has them."""
-    return _rendered(result, Style(False), None)
+    return _rendered(result, FOR_AGENTS, None)
 
 
 def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:

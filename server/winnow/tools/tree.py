@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.errors import SEARCHING, NotAFolder
-from winnow.terminal import Style, notes_of
+from winnow.terminal import FOR_AGENTS, Style, notes_of
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.tree import TreeParams, TreeResult
@@ -18,7 +18,7 @@ def text(result: TreeResult, style: Style, folder: str) -> str:
 
 def plain(result: TreeResult) -> str:
     """The same without colours."""
-    return text(result, Style(False), "")
+    return text(result, FOR_AGENTS, "")
 
 
 @tool(
