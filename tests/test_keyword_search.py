@@ -194,7 +194,7 @@ async def test_no_match_says_what_ignored_and_hidden_files_would_have(
     assert result.files == []
     assert result.no_relevant_files
     assert result.warnings == [
-        "0 matches; 2 ignored or hidden files match: pass include_ignored and include_hidden"
+        "0 matches; 2 files that were left out match: pass include_ignored and include_hidden"
     ]
 
 

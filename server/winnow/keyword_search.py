@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from winnow.answers import left_out
 from winnow.errors import (
     EmptyQuery,
     InvalidParams,
@@ -190,18 +191,17 @@ def candidates_of(kept: Sequence[TermMatches]) -> list[Candidate]:
 
 
 async def _second_look(request: Request, found: Found) -> list[str]:
-    """Nothing matches: say whether ignored or hidden files would have."""
-    params = request.params
-    if params.include_ignored and params.include_hidden:
+    """Nothing matches: say whether files that were left out would have."""
+
+    async def count(params: KeywordSearchParams) -> int:
+        scope = request.workspace.scope(params)
+        others = await found.search.list_files(found.kept, scope, SECOND_LOOK_SECONDS)
+        return len(others.difference(*(one.binary for one in found.kept)))
+
+    files, flags = await left_out(request.params, count)
+    if not files:
         return []
-    everything = msgspec.structs.replace(params, include_ignored=True, include_hidden=True)
-    scope = request.workspace.scope(everything)
-    others = await found.search.list_files(found.kept, scope, SECOND_LOOK_SECONDS)
-    count = len(others.difference(*(one.binary for one in found.kept)))
-    if not count:
-        return []
-    advice = "pass include_ignored and include_hidden"
-    return [f"0 matches; {count} ignored or hidden files match: {advice}"]
+    return [f"0 matches; {files} files that were left out match: pass {' and '.join(flags)}"]
 
 
 # --- stage 2 -------------------------------------------------------------------------------
