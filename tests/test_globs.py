@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,48 @@ def test_what_is_no_glob_is_refused_as_by_ripgrep(tree: Path, pattern: str) -> N
     with pytest.raises(InvalidGlob):
         glob_regex(pattern)
     assert by_ripgrep(tree, pattern) is None
+
+
+def test_no_pattern_makes_matching_slow() -> None:
+    """Found by review: these kept the server busy for minutes, deaf to everything."""
+    name = "a" * 200
+    for pattern in (
+        "*a" * 12 + "*Z",
+        "**a" * 12 + "**Z",
+        "**/a*" * 12 + "/Z",
+        "{a,*}" * 9 + "Z",
+        "*?" * 60 + "Z",
+        "**/" * 50 + "Z",
+        "*[ab]" * 40 + "Z",
+        "**/*/**/*/**/*/**/*/Z",
+        "{*a,*b}" * 6 + "*Z",
+    ):
+        regex = glob_regex(pattern)
+        started = time.monotonic()
+        for path in (name, f"{name}/" * 10 + name, "a/" * 300 + "a", "ab" * 500):
+            assert not regex.fullmatch(path), pattern
+        assert time.monotonic() - started < 2, pattern
+
+
+def test_braces_do_not_make_more_alternatives_than_can_be_held() -> None:
+    with pytest.raises(InvalidGlob, match="more than 1000 alternatives"):
+        glob_regex("{a,b,c,d}" * 6)
+    assert glob_regex("{a,b}" * 9).fullmatch("ababababa")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("a*b*c", "abbbcbc", True), ("a*bc*bd", "abcbcbd", True), ("**/a/**/b", "a/x/a/y/b", True),
+        ("**/a/b/**/c", "a/a/b/c", True), ("x/**/a/**/b/c", "x/a/b/a/b/c", True),
+        ("a**b", "axxb", True), ("a**b", "ax/xb", False), ("{a,b/{c,d}}e", "b/de", True),
+        ("\\{a}", "{a}", True), ("a}", "a}", True), ("[{]a", "{a", True), ("*ab*ab", "abab", True),
+        ("*ab*ab", "aab", False), ("a/**", "a", False), ("a/**", "a/b/c", True),
+        ("*.*", "a.b.c", True), ("**/" * 300 + "x", "a/b/x", True),
+    ],
+)  # fmt: skip
+def test_stars_and_braces(pattern: str, path: str, matches: bool) -> None:
+    assert bool(glob_regex(pattern).fullmatch(path)) is matches
 
 
 @pytest.mark.parametrize(
