@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from winnow.text.buffers import Overlay
 from winnow.text.files import Scope
 from winnow.text.links import folder_links
 from winnow.text.notes import Notes, skipped
@@ -18,6 +20,7 @@ from winnow.types import Completeness, SearchParams
 WIDENING = ("include_ignored", "include_hidden", "include_submodules")
 # Counting symlinks may take this long.
 LINKS_SECONDS = 0.03
+SECOND_LOOK_SECONDS = 1.0
 
 S = TypeVar("S", bound=SearchParams)
 
@@ -58,6 +61,20 @@ async def links_of(scope: Scope, notes: Notes | None) -> int | None:
     if notes is None or not notes.heard:
         return None
     return await asyncio.to_thread(folder_links, scope, notes.left_out, LINKS_SECONDS)
+
+
+def second_look(ripgrep: Ripgrep) -> Ripgrep:
+    """How ripgrep is run to see what was left out, which is to take little time."""
+    until = asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
+    return dataclasses.replace(ripgrep, deadline=min(until, ripgrep.deadline))
+
+
+def unsaved_failed(overlay: Overlay) -> list[str]:
+    """A warning of the unsaved documents that do not count."""
+    failed = overlay.failed
+    return [f"{failed} unsaved documents could not be laid out: the disk's state counts"] * bool(
+        failed
+    )
 
 
 def fractions(count: int, least: int = 1) -> list[int]:

@@ -56,7 +56,10 @@ class TreeEntry(Result, frozen=True, kw_only=True):
     children: list[TreeEntry] | None = None
     omitted: Annotated[
         int | None,
-        Meta(description="How many of a folder's own entries are not in this answer."),
+        Meta(
+            description="How many of a folder's own entries are not in this answer; of a folder at"
+            " the limit of `depth`, how many files are below it."
+        ),
     ] = None
     target: Annotated[str | None, Meta(description="What a symlink says it leads to.")] = None
     unsaved: bool = False
