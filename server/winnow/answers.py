@@ -58,7 +58,8 @@ def completeness_of(
 
 async def links_of(scope: Scope, notes: Notes | None) -> int | None:
     """How many symlinks to folders were passed over, if that is cheap to say."""
-    if notes is None or not notes.heard:
+    followed = len(scope.paths) > len(scope.roots)
+    if notes is None or not notes.heard or followed:
         return None
     return await asyncio.to_thread(folder_links, scope, notes.left_out, LINKS_SECONDS)
 
