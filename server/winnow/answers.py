@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from winnow.text.buffers import Overlay
 from winnow.text.files import Scope
 from winnow.text.links import folder_links
 from winnow.text.notes import Notes, skipped
@@ -19,6 +21,7 @@ WIDENING = ("include_ignored", "include_hidden", "include_submodules")
 # Counting symlinks may take this long.
 LINKS_SECONDS = 0.03
 SMALL_TREE_SECONDS = 0.2
+SECOND_LOOK_SECONDS = 1.0
 
 S = TypeVar("S", bound=SearchParams)
 
@@ -57,9 +60,24 @@ def completeness_of(
 async def links_of(ripgrep: Ripgrep, scope: Scope, notes: Notes | None) -> int | None:
     """How many symlinks to folders were passed over, if that is cheap to say: not in a tree that
     took long to search."""
-    if notes is None or not notes.heard or ripgrep.elapsed > SMALL_TREE_SECONDS:
+    followed = len(scope.paths) > len(scope.roots)
+    if notes is None or not notes.heard or followed or ripgrep.elapsed > SMALL_TREE_SECONDS:
         return None
     return await asyncio.to_thread(folder_links, scope, notes.left_out, LINKS_SECONDS)
+
+
+def second_look(ripgrep: Ripgrep) -> Ripgrep:
+    """How ripgrep is run to see what was left out, which is to take little time."""
+    until = asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
+    return dataclasses.replace(ripgrep, deadline=min(until, ripgrep.deadline))
+
+
+def unsaved_failed(overlay: Overlay) -> list[str]:
+    """A warning of the unsaved documents that do not count."""
+    failed = overlay.failed
+    return [f"{failed} unsaved documents could not be laid out: the disk's state counts"] * bool(
+        failed
+    )
 
 
 def fractions(count: int, least: int = 1) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -13,7 +12,15 @@ from datetime import datetime, timezone
 import msgspec
 
 from winnow import cursor
-from winnow.answers import CHANGED, completeness_of, fractions, left_out, links_of
+from winnow.answers import (
+    CHANGED,
+    completeness_of,
+    fractions,
+    left_out,
+    links_of,
+    second_look,
+    unsaved_failed,
+)
 from winnow.display import shown_path
 from winnow.errors import EmptyQuery, InvalidParams, PathOutsideWorkspace, SearchTimedOut
 from winnow.globs import InvalidGlob, glob_regex
@@ -26,7 +33,8 @@ from winnow.types import Progress
 from winnow.types.glob import GlobFile, GlobParams, GlobPartial, GlobResult
 from winnow.workspace import Workspace
 
-SECOND_LOOK_SECONDS = 1.0
+# The last second that a date can say; file systems know later ones.
+LAST_SECOND = 253_402_300_799
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -72,12 +80,12 @@ async def find_files(workspace: Workspace, params: GlobParams, progress: Progres
         scope = await workspace.narrowed(scope, params, ripgrep)
         with unsaved(workspace.buffers, scope) as overlay:
             listing = await list_files(ripgrep, scope, overlay)
-            paths = [path for path in listing.paths if matches(path)]
-            if listing.timed_out and not paths:
+            entries = await asyncio.to_thread(_found, params, scope, overlay, listing, matches)
+            if listing.timed_out and not entries:
                 raise SearchTimedOut(ripgrep.seconds)
-            entries = await asyncio.to_thread(_sorted_entries, params, scope, overlay, paths)
             search = _Search(ripgrep, scope, overlay, listing)
-            result = await _result(params, search, entries)
+            links = await links_of(ripgrep, scope, listing.notes)
+            result = await asyncio.to_thread(_result, params, search, entries, links)
         if not entries and not params.cursor:
             more = await _second_look(workspace, params, search, matches)
             result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
@@ -89,22 +97,27 @@ async def find_files(workspace: Workspace, params: GlobParams, progress: Progres
 
 def _matcher(pattern: str, scope: Scope) -> Callable[[str], bool]:
     """Whether a path, as ripgrep printed it, matches: seen from its root or from the path asked."""
-    if os.path.isabs(pattern):
-        for root in scope.roots:
-            if pattern.startswith(f"{root}{os.sep}"):
-                pattern = pattern[len(str(root)) :].replace(os.sep, "/")
-                break
     pattern = pattern.removeprefix("./")
     if ".." in pattern.split("/"):
         raise PathOutsideWorkspace(pattern)
     try:
+        # An absolute pattern, as seen from each root that it begins with.
+        absolute = [
+            (folder, glob_regex(pattern[len(folder) - 1 :]))
+            for folder in (f"{root.as_posix().rstrip('/')}/" for root in scope.roots)
+            if pattern.startswith(folder)
+        ]
         regex = glob_regex(pattern)
     except InvalidGlob as error:
         raise InvalidParams("pattern", str(error)) from None
     asked = os.path.normpath(scope.paths[0]).replace(os.sep, "/") + "/"
 
     def matches(path: str) -> bool:
-        below = scope.locate(path)[1]
+        root, below = scope.locate(path)
+        whole = f"{root.as_posix().rstrip('/')}/{below}" if absolute else ""
+        for folder, one in absolute:
+            if whole.startswith(folder) and one.fullmatch(whole, len(folder)):
+                return True
         if regex.fullmatch(below):
             return True
         return below.startswith(asked) and bool(regex.fullmatch(below[len(asked) :]))
@@ -115,10 +128,15 @@ def _matcher(pattern: str, scope: Scope) -> Callable[[str], bool]:
 # --- entries -------------------------------------------------------------------------------
 
 
-def _sorted_entries(
-    params: GlobParams, scope: Scope, overlay: Overlay, paths: Sequence[str]
+def _found(
+    params: GlobParams,
+    scope: Scope,
+    overlay: Overlay,
+    listing: Listing,
+    matches: Callable[[str], bool],
 ) -> list[Entry]:
-    """The files with their state, in the order asked for; without it where the order is by path."""
+    """The files that match, in the order asked for, with their state unless that is by path."""
+    paths = [path for path in listing.paths if matches(path)]
     key = order(scope)
     if params.sort_by == "path":
         return [Entry(path) for path in sorted(paths, key=key)]
@@ -146,10 +164,8 @@ def _entry(scope: Scope, overlay: Overlay, path: str) -> Entry:
 # --- answer --------------------------------------------------------------------------------
 
 
-async def _result(
-    params: GlobParams,
-    search: _Search,
-    entries: Sequence[Entry],
+def _result(
+    params: GlobParams, search: _Search, entries: Sequence[Entry], links: int | None
 ) -> GlobResult:
     """The page behind the cursor, in at most ``max_tokens``."""
     scope = search.scope
@@ -160,45 +176,40 @@ async def _result(
         search.listing.notes,
         timed_out=search.listing.timed_out,
         unreadable=search.listing.unreadable,
-        links=await links_of(search.ripgrep, scope, search.listing.notes),
+        links=links,
         more=more,
     )
     page = entries[first : first + params.max_results]
     if params.sort_by == "path":
-        page = await asyncio.to_thread(_with_state, search, page)
+        page = [_entry(scope, search.overlay, entry.path) for entry in page]
     files = [_file(scope, entry) for entry in page]
 
-    def page_of(count: int) -> GlobResult:
+    def page_of(count: int, *, bare: bool = False) -> GlobResult:
         end = first + count
         truncated = end < len(entries)
         return GlobResult(
             root=shown_path(str(scope.root))[0],
-            files=files[:count],
+            files=[*map(_bare, files[:count])] if bare else files[:count],
             total_found=len(entries),
             returned=count,
-            truncated=truncated,
+            truncated=truncated or (bare and count > 0),
             completeness=completeness,
-            warnings=list(scope.warnings),
+            warnings=[*scope.warnings, *unsaved_failed(search.overlay)],
             cursor=_cursor(params, entries[:end]) if truncated else None,
         )
 
-    def without_state() -> GlobResult:
-        result = page_of(len(files))
-        bare = [msgspec.structs.replace(one, size=None, modified=None) for one in files]
-        return msgspec.structs.replace(result, files=bare, truncated=True)
-
-    fewer = [functools.partial(page_of, count) for count in fractions(len(files))[1:]]
-    return shorten(page_of(len(files)), params.max_tokens, [without_state, *fewer])
+    fewer = [functools.partial(page_of, count, bare=True) for count in fractions(len(files))]
+    return shorten(page_of(len(files)), params.max_tokens, fewer)
 
 
-def _with_state(search: _Search, entries: Sequence[Entry]) -> list[Entry]:
-    return [_entry(search.scope, search.overlay, entry.path) for entry in entries]
+def _bare(file: GlobFile) -> GlobFile:
+    return msgspec.structs.replace(file, size=None, modified=None)
 
 
 def _file(scope: Scope, entry: Entry) -> GlobFile:
     shown = scope.shown(entry.path)
-    seconds = entry.modified / 1e9
-    modified = datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+    seconds = min(entry.modified // 10**9, LAST_SECOND)
+    modified = datetime.fromtimestamp(seconds, timezone.utc).isoformat()
     return GlobFile(
         path=shown.path,
         size=entry.size,
@@ -241,9 +252,7 @@ async def _second_look(
 
     async def count(params: GlobParams) -> int:
         scope = workspace.scope(params)
-        until = asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
-        ripgrep = dataclasses.replace(search.ripgrep, deadline=min(until, search.ripgrep.deadline))
-        listing = await list_files(ripgrep, scope, Overlay())
+        listing = await list_files(second_look(search.ripgrep), scope, Overlay())
         return sum(map(matches, listing.paths))
 
     found, flags = await left_out(params, count)

@@ -10,13 +10,21 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
 from winnow import cursor
-from winnow.answers import CHANGED, completeness_of, fractions, left_out
+from winnow.answers import (
+    CHANGED,
+    completeness_of,
+    fractions,
+    left_out,
+    second_look,
+    unsaved_failed,
+)
 from winnow.display import printable, shown_path
 from winnow.errors import NotAFolder, SearchTimedOut
 from winnow.shorten import shorten
@@ -24,6 +32,7 @@ from winnow.text.buffers import Overlay, unsaved
 from winnow.text.files import Scope, plain
 from winnow.text.folders import Node, add_sizes, add_unlisted, folders_of
 from winnow.text.listing import Listing, list_files
+from winnow.text.notes import logged
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import Progress, SearchParams
 from winnow.types.tree import TreeEntry, TreeParams, TreeResult
@@ -66,7 +75,7 @@ async def show_tree(workspace: Workspace, params: TreeParams, progress: Progress
             if listing.timed_out and not listing.paths:
                 raise SearchTimedOut(ripgrep.seconds)
             tree = await asyncio.to_thread(_tree_of, params, scope, overlay, listing)
-        result = _result(tree, ripgrep, listing)
+            result = await asyncio.to_thread(_result, tree, ripgrep, listing)
         if not tree.entries and not params.cursor:
             more = await _second_look(workspace, params, ripgrep)
             result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
@@ -90,16 +99,20 @@ def _scope_params(params: TreeParams) -> SearchParams:
 def _tree_of(params: TreeParams, scope: Scope, overlay: Overlay, listing: Listing) -> _Tree:
     """The folders of a listing, in the order of answers. Raises NotAFolder."""
     base = str(scope.root)
+    files: dict[Path, list[str]] = {root: [] for root in scope.roots}
+    for path in listing.paths:
+        files[scope.locate(path)[0]].append(path)
     tops = []
-    for path in map(plain, scope.paths):
+    for path, paths in zip(map(plain, scope.paths), files.values(), strict=True):
         if not os.path.isdir(os.path.join(base, path)):
             raise NotAFolder(params.path)
-        top = folders_of(path, listing.paths, params.depth)
-        if listing.notes and listing.notes.heard:
-            listing.unreadable |= add_unlisted(top, base, listing.notes.left_out, params.depth)
+        top = folders_of(path, paths, params.depth)
+        if _can_look_beside(listing):
+            covers = functools.partial(_covers, scope, listing)
+            listing.unreadable |= add_unlisted(top, base, covers, params.depth)
         if params.show_sizes:
             sizes = {path: overlay.file(path).stat().st_size for path in overlay.paths}
-            add_sizes(top, base, listing.paths, sizes)
+            add_sizes(top, base, paths, sizes)
         tops.append(top)
     root = tops[0]
     if len(tops) > 1:
@@ -107,6 +120,19 @@ def _tree_of(params: TreeParams, scope: Scope, overlay: Overlay, listing: Listin
         for top, folder in zip(tops, scope.roots, strict=True):
             top.name = shown_path(str(folder))[0]
     return _Tree(params, scope, overlay, root, sorted(_places(root, 0), key=_first))
+
+
+def _can_look_beside(listing: Listing) -> bool:
+    """Whether all that ripgrep left out is known."""
+    notes = listing.notes
+    return bool(notes and notes.heard and not notes.forgot and not listing.timed_out)
+
+
+def _covers(scope: Scope, listing: Listing, path: str) -> bool:
+    """Whether something that is no file is neither left out by ripgrep nor by the scope."""
+    left_out = listing.notes.left_out if listing.notes else ()
+    is_root = scope.root / path in scope.roots
+    return logged(path) not in left_out and not is_root and scope.covers(path)
 
 
 def _first(entry: tuple[Place, Node]) -> Place:
@@ -126,6 +152,11 @@ def _places(node: Node, level: int) -> Iterator[tuple[Place, Node]]:
 def _result(tree: _Tree, ripgrep: Ripgrep, listing: Listing) -> TreeResult:
     """The page behind the cursor, in at most ``max_tokens``."""
     continued = cursor.decode(tree.params, Place)
+    warnings = [*tree.scope.warnings, *unsaved_failed(tree.overlay)]
+    if listing.notes and listing.notes.forgot:
+        warnings.append(
+            "symlinks and empty folders are not shown: too much is left out beside them"
+        )
     first, changed = 0, False
     if continued:
         first = sum(place <= continued[0] for place, _ in tree.entries)
@@ -143,28 +174,34 @@ def _result(tree: _Tree, ripgrep: Ripgrep, listing: Listing) -> TreeResult:
     def page_of(count: int, *, bare: bool = False) -> TreeResult:
         end = first + count
         truncated = end < len(tree.entries)
-        chosen = {node.path for _, node in tree.entries[first:end]}
-        entries = _entries(tree, tree.root, chosen, bare=bare)
+        chosen = [node for _, node in tree.entries[first:end]]
+        entries = _entries(tree, chosen, bare=bare)
+        lines = [printable(_title(tree)), *_lines(entries, INDENT)]
+        if omitted := len(tree.root.children) - len(entries):
+            lines.append(f"{INDENT}… {omitted} more")
+        shortened = bare and any(tree.params.show_sizes or node.target for node in chosen)
         return TreeResult(
             root=shown_path(str(tree.scope.root))[0],
             entries=entries,
-            text="\n".join([f"{printable(_title(tree))}/", *_lines(entries, INDENT)]),
+            text="\n".join(lines),
             total_found=len(tree.entries),
             returned=count,
-            truncated=truncated or bare,
+            truncated=truncated or shortened,
             completeness=completeness,
-            warnings=list(tree.scope.warnings),
+            warnings=warnings,
             cursor=_cursor(tree, end) if truncated and end else None,
         )
 
-    shorter: list[Callable[[], TreeResult]] = [functools.partial(page_of, count, bare=True)]
-    shorter += [functools.partial(page_of, some, bare=True) for some in fractions(count)[1:]]
+    shorter = [functools.partial(page_of, some, bare=True) for some in fractions(count)]
     return shorten(page_of(count), tree.params.max_tokens, shorter)
 
 
 def _title(tree: _Tree) -> str:
+    if len(tree.scope.paths) > 1:
+        return "the workspace folders"
     path = tree.root.path
-    return os.path.basename(str(tree.scope.root)) if path == "." else shown_path(path)[0]
+    name = os.path.basename(str(tree.scope.root)) if path == "." else shown_path(path)[0]
+    return f"{name}/"
 
 
 def _cursor(tree: _Tree, end: int) -> str:
@@ -175,19 +212,31 @@ def _stamp(tree: _Tree, end: int) -> bytes:
     return cursor.stamp_of([node.path for _, node in tree.entries[:end]])
 
 
-def _entries(tree: _Tree, folder: Node, chosen: set[str], *, bare: bool) -> list[TreeEntry]:
-    """The chosen entries of a folder and those on the way to others."""
-    made = (_entry(tree, node, chosen, bare=bare) for node in folder.ordered())
-    return [entry for entry in made if entry]
+def _entries(tree: _Tree, chosen: Sequence[Node], *, bare: bool) -> list[TreeEntry]:
+    """The chosen entries as they lie in their folders, with the folders on the way to them."""
+    wanted = {node.path for node in chosen}
+    on_the_way = {"."}
+    for path in wanted:
+        while path not in on_the_way and path:
+            on_the_way.add(path)
+            path = path.rpartition("/")[0]
+
+    def inside(folder: Node) -> list[TreeEntry]:
+        made = []
+        for node in folder.ordered():
+            children = inside(node) if node.path in on_the_way else []
+            if node.path in wanted or children:
+                made.append(_entry(tree, node, children, bare=bare))
+        return made
+
+    return inside(tree.root)
 
 
-def _entry(tree: _Tree, node: Node, chosen: set[str], *, bare: bool) -> TreeEntry | None:
-    children = _entries(tree, node, chosen, bare=bare)
-    if node.path not in chosen and not children:
-        return None
+def _entry(tree: _Tree, node: Node, children: list[TreeEntry], *, bare: bool) -> TreeEntry:
     is_folder = node.kind == "folder"
     at_limit = is_folder and node.depth >= tree.params.depth
-    omitted = node.files if at_limit else len(node.children) - len(children)
+    below = node.files or node.unlisted
+    omitted = below if at_limit else len(node.children) - len(children)
     sized = tree.params.show_sizes and not bare and node.kind != "symlink"
     name, encoded = shown_path(node.name)
     return TreeEntry(
@@ -214,7 +263,7 @@ def _lines(entries: Sequence[TreeEntry], indent: str) -> Iterator[str]:
         if entry.unsaved:
             line += "  (not saved)"
         if entry.children is None and entry.omitted:
-            line += f" … {_count(entry.omitted, 'file')}"
+            line += f" … {_count(entry.files, 'file') if entry.files else f'{entry.omitted} more'}"
         yield line
         if entry.children is not None:
             yield from _lines(entry.children, indent + INDENT)
@@ -230,7 +279,7 @@ async def _second_look(workspace: Workspace, params: TreeParams, ripgrep: Ripgre
     """Nothing is there: say what the files that were left out would be."""
 
     async def count(params: SearchParams) -> int:
-        listing = await list_files(ripgrep, workspace.scope(params), Overlay())
+        listing = await list_files(second_look(ripgrep), workspace.scope(params), Overlay())
         return len(listing.paths)
 
     found, flags = await left_out(_scope_params(params), count)

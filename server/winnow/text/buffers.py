@@ -19,6 +19,7 @@ from msgspec import Struct
 from winnow.display import shown_path
 from winnow.text.encodings import decoded
 from winnow.text.files import Scope
+from winnow.text.paths import is_below
 from winnow.text.reading import CHARACTER_BYTES
 
 
@@ -65,9 +66,16 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
 
 def changed_paths(buffers: Mapping[Path, str], scope: Scope) -> list[str]:
     """The documents in scope whose text is not what is on disk, as paths of the scope."""
-    return [
-        shown_path(scope.prefix(place) + below)[0] for place, below, _ in _changed(buffers, scope)
-    ]
+    return [shown_path(path)[0] for path in sorted(unsaved_paths(buffers, scope))]
+
+
+def unsaved_paths(buffers: Mapping[Path, str], scope: Scope) -> set[str]:
+    """The documents in scope whose text is not what is on disk, in paths as ripgrep prints them."""
+    return {
+        scope.prefix(place) + below
+        for place, below, text in _changed(buffers, scope)
+        if is_unsaved(os.path.join(scope.roots[place], below), text)
+    }
 
 
 def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, str, str]]:
@@ -77,7 +85,7 @@ def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, s
         with contextlib.suppress(OSError, ValueError):
             # The client may spell a folder in another way. The file itself may not exist.
             real = os.path.join(os.path.realpath(path.parent), path.name)
-            holding = [place for place, root in enumerate(roots) if real.startswith(root + os.sep)]
+            holding = [place for place, root in enumerate(roots) if is_below(real, root)]
             if not holding or not _differs(real, text):
                 continue
             place = max(holding, key=lambda one: len(roots[one]))

@@ -14,7 +14,7 @@ from msgspec import Struct
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, NotFound, NoWorkspace
 from winnow.globs import InvalidGlob, escaped, glob_regex, name_pattern
-from winnow.text.paths import also_in, locate, path_of_uri
+from winnow.text.paths import SYSTEM, also_in, is_below, locate, path_of_uri
 from winnow.types import SearchParams
 
 IGNORE_FILE = ".winnowignore"
@@ -161,12 +161,15 @@ def plain(path: str) -> str:
 def order(scope: Scope) -> Callable[[str], tuple[int, bytes]]:
     """The key by which files are ordered as ripgrep's ``--sort=path`` does: by the path that was
     asked for, then by name, folder by folder."""
-    beginnings = [plain(path) for path in scope.paths]
+    places = {plain(path): place for place, path in enumerate(scope.paths)}
 
     def key(path: str) -> tuple[int, bytes]:
-        place = len(beginnings) - 1
-        while place and path != beginnings[place] and not path.startswith(f"{beginnings[place]}/"):
-            place -= 1
+        place = 0
+        if len(places) > 1:
+            end = len(path)
+            while end > 0:
+                place = max(place, places.get(path[:end], 0))
+                end = path.rfind("/", 0, end)
         # NUL is in no name, and is less than anything that is.
         return place, os.fsencode(path).replace(b"/", b"\0")
 
@@ -221,14 +224,16 @@ def search_scope(
         paths = [located.below if located.below == "." else os.path.join(".", located.below)]
     left_out: list[list[str]] = [[] for _ in roots]
     if not params.include_submodules:
-        left_out = [_submodules(root, paths[0] if params.path else ".") for root in roots]
+        left_out = [
+            checked_out_submodules(root, paths[0] if params.path else ".") for root in roots
+        ]
     if names := [name for some in left_out for name in some]:
         warnings.append(
             f"not searched: the submodules {', '.join(names[:5])}{' …' * (len(names) > 5)};"
             " pass include_submodules"
         )
     excluded = [_glob("exclude", place, one) for place, one in enumerate(params.exclude)]
-    hidden = [*exclude, *(f"/{escaped(name)}" for name in left_out[0])]
+    hidden = [*exclude, *(f"/{escaped(name)}" for name in left_out[0]), *_system(roots[0])]
     arguments = _arguments(roots, params, hidden)
     include = tuple(_glob("include", place, one) for place, one in enumerate(params.include))
     rules = tuple(Rule(one, False) for one in (*map(glob_regex, exclude), *excluded))
@@ -245,20 +250,28 @@ def search_scope(
     )
 
 
-def _submodules(root: Path, path: str) -> list[str]:
+def checked_out_submodules(root: Path, path: str = ".") -> list[str]:
     """The submodules of a repository that are checked out below a path of it."""
+    file = root / ".gitmodules"
     try:
-        text = (root / ".gitmodules").read_text("utf-8", "replace")
+        text = file.read_text("utf-8", "replace") if file.is_file() else ""
     except OSError:
         return []
     wanted = os.path.normpath(path).replace(os.sep, "/")
+    real = os.path.realpath(root)
     names = [found[1].strip().strip('"').rstrip("/") for found in _SUBMODULE.finditer(text)]
     return [
         name
         for name in dict.fromkeys(names)
         if (wanted == "." or name.startswith(f"{wanted}/"))
         and os.path.lexists(root / name / ".git")
+        and os.path.realpath(root / name) == os.path.join(real, name)
     ]
+
+
+def _system(root: Path) -> list[str]:
+    """The globs of the system's own folders below a root."""
+    return [f"/{escaped(os.path.relpath(one, root))}" for one in SYSTEM if is_below(one, str(root))]
 
 
 def _glob(field: str, place: int, pattern: str) -> re.Pattern[str]:
@@ -276,6 +289,13 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
     alone = len(roots) == 1
     if alone:  # for several roots, ripgrep would take what holds for the first
         arguments += [f"--glob=!{pattern}" for pattern in (*exclude, *params.exclude)]
+    else:  # a root below another one would be searched twice
+        nested = [
+            one
+            for one in roots
+            if any(one != other and is_below(str(one), str(other)) for other in roots)
+        ]
+        arguments += [f"--glob=!**{escaped(one.as_posix())}" for one in nested]
     if params.include_hidden:
         arguments += ["--hidden", "--glob=!.git"]
     elif types:

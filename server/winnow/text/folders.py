@@ -6,8 +6,9 @@ beside them, without what it said it left out.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,7 +18,9 @@ Kind = Literal["file", "folder", "symlink"]
 @dataclass
 class Node:
     """An entry of a folder. ``files`` counts the files below a folder at any depth, ``size`` is
-    theirs in bytes, as far as it was asked for; ``target`` is what a symlink says."""
+    theirs in bytes, as far as it was asked for; ``target`` is what a symlink says. ``unlisted``
+    counts the entries of a folder without files that has no nodes for them, because of the depth.
+    """
 
     name: str
     path: str
@@ -27,6 +30,7 @@ class Node:
     files: int = 0
     size: int = 0
     target: str = ""
+    unlisted: int = 0
 
     def ordered(self) -> list[Node]:
         """The entries of a folder: folders first, then by the bytes of the name."""
@@ -56,11 +60,11 @@ def folders_of(top: str, paths: Iterable[str], depth: int) -> Node:
     return root
 
 
-def add_unlisted(root: Node, base: str, left_out: Collection[str], depth: int) -> set[str]:
+def add_unlisted(root: Node, base: str, covers: Callable[[str], bool], depth: int) -> set[str]:
     """Add to the folders what no list of files holds: symlinks and empty folders.
 
-    ``base`` is the folder that paths are relative to, ``left_out`` what is ignored or hidden.
-    Gives the folders that could not be read.
+    ``base`` is the folder that paths are relative to, ``covers`` whether a path is neither ignored
+    nor hidden. Gives the folders that could not be read.
     """
     unreadable = set()
     waiting = [root]
@@ -77,15 +81,19 @@ def add_unlisted(root: Node, base: str, left_out: Collection[str], depth: int) -
         for entry in found:
             path = entry.name if node.path == "." else f"{node.path}/{entry.name}"
             known = node.children.get(entry.name)
-            if known is None and path not in left_out and entry.is_symlink():
-                link = Node(entry.name, path, "symlink", node.depth + 1)
-                link.target = os.readlink(entry.path)
-                node.children[entry.name] = link
-            elif entry.is_dir(follow_symlinks=False) and path not in left_out:
-                known = known or Node(entry.name, path, "folder", node.depth + 1)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if known is None:
+                if not (is_folder or entry.is_symlink()) or not covers(path):
+                    continue
+                if node.depth >= depth:
+                    node.unlisted += 1
+                    continue
+                known = Node(entry.name, path, "folder" if is_folder else "symlink", node.depth + 1)
+                with contextlib.suppress(OSError):
+                    known.target = "" if is_folder else os.readlink(entry.path)
                 node.children[entry.name] = known
-                if known.depth < depth:
-                    waiting.append(known)
+            if is_folder and known.kind == "folder" and (known.depth < depth or not known.files):
+                waiting.append(known)
     return unreadable
 
 

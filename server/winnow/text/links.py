@@ -7,16 +7,19 @@ found here, and those that lead to something that is not searched anyway become 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
+from pathlib import Path
 
 import msgspec
 
+from winnow.errors import SearchTimedOut
 from winnow.text.files import Scope, plain
-from winnow.text.notes import DEBUG, Notes
-from winnow.text.paths import is_inside
+from winnow.text.notes import DEBUG, Notes, logged
+from winnow.text.paths import is_below, is_inside
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines
 
 # Rounds of links that lead to folders with links.
@@ -34,118 +37,171 @@ def folder_links(scope: Scope, left_out: Set[str], seconds: float) -> int | None
     while waiting:
         if time.monotonic() > until:
             return None
-        folder = waiting.pop()
-        try:
-            with os.scandir(scope.root / folder) as entries:
-                found = list(entries)
-        except OSError:
-            continue
-        for entry in found:
-            path = entry.name if folder == "." else os.path.join(folder, entry.name)
-            if path in left_out:
+        for path, entry in _entries(scope.root, waiting.pop()):
+            if logged(path) in left_out:
                 continue
             if entry.is_symlink():
-                count += entry.is_dir()
+                with contextlib.suppress(OSError):  # a loop, or a folder that may not be entered
+                    count += entry.is_dir()
             elif entry.is_dir(follow_symlinks=False):
                 waiting.append(path)
     return count
 
 
+def _entries(root: Path, folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """The entries of a folder, with their paths; none of a folder that cannot be read."""
+    with contextlib.suppress(OSError), os.scandir(root / folder) as entries:
+        for entry in entries:
+            yield entry.name if folder == "." else os.path.join(folder, entry.name), entry
+
+
 async def with_links(ripgrep: Ripgrep, scope: Scope, hidden: bool) -> Scope:
-    """The scope with the paths of symlinks to what is not searched anyway."""
+    """The scope with the paths of symlinks to what is not searched anyway.
+
+    Raises SearchTimedOut.
+    """
     links = _Links(scope)
     new: Sequence[str] = scope.paths
-    added: list[str] = []
     for _ in range(ROUNDS):
-        await _list(ripgrep, scope, new, links)
-        found = await asyncio.to_thread(links.find, hidden)
-        new = links.choose(found - await _ignored(ripgrep, scope, found))
+        notes = Notes()
+        arguments = [DEBUG, *scope.arguments, "--", *new]
+        links.searched(await _list(ripgrep, scope, arguments, notes))
+        found = await asyncio.to_thread(links.find, notes.left_out, hidden)
+        listed = await _listed_links(ripgrep, scope, found)
+        new = await asyncio.to_thread(links.choose, found, listed)
         if not new:
             break
-        added += new
-    warnings = scope.warnings
-    if links.outside:
-        warnings += (f"{links.outside} symlinks lead out of the workspace: not followed",)
-    return msgspec.structs.replace(scope, paths=(*scope.paths, *added), warnings=warnings)
+    return links.scope(complete=not new)
 
 
-async def _list(ripgrep: Ripgrep, scope: Scope, paths: Sequence[str], links: _Links) -> None:
-    """Tell ``links`` of the files that are searched below some paths."""
-    arguments = ["--files", "--null", *_filters(scope), "--", *paths]
-    async with ripgrep.start(arguments, cwd=scope.root) as child:
-        async for record in child.records(b"\0", RECORD_BYTES):
-            links.searched(plain(os.fsdecode(record)))
+async def _list(
+    ripgrep: Ripgrep, scope: Scope, arguments: Sequence[str], notes: Notes
+) -> list[str]:
+    """The files that ripgrep lists, as far as the scope covers them."""
+    arguments = ["--files", "--null", *arguments]
+    async with ripgrep.start(arguments, cwd=scope.root, notes=notes) as child:
+        paths = [plain(os.fsdecode(one)) async for one in child.records(b"\0", RECORD_BYTES)]
+        await child.wait()
+        if child.timed_out:
+            raise SearchTimedOut(ripgrep.seconds)
+    return [path for path in paths if scope.covers(path)]
 
 
-async def _ignored(ripgrep: Ripgrep, scope: Scope, links: set[str]) -> set[str]:
-    """Those of the links that ignore files exclude: ripgrep tells when it is to follow them."""
-    notes = Notes()
+async def _listed_links(ripgrep: Ripgrep, scope: Scope, links: Set[str]) -> set[str]:
+    """Those of the links that are files to search by their own names."""
     folders = sorted({os.path.join(".", os.path.dirname(link)) for link in links})
+    listed: set[str] = set()
     for some in command_lines(folders):
-        follow = [DEBUG, "--files", "--follow", "--max-depth=1"]
-        arguments = [*follow, *_filters(scope), "--", *some]
-        async with ripgrep.start(arguments, cwd=scope.root, notes=notes) as child:
-            async for _ in child.chunks():
-                pass
-            await child.wait()
-    return links & notes.left_out
-
-
-def _filters(scope: Scope) -> list[str]:
-    return [one for one in scope.arguments if not one.startswith("--type")]
+        arguments = ["--follow", "--max-depth=1", *scope.arguments, "--", *some]
+        listed |= links & set(await _list(ripgrep, scope, arguments, Notes()))
+    return listed
 
 
 class _Links:
-    """What is searched so far, and the symlinks beside it."""
+    """What is searched so far, and the symlinks beside it.
+
+    ``outside`` counts the links that lead out of the workspace.
+    """
 
     def __init__(self, scope: Scope) -> None:
         self.outside = 0
         self._scope = scope
         self._roots = [os.path.realpath(root) for root in scope.roots]
+        # What was asked for and each link that is searched, with what it leads to.
+        self._asked = {plain(path): self._real(plain(path)) for path in scope.paths}
+        self._chosen: dict[str, str] = {}
+        self._waiting: set[str] = set()
+        self._new = [*self._asked]
+        # Resolved paths of what is searched.
         self._files: set[str] = set()
         self._folders: set[str] = set()
-        self._looked_at: set[str] = set()
-        self._seen: set[str] = set()
 
-    def searched(self, path: str) -> None:
-        """A file that is searched, as ripgrep printed it."""
-        real = os.path.realpath(self._scope.root / path)
-        self._files.add(real)
-        folder = os.path.dirname(path)
-        while folder not in self._folders:
-            self._folders.add(folder)
-            folder = os.path.dirname(folder)
+    def _real(self, path: str) -> str:
+        return os.path.realpath(self._scope.root / path)
 
-    def find(self, hidden: bool) -> set[str]:
-        """The symlinks in the folders that were not looked at yet."""
-        found = set()
-        for folder in self._folders - self._looked_at:
-            self._looked_at.add(folder)
-            try:
-                with os.scandir(self._scope.root / folder) as entries:
-                    names = [entry.name for entry in entries if entry.is_symlink()]
-            except OSError:
+    def scope(self, *, complete: bool) -> Scope:
+        """The scope with the links that were chosen; ``complete`` if there are no more."""
+        paths = [path if os.path.isabs(path) else os.path.join(".", path) for path in self._chosen]
+        whole = (*self._scope.paths, *paths)
+        fitting = command_lines(whole)[0]
+        warnings = [*self._scope.warnings]
+        if self.outside:
+            warnings.append(f"{self.outside} symlinks lead out of the workspace: not followed")
+        if self._waiting or not complete or len(fitting) < len(whole):
+            warnings.append("some symlinks are not followed: there are too many")
+        return msgspec.structs.replace(self._scope, paths=tuple(fitting), warnings=tuple(warnings))
+
+    def searched(self, paths: Collection[str]) -> None:
+        """Files that are searched, as ripgrep prints them."""
+        folders = {**self._asked, **self._chosen}
+        for path in paths:
+            if path in folders:
+                self._files.add(folders[path])
                 continue
-            found |= {
-                os.path.join(folder, name) for name in names if hidden or not name.startswith(".")
-            }
+            # Below what was asked for ripgrep follows no links: only that has to be resolved.
+            above, names = path, []
+            while above not in folders and above:
+                above, _, name = above.rpartition("/")
+                names.append(name)
+            real = folders.get(above) or self._real(above)
+            for name in reversed(names[1:]):
+                above, real = f"{above}/{name}" if above else name, os.path.join(real, name)
+                folders[above] = real
+            self._files.add(os.path.join(real, names[0]))
+
+    def find(self, left_out: Set[str], hidden: bool) -> set[str]:
+        """The symlinks in what was added last, but for those that are ignored or hidden."""
+        found, self._waiting = self._waiting, set()
+        waiting = self._new
+        while waiting:
+            folder = waiting.pop()
+            self._folders.add(self._real(folder))
+            for path, entry in _entries(self._scope.root, folder):
+                if logged(path) in left_out or (entry.name.startswith(".") and not hidden):
+                    continue
+                if entry.is_symlink():
+                    found.add(path)
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)
         return found
 
-    def choose(self, links: Iterable[str]) -> list[str]:
-        """Those of the links that lead to something of the workspace that is not searched yet."""
-        covered = {os.path.realpath(self._scope.root / folder) for folder in self._folders}
-        chosen = []
+    def choose(self, links: Set[str], listed: Set[str]) -> list[str]:
+        """Those of the links that lead to something of the workspace that is not searched yet.
+
+        ``listed`` are those that are files to search by their own names.
+        """
+        targets: dict[str, str] = {}
         for link in sorted(links):
-            try:
-                real = os.path.realpath(self._scope.root / link)
-                mode = os.stat(real).st_mode
-            except (OSError, ValueError):
+            if real := self._target(link, listed):
+                targets.setdefault(real, link)
+        for real, link in targets.items():
+            if any(str(parent) in targets for parent in Path(real).parents):
+                self._waiting.add(link)  # it may be searched already when that one is
                 continue
-            if not any(is_inside(real, root) for root in self._roots):
-                self.outside += 1
-            elif real not in self._seen | covered | self._files and (
-                stat.S_ISDIR(mode) or stat.S_ISREG(mode)
-            ):
-                self._seen.add(real)
-                chosen.append(link if os.path.isabs(link) else os.path.join(".", link))
-        return chosen
+            self._give_back(real)
+            self._chosen[link] = real
+            self._new.append(link)
+        return [path if os.path.isabs(path) else os.path.join(".", path) for path in self._new]
+
+    def _target(self, link: str, listed: Set[str]) -> str | None:
+        """What a link leads to, if that is to be searched."""
+        try:
+            real = self._real(link)
+            mode = os.stat(real).st_mode
+        except (OSError, ValueError):
+            return None
+        if not any(is_inside(real, root) for root in self._roots):
+            self.outside += 1
+            return None
+        if stat.S_ISREG(mode):
+            return real if link in listed and real not in self._files else None
+        above = any(is_below(one, real) for one in self._asked.values())  # a loop
+        return real if stat.S_ISDIR(mode) and not above and real not in self._folders else None
+
+    def _give_back(self, real: str) -> None:
+        """Undo the choice of what is below a folder that is chosen now."""
+        for link in [link for link, one in self._chosen.items() if is_below(one, real)]:
+            below = self._chosen.pop(link)
+            self._waiting.add(link)
+            self._files = {one for one in self._files if not is_below(one, below)}
+            self._folders = {one for one in self._folders if not is_below(one, below)}

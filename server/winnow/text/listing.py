@@ -44,7 +44,7 @@ async def _take(child: Child, scope: Scope, listing: Listing) -> None:
             listing.paths.append(path)
     code = await child.wait()
     listing.timed_out |= child.timed_out
-    listing.unreadable |= unreadable_files(child.stderr)
+    listing.unreadable |= set(map(plain, unreadable_files(child.stderr)))
     if not child.timed_out:
         pattern_problem(code, child.stderr)
 
@@ -56,7 +56,9 @@ async def _unsaved_only(
     found: list[str] = []
     filters = [one for one in scope.arguments if not one.startswith("--ignore-file=")]
     for folder, prefix in overlay.folders:
-        arguments = ["--files", "--null", *filters, "--no-ignore", "--", "."]
+        # A hidden folder is searched if it is asked for by name.
+        asked = [path for path in scope.paths if not prefix and (folder / path).exists()]
+        arguments = ["--files", "--null", *filters, "--no-ignore", "--", *(asked or ["."])]
         async with ripgrep.start(arguments, cwd=folder) as child:
             async for record in child.records(b"\0", RECORD_BYTES):
                 path = prefix + plain(os.fsdecode(record))

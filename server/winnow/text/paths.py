@@ -69,12 +69,13 @@ def also_in(path: str, located: Located, roots: Sequence[Path]) -> bool:
 
 def is_inside(real: str, real_root: str) -> bool:
     """Whether a resolved path is a resolved root or below it, and nothing of the system's."""
-    if sys.platform != "win32" and any(_is_below(real, one) for one in SYSTEM):
+    if sys.platform != "win32" and any(is_below(real, one) for one in SYSTEM):
         return False
-    return _is_below(real, real_root)
+    return is_below(real, real_root)
 
 
-def _is_below(path: str, folder: str) -> bool:
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder or below it; both are resolved."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 

@@ -15,15 +15,19 @@ from pathlib import Path
 
 import msgspec
 
+from winnow.display import shown_path
 from winnow.errors import InvalidParams, ProgramNotInstalled, SearchTimedOut
 from winnow.globs import glob_regex
-from winnow.text.buffers import is_unsaved
-from winnow.text.files import Scope, order
+from winnow.text.buffers import unsaved_paths
+from winnow.text.files import Scope, checked_out_submodules, order
 from winnow.text.paths import is_inside
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.types import FileParams
 
+# A repository may be a stranger's, and its own configuration names programs that git runs: none is.
 GIT_SAFE = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+# In a partial clone, git would fetch what it lacks, by a program that the repository names.
+GIT_ENVIRONMENT = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 
 
 @dataclass
@@ -41,7 +45,7 @@ class Selector:
         """
         warnings: list[str] = []
         if params.scope == "open":
-            files = {path for path, _ in self._open_files(scope)}
+            files = unsaved_paths(self.buffers, scope) | set(self._saved(scope))
         else:
             files = await self._changed_files(scope, params.include_submodules, warnings)
         types = await self._types(scope.root, params.file_types)
@@ -54,11 +58,11 @@ class Selector:
 
     # --- open ------------------------------------------------------------------------------
 
-    def _open_files(self, scope: Scope) -> Iterator[tuple[str, bool]]:
-        """The documents that are open, in paths as ripgrep prints them, and whether their text is
-        another one than the disk's."""
+    def _saved(self, scope: Scope) -> Iterator[str]:
+        """The files of the documents that are open, in paths as ripgrep prints them. A link is not
+        searched, but the file that it leads to."""
         roots = [os.path.realpath(root) for root in scope.roots]
-        for path, text in self.buffers.items():
+        for path in self.buffers:
             try:
                 real = os.path.realpath(path)
             except (OSError, ValueError):
@@ -68,14 +72,14 @@ class Selector:
                 continue
             place = max(holding, key=lambda one: len(roots[one]))
             below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
-            if scope.within_paths(place, below):
-                yield scope.prefix(place) + below, is_unsaved(real, text)
+            if scope.within_paths(place, below) and _is_regular(Path(real)):
+                yield scope.prefix(place) + below
 
     # --- changed ---------------------------------------------------------------------------
 
     async def _changed_files(self, scope: Scope, submodules: bool, warnings: list[str]) -> set[str]:
         """What differs from HEAD on disk, and the documents that are not saved."""
-        files = {path for path, changed in self._open_files(scope) if changed}
+        files = set(unsaved_paths(self.buffers, scope))
         for place, root in enumerate(scope.roots):
             if not _exists(root / ".git"):
                 if len(scope.roots) == 1:
@@ -83,24 +87,32 @@ class Selector:
                 warnings.append(f"{root} is in no git repository: nothing of it is searched")
                 continue
             for below in await self._changed_in(root, submodules):
-                if scope.within_paths(place, below) and _is_regular(root / below):
+                if not scope.within_paths(place, below.rstrip("/")):
+                    continue
+                if below.endswith("/"):
+                    warnings.append(
+                        f"{shown_path(below)[0]} is a repository of its own: nothing of it is"
+                        " searched; pass include_submodules"
+                    )
+                elif _is_file_of(root, below):
                     files.add(scope.prefix(place) + below)
         return files
 
     async def _changed_in(self, root: Path, submodules: bool) -> list[str]:
-        """The files of a repository that git calls changed, and those of its submodules."""
+        """The files of a repository that git calls changed, and those of the repositories in it, or
+        the folders of these, which end in a slash."""
         status = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
         harmless = await self._without_filters(root)
-        which = "--ignore-submodules=none" if submodules else "--ignore-submodules=all"
-        found: list[str] = []
-        for entry in (await self._git(root, *harmless, *status, which)).split(b"\0"):
-            below = os.fsdecode(entry[3:]).rstrip("/")
-            if not below:
-                continue
-            if submodules and _exists(root / below / ".git"):
-                found += [f"{below}/{one}" for one in await self._changed_in(root / below, True)]
-            else:
-                found.append(below)
+        # git would look into submodules by itself, and run the filters that those name.
+        output = await self._git(root, *harmless, *status, "--ignore-submodules=all")
+        changed = [os.fsdecode(entry[3:]) for entry in output.split(b"\0") if entry]
+        if not submodules:
+            return changed
+        # git says no more of a repository that is untracked.
+        untracked = [path.rstrip("/") for path in changed if path.endswith("/")]
+        found = [path for path in changed if not path.endswith("/")]
+        for one in dict.fromkeys([*untracked, *checked_out_submodules(root)]):
+            found += [f"{one}/{path}" for path in await self._changed_in(root / one, True)]
         return found
 
     async def _without_filters(self, root: Path) -> list[str]:
@@ -115,6 +127,8 @@ class Selector:
             for scope, name in zip(scopes, names, strict=False)
             if scope in (b"local", b"worktree")
         }
+        if any("=" in name for name in own):  # which `-c` cannot name
+            raise InvalidParams("scope", f"git would run a filter of {root}/.git/config")
         values = (("clean", ""), ("process", ""), ("required", "false"))
         return [
             part
@@ -135,7 +149,12 @@ class Selector:
             [self.git, "-C", str(root), *GIT_SAFE, *arguments],
             cwd=root,
             deadline=self.ripgrep.deadline,
-            environment={**environment, "LC_ALL": "C"},
+            # Where `.git` is no repository, that of a folder above is not meant.
+            environment={
+                **environment,
+                **GIT_ENVIRONMENT,
+                "GIT_CEILING_DIRECTORIES": str(root.parent),
+            },
         ) as child:
             output = b"".join([chunk async for chunk in child.chunks()])
             code = await child.wait()
@@ -163,6 +182,13 @@ class Selector:
 
 def _exists(path: Path) -> bool:
     return os.path.lexists(path)
+
+
+def _is_file_of(root: Path, below: str) -> bool:
+    """Whether what git names is a file below the root: by a link or by its configuration, git may
+    take another folder for it."""
+    inside = is_inside(os.path.realpath(root / below), os.path.realpath(root))
+    return inside and _is_regular(root / below)
 
 
 def _is_regular(path: Path) -> bool:

@@ -60,8 +60,8 @@ class TreeEntry(Result, frozen=True, kw_only=True):
     omitted: Annotated[
         int | None,
         Meta(
-            description="What of a folder is not in this answer: how many of its own entries or,"
-            " at the limit of `depth`, how many of all files below it."
+            description="How many of a folder's own entries are not in this answer; of a folder at"
+            " the limit of `depth`, how many files are below it."
         ),
     ] = None
     target: Annotated[str | None, Meta(description="What a symlink says it leads to.")] = None
