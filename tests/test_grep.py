@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from winnow.errors import (
 )
 from winnow.shorten import estimated_tokens
 from winnow.text import grep as text_grep
+from winnow.text.ripgrep import command_lines
 from winnow.tools import TOOLS
 from winnow.types import Progress, no_progress
 from winnow.types.grep import GrepFile, GrepMatch, GrepPartial, GrepResult, PreviewLine
@@ -475,6 +477,88 @@ async def test_nothing_found_says_what_other_files_hold(
     assert await warnings("there is no such thing") == []
 
 
+async def test_a_binary_file_is_told_also_where_types_are_asked_for(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    (tmp_path / "b.py").write_bytes(b"def needle():\n x = '\0'\n")
+    workspace = make_workspace(tmp_path)
+    scopes: list[dict[str, Any]] = [{"include": ["*.py"]}, {"file_types": ["py"]}]
+    for scope in scopes:
+        for mode in ("matches", "counts"):
+            result = await grep(workspace, "needle", mode=mode, **scope)
+            assert result.warnings == ["0 matches; 1 in binary files: pass include_binary"]
+
+
+async def test_a_file_that_is_binary_late_is_the_same_in_every_mode(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    text = b"needle one\n" + b"hay\n" * 20_000
+    (tmp_path / "late.txt").write_bytes(text + b"\0\nneedle two\n")
+    workspace = make_workspace(tmp_path)
+    ways: list[dict[str, Any]] = [{}, {"path": "late.txt"}, {"include": ["*.txt"]}]
+    for params in ways:
+        result = await grep(workspace, "needle", **params)
+        assert places(result) == [("late.txt", 1, 1)]
+        assert result.total_matches == 1
+        assert "up to their first NUL" in result.completeness.reasons[0]
+    for mode, matches in (("files", None), ("counts", 1)):
+        result = await grep(workspace, "needle", mode=mode)
+        assert result.files == [GrepFile(path="late.txt", matches=matches)]
+    both = await grep(workspace, "needle", include_binary=True)
+    assert places(both) == [("late.txt", 1, 1), ("late.txt", 20_003, 1)]
+
+
+async def test_other_encodings_are_searched_on_request(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    (tmp_path / "latin1.txt").write_bytes("café foo\n".encode("latin-1"))
+    (tmp_path / "utf16.txt").write_bytes("Größe\n".encode("utf-16-le"))
+    workspace = make_workspace(tmp_path)
+    nothing = await grep(workspace, "é")
+    assert nothing.warnings == ["0 matches; 1 if files are read as Latin-1: pass encoding='latin1'"]
+    assert places(await grep(workspace, "é", encoding="latin1")) == [("latin1.txt", 1, 4)]
+    wide = await grep(workspace, "öß", encoding="utf-16le", path="utf16.txt")
+    assert places(wide) == [("utf16.txt", 1, 3)]
+    with pytest.raises(InvalidParams, match="encoding"):
+        await grep(workspace, "x", encoding="nonsense")
+
+
+async def test_globs_are_taken_as_people_write_them(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    for glob in ("./src/*.py", f"{project}/src/*.py", "/src/*.py", "src/*.py"):
+        found = await grep(workspace, "^registry", include=[glob])
+        assert places(found) == [("src/registry.py", 1, 1)], glob
+        assert (await grep(workspace, "^registry", exclude=[glob])).matches == []
+    with pytest.raises(InvalidParams, match="use `exclude`"):
+        await grep(workspace, "x", include=["!*.py"])
+    nothing = await grep(workspace, "registry", include=["*.rs"])
+    assert nothing.warnings == ["no file in scope matches `include` or `file_types`"]
+
+
+async def test_what_the_configuration_leaves_out_is_said(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    config, problems = merged(Config(), {"search": {"exclude": ["docs/**"]}}, "test")
+    assert not problems
+    result = await grep(make_workspace(project, config=config), "Plugins")
+    assert result.warnings == ["not searched: what search.exclude names (docs/**)"]
+
+
+async def test_a_file_that_is_deleted_meanwhile_is_no_matter_of_the_pattern(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by review: the name of the file was taken for a complaint about the pattern."""
+
+    def with_another(paths: Sequence[str]) -> list[list[str]]:
+        return command_lines([*paths, "./test_regex.py"])
+
+    monkeypatch.setattr(text_grep, "command_lines", with_another)
+    result = await grep(make_workspace(project), "def load_plugins", scope="changed")
+    assert places(result) == [("src/loader.py", 2, 5)]
+
+
 async def test_cut_and_giant_lines_are_told(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
     (tmp_path / "a.js").write_text("a" * 1000 + "needle" + "b" * 1000 + "needle\n")
     (tmp_path / "b.js").write_text("needle" + "b" * 5_000_000)
@@ -494,7 +578,7 @@ async def test_a_file_too_large_for_a_search_over_lines_is_told(
 ) -> None:
     write_files(tmp_path, {"big.txt": "x\n" * 1000, "small.txt": "x\n"})
     workspace = make_workspace(tmp_path, config=with_limits(file_bytes=1000))
-    assert (await grep(workspace, "x")).total_matches == 1001
+    assert (await grep(workspace, "x", max_results=2000)).total_matches == 1001
     result = await grep(workspace, "x", multiline=True)
     assert places(result) == [("small.txt", 1, 1)]
     assert result.completeness.skipped.too_large == 1
@@ -512,6 +596,7 @@ async def test_out_of_time_is_an_error_or_a_part_that_says_so(
     write_files(slow_project, {"a.txt": "one two three four five six 1234 \n"})
     result = await grep(workspace, SLOW_TERM)
     assert result.completeness.timed_out
+    assert result.truncated
     assert places(result) == [("a.txt", 1, 1)]
     assert result.total_is_lower_bound
     assert "stopped after 0.3 seconds" in result.completeness.reasons[0]
@@ -548,6 +633,21 @@ async def test_unsaved_documents_stand_for_the_files_on_disk(
     ]
     assert places(await grep(workspace, "needle", path="src/new.py")) == [("src/new.py", 1, 1)]
     assert places(await grep(workspace, "needle", file_types=["md"])) == []
+
+
+async def test_unsaved_documents_with_hidden_names_are_found_where_they_are_asked_for(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    """Found by review: nothing found them, and nothing said so."""
+    workspace = make_workspace(project)
+    workspace.buffers = {project / ".env": "needle\n", project / ".d/e.py": "needle\n"}
+    nothing = await grep(workspace, "needle")
+    assert nothing.warnings == ["0 matches; 2 in files that were left out: pass include_hidden"]
+    assert len(places(await grep(workspace, "needle", include_hidden=True))) == 2
+    assert places(await grep(workspace, "needle", path=".env")) == [(".env", 1, 1)]
+    assert places(await grep(workspace, "needle", path=".env", exclude=["*"])) == [(".env", 1, 1)]
+    assert len(places(await grep(workspace, "needle", scope="open"))) == 2
+    assert len(places(await grep(workspace, "needle", scope="changed"))) == 2
 
 
 async def test_a_change_of_an_unsaved_document_before_the_page_is_told(

@@ -10,20 +10,22 @@ import asyncio
 import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from winnow import cursor
 from winnow.answers import CHANGED, completeness_of, fractions, left_out, links_of
 from winnow.display import shown_path
-from winnow.errors import EmptyQuery, SearchTimedOut
+from winnow.errors import EmptyQuery, SearchFailed, SearchTimedOut
 from winnow.grep_page import Page
 from winnow.shorten import shorten
-from winnow.text.buffers import Overlay, unsaved
+from winnow.text.buffers import unsaved
 from winnow.text.files import Scope, order
 from winnow.text.grep import TextSearch
-from winnow.text.ripgrep import Query
+from winnow.text.listing import list_files
+from winnow.text.ripgrep import Query, Ripgrep
 from winnow.types import Completeness, Progress
 from winnow.types.grep import GrepFile, GrepMatch, GrepParams, GrepPartial, GrepResult, PreviewLine
 from winnow.workspace import Workspace
@@ -55,20 +57,32 @@ async def search_text(workspace: Workspace, params: GrepParams, progress: Progre
         ripgrep = workspace.run_ripgrep()
         scope = await workspace.narrowed(scope, params, ripgrep)
         with unsaved(workspace.buffers, scope) as overlay:
-            search = TextSearch(
-                ripgrep=ripgrep,
-                scope=scope,
-                query=_query(params),
-                overlay=overlay,
-                limits=workspace.config.limits,
-                context=params.context_lines if params.mode == "matches" else 0,
-                wanted=params.max_results,
-            )
+
+            def search(*, cautious: bool) -> TextSearch:
+                return TextSearch(
+                    ripgrep=ripgrep,
+                    scope=scope,
+                    query=_query(params),
+                    overlay=overlay,
+                    limits=workspace.config.limits,
+                    context=params.context_lines if params.mode == "matches" else 0,
+                    wanted=params.max_results,
+                    cautious=cautious,
+                )
+
             run = _matches if params.mode == "matches" else _files
-            result = await run(params, search, progress)
+            try:
+                used = search(cautious=False)
+                result = await run(params, used, progress)
+            except SearchFailed as error:
+                # Not once more where matches have been sent already.
+                if progress.streaming or "memory allocation" not in error.message:
+                    raise
+                used = search(cautious=True)
+                result = await run(params, used, progress)
             if result.total_found or params.cursor:
                 return result
-            more = await _second_look(workspace, params, search)
+            more = await _second_look(workspace, params, used)
             return msgspec.structs.replace(result, warnings=[*result.warnings, *more])
 
 
@@ -80,6 +94,7 @@ def _query(params: GrepParams) -> Query:
         word=params.word,
         multiline=params.multiline,
         binary=params.include_binary,
+        encoding=params.encoding,
     )
 
 
@@ -92,29 +107,19 @@ async def _matches(params: GrepParams, search: TextSearch, progress: Progress) -
     page = Page(params, search.scope, search.overlay, max_bytes)
     loop = asyncio.get_running_loop()
     told = loop.time()
-    alarms: list[asyncio.TimerHandle] = []
-
-    def stop_if_more() -> None:
-        if page.more:
-            search.stop()
-
+    enough = _Enough(search, page)
     try:
         async with contextlib.aclosing(search.lines()) as lines:
             async for path, line in lines:
                 page.take(path, line)
-                if page.full and not alarms:
-                    alarms.append(loop.call_later(GRACE_SECONDS, stop_if_more))
-                    alarms.append(loop.call_later(ONE_MORE_SECONDS, search.stop))
-                elif page.more and loop.time() > alarms[0].when():
-                    search.stop()
+                enough.look()
                 late = loop.time() - told > STREAM_SECONDS
                 if stream and len(page.matches) > (1 if late else STREAM_MATCHES):
                     told = loop.time()
                     _tell(progress, page, page.pop())
                     await progress.drain()
     finally:
-        for alarm in alarms:
-            alarm.cancel()
+        enough.close()
     page.end()
     if search.timed_out and not page.seen:
         raise SearchTimedOut(search.ripgrep.seconds)
@@ -124,6 +129,35 @@ async def _matches(params: GrepParams, search: TextSearch, progress: Progress) -
     return _result_of(params, search, page, completeness, stream=stream)
 
 
+class _Enough:
+    """Stops a search whose page is full: soon if there is more, and if that is not known yet, after
+    a while in which it may show itself."""
+
+    def __init__(self, search: TextSearch, page: Page) -> None:
+        self._search = search
+        self._page = page
+        self._full_at = 0.0
+        self._waits = 0.0
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def look(self) -> None:
+        """To be called after each line."""
+        if not self._page.full:
+            return
+        loop = asyncio.get_running_loop()
+        self._full_at = self._full_at or loop.time()
+        wait = GRACE_SECONDS if self._page.more else ONE_MORE_SECONDS
+        if wait != self._waits:
+            self.close()
+            self._waits = wait
+            self._alarm = loop.call_at(self._full_at + wait, self._search.stop)
+
+    def close(self) -> None:
+        """Let the search run on."""
+        if self._alarm:
+            self._alarm.cancel()
+
+
 def _tell(progress: Progress, page: Page, matches: Sequence[GrepMatch]) -> None:
     partial = GrepPartial(matches=list(matches))
     progress(f"{page.returned} matches", partial=partial)
@@ -131,13 +165,16 @@ def _tell(progress: Progress, page: Page, matches: Sequence[GrepMatch]) -> None:
 
 def _reasons(search: TextSearch, page: Page) -> list[str]:
     reasons = []
-    if not _is_total_known(search) and not search.timed_out:
+    if page.no_room:
+        size = search.limits.answer_bytes / 1024 / 1024
+        reasons.append(f"one answer holds about {size:.1f} MiB: the cursor gives the rest")
+    if not (search.finished or search.timed_out or _is_total_known(search)):
         reasons.append("the search stopped when it had enough: there may be more matches")
     return [*reasons, *([CHANGED] if page.changed else [])]
 
 
 def _is_total_known(search: TextSearch) -> bool:
-    return search.finished or search.total is not None
+    return (search.finished and not search.long_lines) or search.total is not None
 
 
 def _result_of(
@@ -149,7 +186,7 @@ def _result_of(
     stream: bool,
 ) -> GrepResult:
     total = search.total if search.total is not None else page.seen
-    truncated = page.more or (page.full and not search.finished)
+    truncated = page.more or search.timed_out or (page.full and not search.finished)
     result = GrepResult(
         root=shown_path(str(search.scope.root))[0],
         matches=[] if stream else page.matches,
@@ -160,7 +197,7 @@ def _result_of(
         truncated=truncated,
         completeness=completeness,
         warnings=_warnings(search, page),
-        cursor=_cursor(params, page, len(page.positions)) if truncated else None,
+        cursor=_cursor(params, page, len(page.positions)) if truncated and search.ordered else None,
     )
     return shorten(result, params.max_tokens, _shorter(params, page, result))
 
@@ -319,7 +356,15 @@ def _first_behind(params: GrepParams, scope: Scope, counts: dict[str, int]) -> t
 
 
 async def _completeness(search: TextSearch, more: Sequence[str]) -> Completeness:
-    long = f"{search.long_lines} matching lines of more than 4 MiB are left out"
+    reasons = list(more)
+    if search.long_lines:
+        reasons.append(f"{search.long_lines} matching lines of more than 4 MiB are left out")
+    if search.partly_binary:
+        count = len(search.partly_binary)
+        reasons.append(f"{count} binary files were searched up to their first NUL byte only")
+    if search.cautious:
+        size = search.limits.file_bytes // 1024 // 1024
+        reasons.append(f"files of more than {size} MiB were left out: ripgrep ran out of memory")
     return completeness_of(
         search.ripgrep,
         search.notes,
@@ -328,7 +373,7 @@ async def _completeness(search: TextSearch, more: Sequence[str]) -> Completeness
         file_bytes=search.limits.file_bytes,
         binary=search.binary,
         links=await links_of(search.ripgrep, search.scope, search.notes),
-        more=[*more, *([long] if search.long_lines else [])],
+        more=reasons,
     )
 
 
@@ -349,24 +394,41 @@ async def _second_look(workspace: Workspace, params: GrepParams, search: TextSea
         return [f"only the {len(search.scope.files or ())} files of scope={params.scope!r} count"]
 
     async def count(params: GrepParams) -> int:
-        return await _count_in(search, workspace.scope(params))
+        return await _count_in(workspace, search, workspace.scope(params))
 
     told = []
     found, flags = await left_out(params, count)
-    if found:
+    if flags:
         told.append(f"0 matches; {found} in files that were left out: pass {' and '.join(flags)}")
-    if search.notes and search.notes.binary:
-        binary = msgspec.structs.replace(search.scope, files=tuple(search.notes.binary))
-        if found := await _count_in(search, binary, as_text=True):
-            told.append(f"0 matches; {found} in binary files: pass include_binary")
+    for warning, changes in _other_ways(params, search):
+        if found := await _count_in(workspace, search, search.scope, changes):
+            told.append(f"0 matches; {found} {warning}")
+    if params.include or params.file_types:
+        listing = await list_files(_for_a_look(search.ripgrep), search.scope, search.overlay)
+        if not listing.paths and not listing.timed_out:
+            told.append("no file in scope matches `include` or `file_types`")
     return told
 
 
-async def _count_in(search: TextSearch, scope: Scope, *, as_text: bool = False) -> int:
-    """How many matches the files of another scope have, as far as a second suffices."""
+def _other_ways(params: GrepParams, search: TextSearch) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Other ways to read the files that may match, and what to say if one does."""
+    if not params.include_binary and (search.notes is None or search.notes.binary):
+        yield "in binary files: pass include_binary", {"binary": True}
+    if not (params.pattern.isascii() or params.encoding):
+        yield "if files are read as Latin-1: pass encoding='latin1'", {"encoding": "latin1"}
+
+
+async def _count_in(
+    workspace: Workspace, search: TextSearch, scope: Scope, changes: dict[str, Any] | None = None
+) -> int:
+    """How many matches another scope has, or another way to read, as far as a second suffices."""
+    query = msgspec.structs.replace(search.query, **(changes or {}))
+    with unsaved(workspace.buffers, scope) as overlay:
+        ripgrep = _for_a_look(search.ripgrep)
+        look = TextSearch(ripgrep, scope, query, overlay, search.limits, cautious=search.cautious)
+        return sum((await look.count(matches=True)).values())
+
+
+def _for_a_look(ripgrep: Ripgrep) -> Ripgrep:
     until = asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
-    ripgrep = dataclasses.replace(search.ripgrep, deadline=min(search.ripgrep.deadline, until))
-    query = msgspec.structs.replace(search.query, binary=search.query.binary or as_text)
-    overlay = Overlay(paths=search.overlay.paths)
-    look = TextSearch(ripgrep, scope, query, overlay, search.limits)
-    return sum((await look.count(matches=True)).values())
+    return dataclasses.replace(ripgrep, deadline=min(ripgrep.deadline, until))

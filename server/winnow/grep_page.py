@@ -19,6 +19,9 @@ from winnow.text.files import Scope, Shown, order
 from winnow.text.ripgrep import FileLine
 from winnow.types.grep import GrepMatch, GrepParams, PreviewLine
 
+# What a match takes besides the text of its lines, about.
+MATCH_BYTES = 200
+
 
 class Position(Struct, frozen=True, array_like=True):
     """The last match that was answered."""
@@ -33,7 +36,8 @@ class Page:
 
     ``matches`` and ``positions`` are those that were not taken away with :meth:`pop`. ``seen``
     counts all matches that came by, ``returned`` those of the page. ``more`` says that there are
-    some behind it, ``changed`` that the files before the cursor are not what they were.
+    some behind it, ``changed`` that the files before the cursor are not what they were, and
+    ``no_room`` that the page ended for its size.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class Page:
         self.full = False
         self.more = False
         self.changed = False
+        self.no_room = False
         self.cut_lines = 0
         self._wanted = params.max_results
         self._room = max_bytes
@@ -80,13 +85,14 @@ class Page:
             self.returned += 1
             self.full = self.returned >= self._wanted
         self.matches += new
-        self.cut_lines += line.line.cut
         size = self._previews.take(line, new)
+        self.cut_lines += line.line.cut and size > 0
         if new:
             self.digests[os.fsencode(path)] = self._files.digest()
         if self._room is not None and size:
-            self._room -= size + 200 * len(new)
-            self.full |= self._room < 0
+            self._room -= size + MATCH_BYTES * len(new)
+            self.no_room |= self._room < 0
+            self.full |= self.no_room
 
     def end(self) -> None:
         """There are no more lines."""

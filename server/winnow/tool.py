@@ -30,6 +30,7 @@ Run = Callable[[Workspace, P, Progress], Awaitable[R]]
 # Text that no search can be for, and that no terminal should be sent. Tab and line ends are text.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{0,18}))?")
+_START_END = ["start", "end"]
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -109,7 +110,13 @@ class Tool(Generic[P, R]):
         if not isinstance(raw, dict):
             raise InvalidParams("params", f"expected an object, got {_type_name(raw)}")
         kinds = {one.name: one.kind for one in self.fields}
-        raw = {key: _as_list(kinds.get(key), value) for key, value in raw.items()}
+        optional = {one.name for one in self.fields if not one.required}
+        # Models that have to name every field send null for those that they do not want.
+        raw = {
+            key: _as_list(kinds.get(key), value)
+            for key, value in raw.items()
+            if value is not None or key not in optional
+        }
         _check_texts(raw, "")
         for key, value in raw.items():
             if isinstance(value, list) and is_list_of_ranges(kinds.get(key)):
@@ -175,7 +182,13 @@ def _inlined(schema: Any, components: Mapping[str, Any]) -> Any:
     if isinstance(schema, dict):
         if name := schema.get("$ref"):
             return _inlined(components[name], components)
-        return {key: _inlined(value, components) for key, value in schema.items()}
+        made = {key: _inlined(value, components) for key, value in schema.items()}
+        if "enum" in made and all(isinstance(one, str) for one in made["enum"]):
+            made = {"type": "string", **made}  # which some readers of schemas insist on
+        if isinstance(made.get("properties"), dict) and list(made["properties"]) == _START_END:
+            written = {"type": "string", "pattern": _RANGE.pattern}
+            return {"anyOf": [made, written]}
+        return made
     return [_inlined(one, components) for one in schema] if isinstance(schema, list) else schema
 
 
@@ -184,9 +197,10 @@ def is_list_of_ranges(kind: inspection.Type | None) -> bool:
     if not isinstance(kind, inspection.ListType):
         return False
     item = kind.item_type
-    return isinstance(item, inspection.StructType) and [
-        field.encode_name for field in item.fields
-    ] == ["start", "end"]
+    return (
+        isinstance(item, inspection.StructType)
+        and [field.encode_name for field in item.fields] == _START_END
+    )
 
 
 def _as_list(kind: inspection.Type | None, value: object) -> object:

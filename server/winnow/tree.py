@@ -217,9 +217,10 @@ def _entries(tree: _Tree, chosen: Sequence[Node], *, bare: bool) -> list[TreeEnt
     wanted = {node.path for node in chosen}
     on_the_way = {"."}
     for path in wanted:
-        while path not in on_the_way and path:
-            on_the_way.add(path)
-            path = path.rpartition("/")[0]
+        above = path
+        while above not in on_the_way and above:
+            on_the_way.add(above)
+            above = above.rpartition("/")[0]
 
     def inside(folder: Node) -> list[TreeEntry]:
         made = []

@@ -13,7 +13,7 @@ from winnow.config import Limits
 from winnow.text import grep
 from winnow.text.buffers import Overlay, unsaved
 from winnow.text.files import search_scope
-from winnow.text.grep import TextSearch, is_binary
+from winnow.text.grep import TextSearch, first_null
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Query, Ripgrep, find_ripgrep
 from winnow.types import SearchParams
@@ -102,14 +102,14 @@ async def test_a_file_that_shows_itself_binary_late_keeps_what_ripgrep_has_searc
     assert search.total is None  # nobody has counted those
 
 
-def test_a_file_is_binary_by_its_beginning(tmp_path: Path) -> None:
-    for content, binary in (
-        (b"", False),
-        (b"text", False),
-        (b"te\0xt", True),
-        (b"x" * 70_000 + b"\0", False),
-        ("text".encode("utf-16"), False),
+def test_where_the_first_null_is(tmp_path: Path) -> None:
+    for content, null in (
+        (b"", None),
+        (b"text", None),
+        (b"te\0xt\0", 2),
+        (b"x" * 3_000_000 + b"\0", 3_000_000),
+        ("text".encode("utf-16"), None),
     ):
         (tmp_path / "file").write_bytes(content)
-        assert is_binary(str(tmp_path / "file")) is binary, content[:10]
-    assert not is_binary(str(tmp_path / "nothing"))
+        assert first_null(str(tmp_path / "file")) == null
+    assert first_null(str(tmp_path / "nothing")) is None

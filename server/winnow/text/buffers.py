@@ -47,7 +47,7 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
     if not changed:
         yield Overlay()
         return
-    with tempfile.TemporaryDirectory(prefix="winnow-") as temporary:
+    with tempfile.TemporaryDirectory(prefix=".winnow-") as temporary:
         paths = set()
         for place, below, text in changed:
             file = Path(temporary, str(place), below)

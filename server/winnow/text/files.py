@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from winnow.display import shown_path
@@ -232,6 +233,13 @@ def search_scope(
             f"not searched: the submodules {', '.join(names[:5])}{' …' * (len(names) > 5)};"
             " pass include_submodules"
         )
+    if exclude:
+        warnings.append(f"not searched: what search.exclude names ({', '.join(exclude)[:200]})")
+    params = msgspec.structs.replace(
+        params,
+        include=[_below_root("include", one, roots) for one in params.include],
+        exclude=[_below_root("exclude", one, roots) for one in params.exclude],
+    )
     excluded = [_glob("exclude", place, one) for place, one in enumerate(params.exclude)]
     hidden = [*exclude, *(f"/{escaped(name)}" for name in left_out[0]), *_system(roots[0])]
     arguments = _arguments(roots, params, hidden)
@@ -272,6 +280,18 @@ def checked_out_submodules(root: Path, path: str = ".") -> list[str]:
 def _system(root: Path) -> list[str]:
     """The globs of the system's own folders below a root."""
     return [f"/{escaped(os.path.relpath(one, root))}" for one in SYSTEM if is_below(one, str(root))]
+
+
+def _below_root(field: str, pattern: str, roots: Sequence[Path]) -> str:
+    """A glob as ripgrep takes it, of one that begins with `./` or with a root. Raises InvalidParams
+    for a negated one, which would turn the field into its opposite."""
+    if pattern.startswith("!"):
+        other = "exclude" if field == "include" else "include"
+        raise InvalidParams(field, f"{pattern!r} is negated: use `{other}`")
+    for root in roots:
+        if pattern.startswith(f"{root}{os.sep}"):
+            return pattern[len(str(root)) :].replace(os.sep, "/")
+    return pattern.removeprefix(".") if pattern.startswith("./") else pattern
 
 
 def _glob(field: str, place: int, pattern: str) -> re.Pattern[str]:

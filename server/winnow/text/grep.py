@@ -15,6 +15,7 @@ import os
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from winnow.config import Limits
 from winnow.errors import InvalidPattern
@@ -25,6 +26,7 @@ from winnow.text.process import Child
 from winnow.text.ripgrep import (
     MATCH,
     FileBegin,
+    FileEnd,
     FileLine,
     Query,
     Ripgrep,
@@ -46,6 +48,7 @@ LIST = "--files-with-matches"
 # ripgrep takes a file for binary, and passes it over, by a NUL in its first buffer. Where the first
 # one comes later, it has searched what stands before.
 BUFFER_BYTES = 64 * 1024
+READ_BYTES = 1024 * 1024
 
 Found = tuple[str, FileLine]
 
@@ -56,7 +59,9 @@ class TextSearch:
 
     ``wanted`` is how many matches the reader is after, ``context`` the lines around each. ``total``
     is the number of matches where all were counted, ``finished`` says that every file in scope was
-    searched; ``notes`` tell what was passed over, if that was counted.
+    searched; ``notes`` tell what was passed over, if that was counted. ``ordered`` is False where
+    time ran out while counting: files may be missing between those that were found. ``cautious``
+    leaves large files out, which ripgrep may not have the memory for.
     """
 
     ripgrep: Ripgrep
@@ -66,13 +71,17 @@ class TextSearch:
     limits: Limits
     context: int = 0
     wanted: int = 50
+    cautious: bool = False
     total: int | None = None
     finished: bool = False
     timed_out: bool = False
+    ordered: bool = True
     notes: Notes | None = None
     unreadable: set[str] = field(default_factory=set)
     binary: int = 0
+    partly_binary: set[str] = field(default_factory=set)
     long_lines: int = 0
+    _late: dict[str, int] = field(default_factory=dict)
     _found: int = 0
     _in_buffers: int = 0
     _stopped: bool = False
@@ -110,15 +119,24 @@ class TextSearch:
 
     async def _unsaved_lines(self) -> list[tuple[str, list[FileLine]]]:
         found: dict[str, list[FileLine]] = {}
-        # No ignore file holds here, least of all one of the folder for temporary files.
-        filters = [one for one in self._filters() if not one.startswith("--ignore-file=")]
         for folder, prefix in self.overlay.folders:
-            arguments = [*self._match_arguments(), *filters, "--no-ignore", "--", "."]
+            arguments = [*self._match_arguments(), *self._unsaved_scope(folder, prefix)]
             async with self.ripgrep.start(arguments, cwd=folder) as child:
                 async for path, line in self._read(child, prefix):
                     found.setdefault(path, []).append(line)
                 await self._check(child)
         return sorted(found.items(), key=lambda item: order(self.scope)(item[0]))
+
+    def _unsaved_scope(self, folder: Path, prefix: str) -> list[str]:
+        """What to search of a folder of unsaved documents: the scope as on disk."""
+        if self.scope.files is not None:  # of which each is named, hidden ones too
+            return ["--hidden", "--no-ignore", "--", "."]
+        only = self.scope.paths[0] if not prefix else "."
+        if os.path.isfile(folder / only):
+            return ["--no-ignore", "--", only]
+        # No ignore file holds here, least of all one of the folder for temporary files.
+        filters = [one for one in self.scope.arguments if not one.startswith("--ignore-file=")]
+        return [*filters, "--no-ignore", "--", only if os.path.isdir(folder / only) else "."]
 
     async def _lines_on_disk(self) -> AsyncGenerator[Found, None]:
         named = self._named_files()
@@ -131,6 +149,8 @@ class TextSearch:
             if self.finished or self.timed_out or self._stopped:
                 return
             named = await self._files_from(last[0])
+            # Of the files that come next, some may not have been counted.
+            self.ordered = not self.timed_out
         async with contextlib.aclosing(self._search_named(named)) as rest:
             async for path, line in rest:
                 if path != last[0] or line.number > last[1]:
@@ -198,6 +218,8 @@ class TextSearch:
             elif isinstance(event, FileLine) and wanted:
                 self._found += len(event.line.ranges)
                 yield path, event
+            elif isinstance(event, FileEnd) and wanted and event.binary and not self.query.binary:
+                self.partly_binary.add(path)
         self.long_lines += sum(head.startswith(MATCH) for head in child.dropped)
 
     # --- counts ----------------------------------------------------------------------------
@@ -213,12 +235,23 @@ class TextSearch:
         named = self._named_files()
         if named is None:
             counts |= await self._count_on_disk(how)
+            counts |= await self._count_late(matches=matches)
         else:
             for some in command_lines([os.path.join(".", path) for path in named]):
                 counts |= await self._count_run(how, ["--", *some], None)
         self.finished = not self.timed_out
         key = order(self.scope)
         return dict(sorted(counts.items(), key=lambda item: key(item[0])))
+
+    async def _count_late(self, *, matches: bool) -> dict[str, int]:
+        """The counts of binary files that ripgrep searches in part, and does not count."""
+        counts: dict[str, int] = {}
+        async with contextlib.aclosing(self._search_named(list(self._late_binaries()))) as lines:
+            async for path, line in lines:
+                found = len(line.line.ranges)
+                if found:
+                    counts[path] = counts.get(path, 0) + found if matches else 1
+        return counts
 
     async def _count_on_disk(self, how: str, share: float = 1.0) -> dict[str, int]:
         """The counts of all files in scope, in this share of the time that is left."""
@@ -247,15 +280,13 @@ class TextSearch:
         form = ["--json", "--line-buffered", f"--context={self.context}"]
         return [*form, *self.query.arguments()]
 
-    def _filters(self) -> Sequence[str]:
-        return self.scope.arguments if self.scope.files is None else ()
-
     def _whole_scope(self, notes: Notes | None) -> list[str]:
         # Over line ends, ripgrep searches a whole file in memory. The limit costs a look at each
         # file, a sixth of the time: elsewhere it is not needed.
-        limit = [f"--max-filesize={self.limits.file_bytes}"] if self.query.multiline else []
+        limited = self.query.multiline or self.cautious
+        limit = [f"--max-filesize={self.limits.file_bytes}"] if limited else []
         debug = [DEBUG] if notes else []
-        return [*limit, *debug, *self._filters(), "--", *self.scope.paths]
+        return [*limit, *debug, *self.scope.arguments, "--", *self.scope.paths]
 
     def _new_notes(self) -> Notes | None:
         typed = any(one.startswith("--type") for one in self.scope.arguments)
@@ -277,16 +308,22 @@ class TextSearch:
             file = os.path.join(self.scope.root, path)
             if path in self.overlay.paths or not os.path.isfile(file):
                 continue
-            if not self.query.binary and is_binary(file):
-                self.binary += 1
-            else:
+            any_byte = self.query.binary or self.query.encoding
+            null = None if any_byte else first_null(file)
+            if null is None or null >= BUFFER_BYTES:
                 named.append(path)
+                self._late |= {path: null} if null else {}
+            else:
+                self.binary += 1
         return named
 
     def _late_binaries(self) -> Mapping[str, int]:
         """Binary files of which ripgrep has searched the beginning, and where that ends."""
-        known = self.notes.binary if self.notes and not self.query.binary else {}
-        return {path: offset for path, offset in known.items() if offset >= BUFFER_BYTES}
+        if self.query.binary:
+            return {}
+        known = self.notes.binary if self.notes else {}
+        late = {path: offset for path, offset in known.items() if offset >= BUFFER_BYTES}
+        return {**late, **self._late}
 
     def _is_wanted(self, path: str, *, unsaved: bool = False) -> bool:
         """Whether what ripgrep finds in a file counts."""
@@ -332,11 +369,18 @@ def _counted(output: bytes) -> Iterator[tuple[str, int]]:
         path = following
 
 
-def is_binary(path: str) -> bool:
-    """Whether a file begins as ripgrep takes a binary file to begin; False if it cannot be read."""
+def first_null(path: str) -> int | None:
+    """Where the first NUL byte of a file is; None if it has none, can be read as text with a mark,
+    or cannot be read."""
     try:
         with open(path, "rb") as file:
-            start = file.read(BUFFER_BYTES)
+            place = 0
+            while piece := file.read(READ_BYTES):
+                if not place and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+                    return None
+                if (found := piece.find(b"\0")) >= 0:
+                    return place + found
+                place += len(piece)
     except OSError:
-        return False
-    return b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff"))
+        return None
+    return None

@@ -21,9 +21,15 @@ from typing import Protocol
 
 from winnow.errors import SearchFailed
 
+if sys.platform == "linux":
+    import resource
+
 # Enough for any message worth showing; the rest is read and thrown away, or the pipe would block.
 STDERR_BYTES = 64 * 1024
 CHUNK_BYTES = 64 * 1024
+# What a child may have in memory for itself: ripgrep holds a line as a whole, and a pattern with
+# nested repetitions can make grep and find take all there is. Linux only.
+MEMORY_BYTES = 2 * 1024**3
 PAUSED_BYTES = 1024
 HEAD_BYTES = 64  # what is kept of a record that is dropped
 
@@ -164,6 +170,7 @@ class Child:
         except BaseException:
             self._release()
             raise
+        _limit_memory(self._process.pid)
         self._owner._alive.add(self)
         self._drain = asyncio.create_task(self._read_stderr())
         self._alarm = asyncio.get_running_loop().call_at(self._deadline, self._expire)
@@ -276,3 +283,10 @@ class Child:
 
     def _complain(self, said: bytes) -> None:
         self._stderr += said[: STDERR_BYTES - len(self._stderr)]
+
+
+def _limit_memory(pid: int) -> None:
+    """Bound the memory of a process that has just begun."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # it has ended already
+            resource.prlimit(pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))

@@ -164,6 +164,7 @@ class Query(Struct, frozen=True):
     word: bool = False
     multiline: bool = False
     binary: bool = False
+    encoding: str = ""
 
     def arguments(self) -> list[str]:
         """The options that say so, the pattern among them."""
@@ -174,7 +175,8 @@ class Query(Struct, frozen=True):
             "--multiline": self.multiline,
             "--text": self.binary,
         }
-        return [*(flag for flag, wanted in flags.items() if wanted), "-e", self.pattern]
+        encoding = [f"--encoding={self.encoding}"] if self.encoding else []
+        return [*(flag for flag, wanted in flags.items() if wanted), *encoding, "-e", self.pattern]
 
 
 # --- events --------------------------------------------------------------------------------
@@ -403,10 +405,14 @@ def pattern_problem(exit_code: int, stderr: str) -> str | None:
     """
     if exit_code in (0, 1) or unreadable_files(stderr):
         return None
-    # Complaints about an ignore file stand before the one about the pattern.
-    pattern = re.search(r"^rg: .*(?:regex|pattern contains)", stderr, re.M)
+    # Complaints about an ignore file stand before the one about the pattern; those about files may
+    # have any words in the names.
+    general = _FILE_COMPLAINT.sub("", stderr)
+    pattern = re.search(r"^rg: .*(?:regex|pattern contains)", general, re.M)
     if pattern:
-        return _sentence(stderr[pattern.start() :])
+        return _sentence(general[pattern.start() :])
+    if "unknown encoding" in general:
+        raise InvalidParams("encoding", _sentence(general))
     if "error parsing glob" in stderr:
         raise InvalidParams("include", f"or `exclude`: {_sentence(stderr)}")
     if "unrecognized file type" in stderr:

@@ -49,7 +49,7 @@ def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
         if (match.root, match.path) != at:
             lines += [""] * bool(lines) + [shown(match)]
             at, last = (match.root, match.path), 0
-        if not match.preview and match.line != last:
+        if not match.preview and match.line > last:
             lines.append(style.dim(f"{match.line}:{match.column}"))
             last = match.line
         for line in match.preview:

@@ -32,6 +32,14 @@ class GrepParams(FileParams, frozen=True, kw_only=True):
     include_binary: Annotated[
         bool, Meta(description="Search files with NUL bytes, too, as if they were text.")
     ] = False
+    encoding: Annotated[
+        str,
+        Meta(
+            description="The encoding of the files, such as 'latin1', 'utf-16le' or 'shift_jis', if"
+            " it is neither UTF-8 nor told by a byte order mark.",
+            pattern="^[A-Za-z0-9_-]{0,40}$",
+        ),
+    ] = ""
     context_lines: Annotated[
         int, Meta(description="Lines to show before and after each match.", ge=0, le=100)
     ] = 2
