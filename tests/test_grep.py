@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -557,6 +558,20 @@ async def test_a_file_that_is_deleted_meanwhile_is_no_matter_of_the_pattern(
     monkeypatch.setattr(text_grep, "command_lines", with_another)
     result = await grep(make_workspace(project), "def load_plugins", scope="changed")
     assert places(result) == [("src/loader.py", 2, 5)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
+async def test_a_file_that_takes_too_much_memory_does_not_cost_the_answer(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.text.process.MEMORY_BYTES", 64 * 1024 * 1024)
+    (tmp_path / "a.txt").write_text("needle\n")
+    (tmp_path / "one_line.txt").write_text("needle" + "y" * 60_000_000)
+    workspace = make_workspace(tmp_path, config=with_limits(file_bytes=1_000_000))
+    for mode in ("matches", "counts"):
+        result = await grep(workspace, "needle|x", mode=mode)
+        assert result.total_matches == 1
+        assert "ripgrep ran out of memory" in " ".join(result.completeness.reasons)
 
 
 async def test_cut_and_giant_lines_are_told(make_workspace: MakeWorkspace, tmp_path: Path) -> None:

@@ -145,6 +145,14 @@ async def test_a_pipeline_whose_program_is_missing_leaves_nothing_behind(tmp_pat
     assert not processes._alive
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
+async def test_a_child_cannot_take_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("winnow.text.process.MEMORY_BYTES", 100 * 1024 * 1024)
+    code = "import time; time.sleep(0.2)\ntry: bytearray(300_000_000)\nexcept MemoryError: print(1)"
+    async with python(Processes(), code) as child:
+        assert await records(child) == [b"1"]
+
+
 async def test_notes_take_the_lines_of_stderr_that_they_know(tmp_path: Path) -> None:
     class Known:
         taken: ClassVar[list[bytes]] = []
