@@ -503,8 +503,10 @@ async def test_a_file_that_is_binary_late_is_the_same_in_every_mode(
         assert result.total_matches == 1
         assert "up to their first NUL" in result.completeness.reasons[0]
     for mode, matches in (("files", None), ("counts", 1)):
-        result = await grep(workspace, "needle", mode=mode)
-        assert result.files == [GrepFile(path="late.txt", matches=matches)]
+        for path in ("", "late.txt"):
+            result = await grep(workspace, "needle", mode=mode, path=path)
+            assert result.files == [GrepFile(path="late.txt", matches=matches)]
+            assert result.completeness.complete is (mode == "files")  # which has its answer
     both = await grep(workspace, "needle", include_binary=True)
     assert places(both) == [("late.txt", 1, 1), ("late.txt", 20_003, 1)]
 
@@ -517,6 +519,7 @@ async def test_other_encodings_are_searched_on_request(
     workspace = make_workspace(tmp_path)
     nothing = await grep(workspace, "é")
     assert nothing.warnings == ["0 matches; 1 if files are read as Latin-1: pass encoding='latin1'"]
+    assert (await grep(workspace, "caf. foo")).warnings == nothing.warnings
     assert places(await grep(workspace, "é", encoding="latin1")) == [("latin1.txt", 1, 4)]
     wide = await grep(workspace, "öß", encoding="utf-16le", path="utf16.txt")
     assert places(wide) == [("utf16.txt", 1, 3)]

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -414,7 +415,9 @@ def _other_ways(params: GrepParams, search: TextSearch) -> Iterator[tuple[str, d
     """Other ways to read the files that may match, and what to say if one does."""
     if not params.include_binary and (search.notes is None or search.notes.binary):
         yield "in binary files: pass include_binary", {"binary": True}
-    if not (params.pattern.isascii() or params.encoding):
+    # What is no UTF-8 is matched by neither a character that is not ASCII nor by a dot or a class.
+    general = not params.literal and re.search(r"[.\\\[]", params.pattern)
+    if not params.encoding and (general or not params.pattern.isascii()):
         yield "if files are read as Latin-1: pass encoding='latin1'", {"encoding": "latin1"}
 
 

@@ -235,10 +235,11 @@ class TextSearch:
         named = self._named_files()
         if named is None:
             counts |= await self._count_on_disk(how)
-            counts |= await self._count_late(matches=matches)
         else:
-            for some in command_lines([os.path.join(".", path) for path in named]):
+            whole = [os.path.join(".", path) for path in named if path not in self._late]
+            for some in command_lines(whole):
                 counts |= await self._count_run(how, ["--", *some], None)
+        counts |= await self._count_late(matches=matches)
         self.finished = not self.timed_out
         key = order(self.scope)
         return dict(sorted(counts.items(), key=lambda item: key(item[0])))
