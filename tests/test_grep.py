@@ -506,7 +506,7 @@ async def test_a_file_that_is_binary_late_is_the_same_in_every_mode(
         for path in ("", "late.txt"):
             result = await grep(workspace, "needle", mode=mode, path=path)
             assert result.files == [GrepFile(path="late.txt", matches=matches)]
-            assert result.completeness.complete is (mode == "files")  # which has its answer
+            assert mode == "files" or not result.completeness.complete
     both = await grep(workspace, "needle", include_binary=True)
     assert places(both) == [("late.txt", 1, 1), ("late.txt", 20_003, 1)]
 
@@ -601,7 +601,8 @@ async def test_a_file_too_large_for_a_search_over_lines_is_told(
     assert places(result) == [("small.txt", 1, 1)]
     assert result.completeness.skipped.too_large == 1
     assert not result.completeness.complete
-    assert (await grep(workspace, "x", multiline=True, path="big.txt")).total_matches == 1000
+    named = await grep(workspace, "x", multiline=True, path="big.txt", max_results=2000)
+    assert named.total_matches == 1000
 
 
 async def test_out_of_time_is_an_error_or_a_part_that_says_so(
