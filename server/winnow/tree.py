@@ -154,9 +154,7 @@ def _result(tree: _Tree, ripgrep: Ripgrep, listing: Listing) -> TreeResult:
     continued = cursor.decode(tree.params, Place)
     warnings = [*tree.scope.warnings, *unsaved_failed(tree.overlay)]
     if listing.notes and listing.notes.forgot:
-        warnings.append(
-            "symlinks and empty folders are not shown: too much is left out beside them"
-        )
+        warnings.append("symlinks and empty folders are not shown: too much was left out")
     first, changed = 0, False
     if continued:
         first = sum(place <= continued[0] for place, _ in tree.entries)
@@ -215,11 +213,12 @@ def _stamp(tree: _Tree, end: int) -> bytes:
 def _entries(tree: _Tree, chosen: Sequence[Node], *, bare: bool) -> list[TreeEntry]:
     """The chosen entries as they lie in their folders, with the folders on the way to them."""
     wanted = {node.path for node in chosen}
-    on_the_way = {"."}
-    for path in wanted:
-        while path not in on_the_way and path:
-            on_the_way.add(path)
-            path = path.rpartition("/")[0]
+    on_the_way = {".", ""}
+    for node in chosen:
+        above = node.path
+        while above not in on_the_way:
+            on_the_way.add(above)
+            above = above.rpartition("/")[0]
 
     def inside(folder: Node) -> list[TreeEntry]:
         made = []
