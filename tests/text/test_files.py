@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import git_init, requires_posix, write_files
+from conftest import git, git_init, requires_posix, write_files
 from winnow.display import shown_path
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.text.files import repository_root, search_scope
 from winnow.types import SearchParams
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
-    subprocess.run(
-        ["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True
-    )
 
 
 def test_the_root_is_the_git_repository_even_without_commits(tmp_path: Path) -> None:
