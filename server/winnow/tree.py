@@ -129,10 +129,9 @@ def _can_look_beside(listing: Listing) -> bool:
 
 
 def _covers(scope: Scope, listing: Listing, path: str) -> bool:
-    """Whether something that is no file is neither left out by ripgrep nor by the scope."""
+    """Whether a symlink, or a folder with a slash behind it, is left out by nobody."""
     left_out = listing.notes.left_out if listing.notes else ()
-    is_root = scope.root / path in scope.roots
-    return logged(path) not in left_out and not is_root and scope.covers(path)
+    return logged(path.rstrip("/")) not in left_out and not scope.leaves_out(path)
 
 
 def _first(entry: tuple[Place, Node]) -> Place:
