@@ -59,6 +59,24 @@ def git_init(folder: Path) -> Path:
     return folder
 
 
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder, with an identity; what it prints."""
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
+    command = ["git", "-C", str(folder), *identity, *arguments]
+    run = subprocess.run(command, check=True, capture_output=True)
+    return run.stdout.decode("utf-8", "surrogateescape")
+
+
+def git_commit(folder: Path, files: dict[str, str] | None = None) -> Path:
+    """A repository in which these files and all others are committed."""
+    if not (folder / ".git").exists():
+        git_init(folder)
+    write_files(folder, files or {})
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message=x")
+    return folder
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A git repository without commits, with sources, tests, ignored and hidden files."""

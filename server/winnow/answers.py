@@ -74,10 +74,9 @@ def second_look(ripgrep: Ripgrep) -> Ripgrep:
 
 def unsaved_failed(overlay: Overlay) -> list[str]:
     """A warning of the unsaved documents that do not count."""
-    failed = overlay.failed
-    return [f"{failed} unsaved documents could not be laid out: the disk's state counts"] * bool(
-        failed
-    )
+    if not overlay.failed:
+        return []
+    return [f"{overlay.failed} unsaved documents could not be laid out: the disk's state counts"]
 
 
 def fractions(count: int, least: int = 1) -> list[int]:

@@ -129,10 +129,9 @@ def _can_look_beside(listing: Listing) -> bool:
 
 
 def _covers(scope: Scope, listing: Listing, path: str) -> bool:
-    """Whether something that is no file is neither left out by ripgrep nor by the scope."""
+    """Whether a symlink, or a folder with a slash behind it, is left out by nobody."""
     left_out = listing.notes.left_out if listing.notes else ()
-    is_root = scope.root / path in scope.roots
-    return logged(path) not in left_out and not is_root and scope.covers(path)
+    return logged(path.rstrip("/")) not in left_out and not scope.leaves_out(path)
 
 
 def _first(entry: tuple[Place, Node]) -> Place:
@@ -154,9 +153,7 @@ def _result(tree: _Tree, ripgrep: Ripgrep, listing: Listing) -> TreeResult:
     continued = cursor.decode(tree.params, Place)
     warnings = [*tree.scope.warnings, *unsaved_failed(tree.overlay)]
     if listing.notes and listing.notes.forgot:
-        warnings.append(
-            "symlinks and empty folders are not shown: too much is left out beside them"
-        )
+        warnings.append("symlinks and empty folders are not shown: too much was left out")
     first, changed = 0, False
     if continued:
         first = sum(place <= continued[0] for place, _ in tree.entries)
@@ -215,10 +212,10 @@ def _stamp(tree: _Tree, end: int) -> bytes:
 def _entries(tree: _Tree, chosen: Sequence[Node], *, bare: bool) -> list[TreeEntry]:
     """The chosen entries as they lie in their folders, with the folders on the way to them."""
     wanted = {node.path for node in chosen}
-    on_the_way = {"."}
-    for path in wanted:
-        above = path
-        while above not in on_the_way and above:
+    on_the_way = {".", ""}
+    for node in chosen:
+        above = node.path
+        while above not in on_the_way:
             on_the_way.add(above)
             above = above.rpartition("/")[0]
 

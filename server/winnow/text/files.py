@@ -65,20 +65,25 @@ class Scope(Struct, frozen=True):
 
     def covers(self, path: str) -> bool:
         """Whether a path, as ripgrep printed it but without `./`, is one that was asked for."""
-        if len(self.roots) == 1 and not self.include:
-            return True
-        root, below = self.locate(path)
-        if self.include and not any(pattern.fullmatch(below) for pattern in self.include):
-            return False
+        if self.include:
+            below = self.locate(path)[1]
+            if not any(pattern.fullmatch(below) for pattern in self.include):
+                return False
+        return not self.leaves_out(path)
+
+    def leaves_out(self, path: str) -> bool:
+        """Whether this is a file, or a folder with a slash behind it, that ripgrep could not be
+        told to leave out."""
         if len(self.roots) == 1:
-            return True
+            return False
         # A root below another one is searched by itself, too: a file counts for the deepest.
+        root, below = self.locate(path)
         whole = os.path.join(root, below)
         deeper = any(
             len(str(other)) > len(str(root)) and whole.startswith(f"{other}{os.sep}")
             for other in self.roots
         )
-        return not deeper and not is_ignored(below, self.ignored[self.roots.index(root)])
+        return deeper or is_ignored(below, self.ignored[self.roots.index(root)])
 
     def covers_named(self, path: str, types: Sequence[re.Pattern[str]]) -> bool:
         """Whether a file that is named by itself is one that was asked for: what ripgrep sees to
@@ -273,7 +278,7 @@ def checked_out_submodules(root: Path, path: str = ".") -> list[str]:
         for name in dict.fromkeys(names)
         if (wanted == "." or name.startswith(f"{wanted}/"))
         and os.path.lexists(root / name / ".git")
-        and os.path.realpath(root / name) == os.path.join(real, name)
+        and os.path.realpath(root / name) == f"{real}/{name}".replace("/", os.sep)
     ]
 
 

@@ -63,8 +63,8 @@ def folders_of(top: str, paths: Iterable[str], depth: int) -> Node:
 def add_unlisted(root: Node, base: str, covers: Callable[[str], bool], depth: int) -> set[str]:
     """Add to the folders what no list of files holds: symlinks and empty folders.
 
-    ``base`` is the folder that paths are relative to, ``covers`` whether a path is neither ignored
-    nor hidden. Gives the folders that could not be read.
+    ``base`` is the folder that paths are relative to, ``covers`` whether a path, of a folder with a
+    slash behind it, is neither ignored nor hidden. Gives the folders that could not be read.
     """
     unreadable = set()
     waiting = [root]
@@ -83,7 +83,7 @@ def add_unlisted(root: Node, base: str, covers: Callable[[str], bool], depth: in
             known = node.children.get(entry.name)
             is_folder = entry.is_dir(follow_symlinks=False)
             if known is None:
-                if not (is_folder or entry.is_symlink()) or not covers(path):
+                if not (is_folder or entry.is_symlink()) or not covers(path + "/" * is_folder):
                     continue
                 if node.depth >= depth:
                     node.unlisted += 1

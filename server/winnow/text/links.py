@@ -157,12 +157,15 @@ class _Links:
             folder = waiting.pop()
             self._folders.add(self._real(folder))
             for path, entry in _entries(self._scope.root, folder):
-                if logged(path) in left_out or (entry.name.startswith(".") and not hidden):
+                if entry.name.startswith(".") and not hidden:
                     continue
-                if entry.is_symlink():
-                    found.add(path)
-                elif entry.is_dir(follow_symlinks=False):
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if logged(path) in left_out or self._scope.leaves_out(path + "/" * is_folder):
+                    continue
+                if is_folder:
                     waiting.append(path)
+                elif entry.is_symlink():
+                    found.add(path)
         return found
 
     def choose(self, links: Set[str], listed: Set[str]) -> list[str]:

@@ -18,7 +18,7 @@ import msgspec
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, ProgramNotInstalled, SearchTimedOut
 from winnow.globs import glob_regex
-from winnow.text.buffers import unsaved_paths
+from winnow.text.buffers import differs, unsaved_paths
 from winnow.text.files import Scope, checked_out_submodules, order
 from winnow.text.paths import is_inside
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
@@ -59,10 +59,10 @@ class Selector:
     # --- open ------------------------------------------------------------------------------
 
     def _saved(self, scope: Scope) -> Iterator[str]:
-        """The files of the documents that are open, in paths as ripgrep prints them. A link is not
-        searched, but the file that it leads to."""
+        """The files of the documents that are open and not changed, in paths as ripgrep prints
+        them. A link is not searched, but the file that it leads to."""
         roots = [os.path.realpath(root) for root in scope.roots]
-        for path in self.buffers:
+        for path, text in self.buffers.items():
             try:
                 real = os.path.realpath(path)
             except (OSError, ValueError):
@@ -72,7 +72,7 @@ class Selector:
                 continue
             place = max(holding, key=lambda one: len(roots[one]))
             below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
-            if scope.within_paths(place, below) and _is_regular(Path(real)):
+            if scope.within_paths(place, below) and not differs(real, text) and _is_regular(real):
                 yield scope.prefix(place) + below
 
     # --- changed ---------------------------------------------------------------------------
@@ -188,10 +188,10 @@ def _is_file_of(root: Path, below: str) -> bool:
     """Whether what git names is a file below the root: by a link or by its configuration, git may
     take another folder for it."""
     inside = is_inside(os.path.realpath(root / below), os.path.realpath(root))
-    return inside and _is_regular(root / below)
+    return inside and _is_regular(str(root / below))
 
 
-def _is_regular(path: Path) -> bool:
+def _is_regular(path: str) -> bool:
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except (OSError, ValueError):

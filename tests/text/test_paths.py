@@ -1,0 +1,196 @@
+"""Paths of strangers: what they mean, and what is never opened."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import requires_posix, write_files
+from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.text.paths import Located, also_in, is_below, is_inside, locate, open_regular
+
+pytestmark = requires_posix
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = ["src/a.py", "src/a b.py", "%41.py", "~/x", "C:\\x.py", "src\\b.py", "\\x41.py"]
+    return write_files(tmp_path / "folder", dict.fromkeys(files, ""))
+
+
+@pytest.mark.parametrize(
+    ("path", "below"),
+    [
+        ("src/a.py", "src/a.py"),
+        ("./src//./a.py", "src/a.py"),
+        ("src/../src/a.py", "src/a.py"),
+        ("src/", "src"),
+        (".", "."),
+        ("", "."),
+        ("%41.py", "%41.py"),
+        ("~/x", "~/x"),
+        ("C:\\x.py", "C:\\x.py"),
+        ("src\\b.py", "src\\b.py"),
+        ("\\x41.py", "\\x41.py"),
+    ],
+)
+def test_a_path_is_what_it_says(folder: Path, path: str, below: str) -> None:
+    assert locate(path, [folder]) == Located(0, below, os.path.realpath(folder / below))
+
+
+@pytest.mark.parametrize("rest", ["src/a%20b.py", "src/a b.py", "src/%61%20b.py", "./src/a%20b.py"])
+def test_a_file_uri_is_decoded_once(folder: Path, rest: str) -> None:
+    assert locate(f"{folder.as_uri()}/{rest}", [folder]).below == "src/a b.py"
+    assert locate(f"{folder.as_uri()}/%2541.py", [folder]).below == "%41.py"
+
+
+def test_bytes_that_are_no_unicode_are_found_as_shown(folder: Path) -> None:
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff\xfe.py")).touch()
+    assert locate("\\xff\\xfe.py", [folder]).below == os.fsdecode(b"\xff\xfe.py")
+    assert locate(f"{folder.as_uri()}/%FF%FE.py", [folder]).below == os.fsdecode(b"\xff\xfe.py")
+    with pytest.raises(NotFound):
+        locate("\\xff.py", [folder])
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["nothing", "src/a.py/x", "~/y", "~root", "C:\\y", "a" * 300, "a/" * 2_000, "http://x/y"],
+)
+def test_what_is_not_there_is_not_found(folder: Path, path: str) -> None:
+    with pytest.raises(NotFound):
+        locate(path, [folder])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "..", "../folder2", "src/../..", "/", "/etc/passwd", "file:///etc/passwd", "/proc/self/mem",
+        "file:///%2e%2e/etc", "file://host/etc/passwd", "a\0b", "src/../../x", "//etc",
+        "/dev/stdin", "file:///%00",
+    ],
+)  # fmt: skip
+def test_what_is_outside_is_refused(folder: Path, path: str) -> None:
+    write_files(folder.parent / "folder2", {"x": ""})  # whose name begins with that of the root
+    with pytest.raises(PathOutsideWorkspace):
+        locate(path, [folder])
+
+
+def test_links_are_resolved_first(folder: Path, tmp_path: Path) -> None:
+    outside = write_files(tmp_path / "outside", {"x": ""})
+    for name, target in {
+        "in": "src", "out": str(outside), "up": "..", "root": "/", "loop": "loop", "self": ".",
+        "chain": "in", "proc": "/proc/self", "back": f"{outside}/../folder/src",
+    }.items():  # fmt: skip
+        (folder / name).symlink_to(target)
+    for path in (
+        "in/a.py",
+        "chain/a.py",
+        "self/self/src/a.py",
+        "back/a.py",
+        "root" + str(folder / "src/a.py"),
+        "up/folder/src/a.py",
+    ):
+        assert locate(path, [folder]).below == "src/a.py"
+    for path in (
+        "out",
+        "out/x",
+        "up",
+        "up/outside/x",
+        "root",
+        "root/etc",
+        "proc/environ",
+        "src/../out/x",
+    ):
+        with pytest.raises(PathOutsideWorkspace):
+            locate(path, [folder])
+    # What a loop is shows when it is opened.
+    with pytest.raises(NotAFile, match="Too many levels"):
+        open_regular(locate("loop", [folder]).real, str(folder))
+
+
+def test_what_is_the_systems_is_in_no_workspace() -> None:
+    root = Path("/")
+    assert locate("etc/passwd", [root]) == Located(0, "etc/passwd", "/etc/passwd")
+    for path in ("/proc/self/environ", "proc/1/mem", "/dev/zero", "dev", "sys", "etc/../proc"):
+        with pytest.raises(PathOutsideWorkspace):
+            locate(path, [root])
+    with pytest.raises(PathOutsideWorkspace):
+        open_regular("/proc/self/status", "/")
+
+
+def test_a_relative_path_is_of_the_first_root_that_has_it(folder: Path, tmp_path: Path) -> None:
+    other = write_files(tmp_path / "other", {"src/a.py": "", "only": ""})
+    roots = [folder, other]
+    assert locate("src/a.py", roots).place == 0
+    assert locate("only", roots) == Located(1, "only", str(other / "only"))
+    assert locate(str(other / "src/a.py"), roots).place == 1
+    assert also_in("src/a.py", locate("src/a.py", roots), roots)
+    assert not also_in("only", locate("only", roots), roots)
+    assert not also_in(str(folder / "src/a.py"), locate("src/a.py", roots), roots)
+    with pytest.raises(NotFound):
+        locate("nothing", roots)
+    with pytest.raises(NoWorkspace):
+        locate("src", [])
+
+
+def test_a_document_need_not_be_on_disk(folder: Path) -> None:
+    unsaved = [folder / "new/a.py", Path("/etc/new"), Path("no\0path")]
+    assert locate("new/a.py", [folder], unsaved).below == "new/a.py"
+    with pytest.raises(NotFound):
+        locate("new/b.py", [folder], unsaved)
+    with pytest.raises(PathOutsideWorkspace):
+        locate("/etc/new", [folder], unsaved)
+
+
+def test_inside_means_whole_names() -> None:
+    assert is_below("/a/b", "/a")
+    assert is_below("/a", "/a")
+    assert is_below("/a", "/")
+    assert not is_below("/ab", "/a")
+    assert is_inside("/process/x", "/")
+    assert not is_inside("/proc", "/")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("a./%2e~\\x0f:file"), max_size=24))
+def test_no_text_leads_out(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
+    folder = tmp_path_factory.getbasetemp() / "generated"
+    (folder / "a").mkdir(parents=True, exist_ok=True)
+    try:
+        located = locate(path, [folder / "a"])
+    except (NotFound, PathOutsideWorkspace):
+        return
+    assert is_below(located.real, os.path.realpath(folder / "a"))
+
+
+# --- opening -------------------------------------------------------------------------------
+
+
+def test_only_regular_files_are_opened(folder: Path) -> None:
+    os.close(open_regular(str(folder / "src/a.py"), str(folder)))
+    os.mkfifo(folder / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        os.chdir(folder)
+        server.bind("socket")
+    for name, what in {"pipe": "a FIFO", "socket": "a socket", "src": "a folder"}.items():
+        with pytest.raises(NotAFile, match=what):
+            open_regular(str(folder / name), str(folder))
+    with pytest.raises(NotAFile, match="a device"):
+        open_regular("/dev/null", "/dev")
+    for name in ("nothing", "src/a.py/x"):
+        with pytest.raises(NotFound):
+            open_regular(str(folder / name), str(folder))
+
+
+def test_a_link_put_in_place_meanwhile_is_not_followed_out(folder: Path) -> None:
+    (folder / "file").symlink_to("/etc/passwd")
+    with pytest.raises(PathOutsideWorkspace):
+        open_regular(str(folder / "file"), str(folder))
+    (folder / "sub").symlink_to("/etc")
+    with pytest.raises(PathOutsideWorkspace):
+        open_regular(str(folder / "sub/passwd"), str(folder))
