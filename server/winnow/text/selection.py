@@ -18,7 +18,7 @@ import msgspec
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, ProgramNotInstalled, SearchTimedOut
 from winnow.globs import glob_regex
-from winnow.text.buffers import differs, unsaved_paths
+from winnow.text.buffers import is_unsaved, unsaved_paths
 from winnow.text.files import Scope, checked_out_submodules, order
 from winnow.text.paths import is_inside
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
@@ -72,7 +72,11 @@ class Selector:
                 continue
             place = max(holding, key=lambda one: len(roots[one]))
             below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
-            if scope.within_paths(place, below) and not differs(real, text) and _is_regular(real):
+            if (
+                scope.within_paths(place, below)
+                and not is_unsaved(real, text)
+                and _is_regular(real)
+            ):
                 yield scope.prefix(place) + below
 
     # --- changed ---------------------------------------------------------------------------
