@@ -45,7 +45,7 @@ def test_every_tool_and_every_field_says_what_it_is(tool: Tool[Any, Any]) -> Non
         ({"search_terms": [""]}, "`search_terms[0]`: expected string of length >= 1"),
         ({"serach_terms": ["a"]}, "`serach_terms`: unknown field"),
         ({"max_results": "5"}, "`max_results`: expected integer, got string"),
-        ({"max_results": None}, "`max_results`: expected integer, got null"),
+        ({"search_terms": None}, "`search_terms`: expected array, got null"),
         ({"ranker": "best"}, "`ranker`: invalid enum value 'best'"),
         ({"query": "a\x00"}, "`query`: control character '\\x00'"),
         ({"search_terms": ["\ud800"]}, "`search_terms[0]`: not valid Unicode"),
@@ -104,5 +104,18 @@ def test_ranges_may_be_written_as_text() -> None:
 
 def test_structs_in_a_schema_stand_where_they_are_used() -> None:
     spans = TOOLS["read_file"].input_schema["properties"]["spans"]
-    assert spans["items"]["properties"]["start"]["type"] == "integer"
-    assert spans["items"]["additionalProperties"] is False
+    as_object, as_text = spans["items"]["anyOf"]
+    assert as_object["properties"]["start"]["type"] == "integer"
+    assert as_object["additionalProperties"] is False
+    assert as_text["type"] == "string"
+    mode = TOOLS["grep"].input_schema["properties"]["mode"]
+    assert (mode["type"], mode["enum"]) == ("string", ["counts", "files", "matches"])
+
+
+def test_null_is_a_field_that_is_not_given() -> None:
+    """Models that must name every field send it."""
+    nothing = dict.fromkeys((field.name for field in TOOLS["grep"].fields), None)
+    given = {**nothing, "pattern": "x", "max_results": 3}
+    assert TOOLS["grep"].parse(given) == TOOLS["grep"].parse({"pattern": "x", "max_results": 3})
+    with pytest.raises(InvalidParams, match="pattern"):
+        TOOLS["grep"].parse(nothing)

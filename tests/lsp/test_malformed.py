@@ -46,7 +46,9 @@ def wrong_value(rng: random.Random, good: Any) -> Any:
         [
             v
             for v in values
-            if not isinstance(v, fitting) or isinstance(v, bool) != (type(good) is bool)
+            # An optional field of null is one that is not given.
+            if v is not None
+            and (not isinstance(v, fitting) or isinstance(v, bool) != (type(good) is bool))
         ]
     )
 
