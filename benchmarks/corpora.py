@@ -7,97 +7,114 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-CACHE = Path(os.environ.get("WINNOW_CORPORA") or Path.home() / ".cache" / "winnow-corpora")
+_CACHE = os.environ.get("WINNOW_CACHE") or Path.home() / ".cache/winnow"
+CORPORA = Path(os.environ.get("WINNOW_CORPORA") or Path(_CACHE, "corpora"))
 
 
 def kernel() -> Path:
     """The Linux kernel's source, from the Debian package linux-source-6.1."""
-    tree = CACHE / "linux-source-6.1"
-    if not tree.is_dir():
-        with tempfile.TemporaryDirectory(dir=_cache()) as name:
-            folder = Path(name)
-            subprocess.run(["apt-get", "download", "linux-source-6.1"], cwd=folder, check=True)
-            [package] = folder.glob("*.deb")
-            subprocess.run(["dpkg-deb", "-x", package, folder / "root"], check=True)
-            [archive] = (folder / "root/usr/src").glob("*.tar.xz")
-            _unpack(archive, folder / "tree")
-            (folder / "tree/linux-source-6.1").rename(tree)
-    return tree
+
+    def fetch(folder: Path) -> Path:
+        options = _apt_lists(folder)
+        _run("apt-get", "download", "-q", "linux-source-6.1", *options, cwd=folder)
+        [package] = folder.glob("*.deb")
+        _run("dpkg-deb", "-x", str(package), "root", cwd=folder)
+        return _unpacked(folder, "root/usr/src/*.tar.xz")
+
+    return _tree("linux-source-6.1", fetch)
 
 
 def django() -> Path:
     """Django 5.1.4, from its source distribution on PyPI."""
-    tree = CACHE / "django-5.1.4"
-    if not tree.is_dir():
-        with tempfile.TemporaryDirectory(dir=_cache()) as name:
-            folder = Path(name)
-            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-            subprocess.run([*pip, "--no-binary", ":all:", "django==5.1.4"], cwd=folder, check=True)
-            [archive] = folder.glob("*.tar.gz")
-            _unpack(archive, folder / "tree")
-            [unpacked] = (folder / "tree").iterdir()
-            unpacked.rename(tree)
-    return tree
+
+    def fetch(folder: Path) -> Path:
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        _run(*pip, "--no-binary", ":all:", "django==5.1.4", cwd=folder)
+        return _unpacked(folder, "*.tar.gz")
+
+    return _tree("django-5.1.4", fetch)
 
 
 def rxjs() -> Path:
     """RxJS 7.8.1, from its npm package."""
-    tree = CACHE / "rxjs-7.8.1"
-    if not tree.is_dir():
-        with tempfile.TemporaryDirectory(dir=_cache()) as name:
-            folder = Path(name)
-            pack = ["npm", "pack", "--silent", "rxjs@7.8.1"]
-            subprocess.run(pack, cwd=folder, check=True, capture_output=True)
-            [archive] = folder.glob("*.tgz")
-            _unpack(archive, folder / "tree")
-            (folder / "tree/package").rename(tree)
-    return tree
+
+    def fetch(folder: Path) -> Path:
+        _run("npm", "pack", "--silent", "rxjs@7.8.1", cwd=folder)
+        return _unpacked(folder, "*.tgz")
+
+    return _tree("rxjs-7.8.1", fetch)
 
 
 def redis() -> Path:
     """The source of Debian's redis package."""
-    tree = CACHE / "redis"
+
+    def fetch(folder: Path) -> Path:
+        _download_debian_source("redis", folder)
+        return _unpacked(folder, "redis_*.orig.tar.*")
+
+    return _tree("redis", fetch)
+
+
+def _tree(name: str, fetch: Callable[[Path], Path]) -> Path:
+    tree = CORPORA / name
     if not tree.is_dir():
-        with tempfile.TemporaryDirectory(dir=_cache()) as name:
-            folder = Path(name)
-            _download_debian_source("redis", folder)
-            [archive] = folder.glob("redis_*.orig.tar.*")
-            _unpack(archive, folder / "tree")
-            [unpacked] = (folder / "tree").iterdir()
-            unpacked.rename(tree)
+        CORPORA.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CORPORA) as folder:
+            fetched = fetch(Path(folder))
+            try:
+                fetched.rename(tree)
+            except OSError:
+                if not tree.is_dir():  # else another run was faster
+                    raise
     return tree
+
+
+def _unpacked(folder: Path, pattern: str) -> Path:
+    """The one folder in the one archive."""
+    [archive] = folder.glob(pattern)
+    with tarfile.open(archive) as file:
+        # The Python of Debian 12 has no filters yet.
+        file.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        file.extractall(folder / "unpacked")
+    [top] = (folder / "unpacked").iterdir()
+    return top
+
+
+def _apt_lists(folder: Path) -> list[str]:
+    """Options that give apt-get lists of packages; fetched into `folder` if there are none."""
+    if _binary_packages([]):
+        return []
+    (folder / "binary/partial").mkdir(parents=True)
+    options = ["-o", f"Dir::State::lists={folder / 'binary'}"]
+    _run("apt-get", "update", "-q", *options, cwd=folder)
+    return options
+
+
+def _binary_packages(options: list[str]) -> list[str]:
+    """Address and release of each list of binary packages that was fetched."""
+    form = ["--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
+    command = ["apt-get", "indextargets", *options, *form]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def _download_debian_source(package: str, folder: Path) -> None:
     """Fetch a source package from where this machine's binary packages come from."""
-    targets = [
-        "apt-get",
-        "indextargets",
-        "--format",
-        "$(REPO_URI) $(RELEASE)",
-        "Created-By: Packages",
-    ]
-    listed = subprocess.run(targets, capture_output=True, text=True, check=True).stdout
-    lines = {f"deb-src [trusted=yes] {line} main" for line in listed.splitlines()}
+    packages = _binary_packages(_apt_lists(folder))
+    lines = {f"deb-src [trusted=yes] {line} main" for line in packages}
     (folder / "sources.list").write_text("\n".join(sorted(lines)) + "\n")
-    (folder / "lists/partial").mkdir(parents=True)
+    (folder / "source/partial").mkdir(parents=True)
     options = [
         "-o", f"Dir::Etc::sourcelist={folder / 'sources.list'}",
         "-o", "Dir::Etc::sourceparts=/dev/null",
-        "-o", f"Dir::State::lists={folder / 'lists'}",
+        "-o", f"Dir::State::lists={folder / 'source'}",
     ]  # fmt: skip
-    subprocess.run(["apt-get", "update", "-q", *options], check=True, capture_output=True)
-    source = ["apt-get", "source", "-q", "--download-only", package, *options]
-    subprocess.run(source, cwd=folder, check=True, capture_output=True)
+    _run("apt-get", "update", "-q", *options, cwd=folder)
+    _run("apt-get", "source", "-q", "--download-only", package, *options, cwd=folder)
 
 
-def _cache() -> Path:
-    CACHE.mkdir(parents=True, exist_ok=True)
-    return CACHE
-
-
-def _unpack(archive: Path, folder: Path) -> None:
-    with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
+def _run(*command: str, cwd: Path) -> None:
+    """Run a program; what it complains about is seen."""
+    subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL)

@@ -2,7 +2,7 @@
 
     python benchmarks/django.py [--tree FOLDER] [--runs N]
 
-Without --tree the source comes from PyPI, into $WINNOW_CORPORA or ~/.cache/winnow-corpora. No key
+Without --tree the source comes from PyPI, into $WINNOW_CORPORA or ~/.cache/winnow/corpora. No key
 is used. Prints the rank of the file that holds the answer and the whole command's time.
 """
 

@@ -3,7 +3,7 @@
     python benchmarks/grep.py [--tree FOLDER] [--runs N]
 
 Without --tree the source comes from the Debian package linux-source-6.1 (78,000 files), into
-$WINNOW_CORPORA or ~/.cache/winnow-corpora. Each row is a request to a running server and the run of
+$WINNOW_CORPORA or ~/.cache/winnow/corpora. Each row is a request to a running server and the run of
 ripgrep that answers the same, in turn, in one run, after one warm-up each; medians, and the median
 ratio of the pairs. The last row streams 100,000 matches and tells how much the server grows.
 """

@@ -3,7 +3,7 @@
     python benchmarks/keyword_search.py [--tree FOLDER] [--runs N]
 
 Without --tree the source comes from the Debian package linux-source-6.1 (78,000 files), into
-$WINNOW_CORPORA or ~/.cache/winnow-corpora. The design's flow is one ripgrep per term in sequence,
+$WINNOW_CORPORA or ~/.cache/winnow/corpora. The design's flow is one ripgrep per term in sequence,
 then one for the terms that are left, again after each that is peeled. Both run in turn, in one
 process, after one warm-up each that also fills the page cache; the table has medians, the ratio of
 each pair, and whether both kept the same terms and the same matches (line by line, order aside).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -163,6 +164,15 @@ def slow_project(tmp_path: Path) -> Path:
 
 
 SLOW_TERM = r"\b(\w+\W+){5,30}\b[0-9]{4}\b"
+
+
+def requires(*programs: str) -> pytest.MarkDecorator:
+    """Skip a test where a program is missing; CI has them all, and fails."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    return pytest.mark.skipif(
+        bool(missing) and os.environ.get("CI") != "true", reason=f"needs {', '.join(missing)}"
+    )
+
 
 requires_posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
 

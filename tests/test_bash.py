@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,7 +18,14 @@ from typing import Any
 
 import pytest
 
-from conftest import SLOW_TERM, MakeWorkspace, child_environment, git_init, write_files
+from conftest import (
+    SLOW_TERM,
+    MakeWorkspace,
+    child_environment,
+    git_init,
+    requires,
+    write_files,
+)
 from winnow.config import Bash, Config, load
 from winnow.errors import InvalidParams, NotAllowed, NoWorkspace, ProgramNotInstalled
 from winnow.tools import TOOLS
@@ -31,9 +37,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="only rg and rga
 
 SECRET = "outside-secret-0123"
 ON = Config(bash=Bash(enabled=True))
-requires_rga = pytest.mark.skipif(
-    shutil.which("rga") is None and os.environ.get("CI") != "true", reason="rga is not installed"
-)
+requires_rga = requires("rga", "pdftotext", "pandoc")
 
 
 async def bash(workspace: Workspace, line: str, **params: Any) -> BashResult:
@@ -243,6 +247,7 @@ def test_there_are_many_attempts() -> None:
     assert len({line for line, _ in ATTEMPTS}) == len(ATTEMPTS)
 
 
+@requires("tree")
 async def test_recursive_programs_do_not_follow_links_or_wait_for_fifos(
     workspace: Workspace,
 ) -> None:
@@ -325,12 +330,16 @@ HARMLESS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "expected"), HARMLESS, ids=[line for line, _ in HARMLESS])
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param(*one, id=one[0], marks=requires(*{one[0].split()[0]} & {"file", "tree"}))
+        for one in HARMLESS
+    ],
+)
 async def test_what_models_write_works(
     project: Path, tmp_path: Path, make_workspace: MakeWorkspace, line: str, expected: str
 ) -> None:
-    if line.startswith("tree") and shutil.which("tree") is None:
-        pytest.skip("tree is not installed")
     workspace = make_workspace(project, config=ON, environment=user_environment(tmp_path))
     result = await bash(workspace, line)
     assert result.stdout == expected
