@@ -46,9 +46,13 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
     if not roots:
         raise NoWorkspace
     inside = False
+    real_roots = [os.path.realpath(root) for root in roots]
     for spelled in _spellings(path):
-        for place, root in enumerate(roots):
-            real_root = os.path.realpath(root)
+        places = list(range(len(roots)))
+        if os.path.isabs(spelled):  # of roots in roots, the deepest is meant
+            places.sort(key=lambda place: -len(real_roots[place]))
+        for place in places:
+            root, real_root = roots[place], real_roots[place]
             real = _real(os.path.join(root, spelled))
             if real is None or not is_inside(real, real_root):
                 continue
