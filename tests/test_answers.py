@@ -116,12 +116,17 @@ async def test_a_second_look_takes_no_longer_than_the_search_may(
     assert short.deadline <= second_look(ripgrep).deadline
 
 
-async def test_links_are_counted_where_the_log_was_heard(project: Path) -> None:
+async def test_links_are_counted_where_the_log_was_heard_and_the_tree_is_small(
+    project: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / "link").symlink_to("src")
     scope = search_scope([project], SearchParams())
-    assert await links_of(scope, None) is None
-    assert await links_of(scope, Notes()) is None
-    assert await links_of(scope, heard()) == 1
+    ripgrep = make_workspace(project).run_ripgrep()
+    assert await links_of(ripgrep, scope, None) is None
+    assert await links_of(ripgrep, scope, Notes()) is None
+    assert await links_of(ripgrep, scope, heard()) == 1
+    monkeypatch.setattr("winnow.answers.SMALL_TREE_SECONDS", 0.0)
+    assert await links_of(ripgrep, scope, heard()) is None
 
 
 def test_documents_that_do_not_count_are_told() -> None:

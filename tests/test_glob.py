@@ -75,7 +75,7 @@ async def test_files_that_match_with_size_and_time(
         "warnings": [],
     }  # fmt: skip
     assert recorder.messages == ["Listing files that match src/m*.py"]
-    assert plain(result) == "src/main.py\n\n[1 of 1 files]\n[not searched: 1 ignored, 2 hidden]"
+    assert plain(result) == "src/main.py\n\n[1 of 1 files]\n[left out: 1 ignored, 2 hidden]"
 
 
 # --- patterns ------------------------------------------------------------------------------
@@ -544,14 +544,18 @@ async def test_documents_that_cannot_be_laid_out_are_told(
 # --- what is short -------------------------------------------------------------------------
 
 
+@requires_posix
 async def test_a_listing_that_takes_too_long_says_so(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
-    write_files(tmp_path, {f"{number % 50}/{number}": "" for number in range(1_000)})
-    tiny, _ = merged(Config(), {"limits": {"search_seconds": 0.0001}}, "test")
+    slow = tmp_path / "rg"
+    slow.write_text("#!/bin/sh\nexec sleep 20\n")
+    slow.chmod(0o755)
+    layer = {"limits": {"search_seconds": 0.2}, "programs": {"rg": str(slow)}}
+    config, _ = merged(Config(), layer, "test")
     with pytest.raises(SearchTimedOut) as timed_out:
-        await glob(make_workspace(tmp_path, config=tiny))
-    assert timed_out.value.data == {"kind": "timeout", "seconds": 0.0001}
+        await glob(make_workspace(tmp_path, config=config))
+    assert timed_out.value.data == {"kind": "timeout", "seconds": 0.2}
 
 
 @requires_posix

@@ -77,7 +77,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(st.data())
 def test_anything_is_params_or_an_error_with_a_bounded_message(
     tool: Tool[Any, Any], data: st.DataObject
