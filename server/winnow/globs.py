@@ -49,13 +49,15 @@ def _translate(pattern: str) -> str:
     out: list[str] = []
     place, depth = 0, 0
     while place < len(pattern):
+        # What matches the same a second time would only have more ways to fail.
         if pattern.startswith("**/", place) and (place == 0 or pattern[place - 1] == "/"):
-            out.append("(?:.*/)?")
+            out += ["(?:.*/)?"] * (out[-1:] != ["(?:.*/)?"])
             place += 3
             continue
         if pattern.startswith("**", place):
             out.append(".*")
-            place += 2
+            while pattern.startswith("*", place):
+                place += 1
             continue
         char = pattern[place]
         place += 1
