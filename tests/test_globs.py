@@ -65,6 +65,13 @@ def test_any_glob_that_ripgrep_accepts(tree: Path, pattern: str) -> None:
         assert by_us(pattern) >= expected
 
 
+@pytest.mark.parametrize("pattern", ["*" * 200 + "b", "**/" * 200 + "b"])
+def test_many_stars_in_a_row_take_no_time(pattern: str) -> None:
+    """A name without the end of the pattern took time without end."""
+    assert not glob_regex(pattern).fullmatch("a/" * 200 + "a" * 200)
+    assert glob_regex(pattern).fullmatch("a/" * 200 + "b")
+
+
 @pytest.mark.parametrize("pattern", ["[", "[a", "a[!", "{a", "{a,{b}", "[z-a]", "[]"])
 def test_what_is_no_glob_is_refused_as_by_ripgrep(tree: Path, pattern: str) -> None:
     with pytest.raises(InvalidGlob):

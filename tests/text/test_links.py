@@ -193,6 +193,29 @@ async def test_composed_a_path_through_a_link_is_taken_by_the_next_tool(
         await TOOLS["read_file"].call(workspace, {"path": path}, no_progress)
 
 
+async def test_an_unsaved_document_stands_for_its_file_behind_a_link(
+    root: Path, make_workspace: MakeWorkspace
+) -> None:
+    link(root, l="ign", m="src/a.py")
+    (root / "ign/c.py").write_text("old text\n")
+    workspace = make_workspace(root)
+    workspace.buffers = {root / "ign/c.py": "new text\n", root / "l/deep/new.py": "new text\n"}
+    params = {"pattern": "**", "follow_symlinks": True}
+    result = await TOOLS["glob"].call(workspace, params, no_progress)
+    assert [(one.path, one.unsaved) for one in result.files] == [
+        ("src/a.py", False),
+        ("src/deep/b.py", False),
+        ("l/c.py", True),
+        ("l/deep/d.py", False),
+        ("l/deep/new.py", True),
+    ]
+    matches = await TOOLS["grep"].call(workspace, {**params, "pattern": "text"}, no_progress)
+    assert [(one.path, one.preview[0].text) for one in matches.matches] == [
+        ("l/c.py", "new text"),
+        ("l/deep/new.py", "new text"),
+    ]
+
+
 async def test_following_takes_no_longer_than_a_search_may(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:

@@ -90,6 +90,11 @@ def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, s
                 continue
             place = max(holding, key=lambda one: len(roots[one]))
             below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
+            for target, link in scope.links:
+                if is_below(real, target):  # it is searched by this name only
+                    root, below = scope.locate(link + real[len(target) :].replace(os.sep, "/"))
+                    place = scope.roots.index(root)
+                    break
             if scope.within_paths(place, below):
                 yield place, below, text
 

@@ -48,7 +48,8 @@ class Scope(Struct, frozen=True):
     ``include`` are patterns of which a path must match one, ``ignored`` the rules for each root.
 
     ``files`` confine the search to these, where ripgrep's arguments do not count (see
-    :mod:`winnow.text.selection`). ``warnings`` say what a reader should know of the scope.
+    :mod:`winnow.text.selection`). ``links`` are symlinks among the paths that are searched, each
+    behind what it leads to. ``warnings`` say what a reader should know of the scope.
     """
 
     roots: tuple[Path, ...]
@@ -57,6 +58,7 @@ class Scope(Struct, frozen=True):
     include: tuple[re.Pattern[str], ...] = ()
     ignored: tuple[tuple[Rule, ...], ...] = ()
     files: tuple[str, ...] | None = None
+    links: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

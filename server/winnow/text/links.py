@@ -129,7 +129,12 @@ class _Links:
             warnings.append(f"{self.outside} symlinks lead out of the workspace: not followed")
         if self._waiting or not complete or len(fitting) < len(whole):
             warnings.append("some symlinks are not followed: there are too many")
-        return msgspec.structs.replace(self._scope, paths=tuple(fitting), warnings=tuple(warnings))
+        return msgspec.structs.replace(
+            self._scope,
+            paths=tuple(fitting),
+            links=tuple((real, link) for link, real in self._chosen.items()),
+            warnings=tuple(warnings),
+        )
 
     def searched(self, paths: Collection[str]) -> None:
         """Files that are searched, as ripgrep prints them."""

@@ -57,8 +57,8 @@ async def _unsaved_only(
     filters = [one for one in scope.arguments if not one.startswith("--ignore-file=")]
     for folder, prefix in overlay.folders:
         # A hidden folder is searched if it is asked for by name.
-        asked = [path for path in scope.paths if not prefix and (folder / path).exists()]
-        arguments = ["--files", "--null", *filters, "--no-ignore", "--", *(asked or ["."])]
+        asked = "." if prefix or not (folder / scope.paths[0]).exists() else scope.paths[0]
+        arguments = ["--files", "--null", *filters, "--no-ignore", "--", asked]
         async with ripgrep.start(arguments, cwd=folder) as child:
             async for record in child.records(b"\0", RECORD_BYTES):
                 path = prefix + plain(os.fsdecode(record))
