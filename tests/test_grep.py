@@ -763,3 +763,19 @@ async def test_paths_outside_are_refused_and_nothing_hangs(
     assert {match.path.partition("/")[0] for match in whole.matches} == {"src", "docs", "tests"}
     inside = await grep(workspace, "def load_plugin", path="loop/src")
     assert [match.path for match in inside.matches] == ["src/loader.py"] * 2
+
+
+async def test_a_page_that_ran_out_of_time_can_be_continued_without_a_gap(
+    make_workspace: MakeWorkspace, slow_project: Path
+) -> None:
+    """An unsaved document behind the files that were not reached has to wait for them."""
+    hit = "one two three four five six 1234 \n"
+    write_files(slow_project, {"a.txt": hit})
+    workspace = make_workspace(slow_project, config=with_limits(search_seconds=0.4))
+    workspace.buffers = {slow_project / "z.txt": hit}
+    first = await grep(workspace, SLOW_TERM, scope="open")
+    assert places(first) == [("z.txt", 1, 1)]
+    result = await grep(workspace, SLOW_TERM)
+    assert result.completeness.timed_out
+    assert result.truncated
+    assert not (result.cursor and ("z.txt", 1, 1) in places(result))

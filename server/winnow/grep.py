@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 import msgspec
 
 from winnow import cursor
-from winnow.answers import CHANGED, completeness_of, fractions, left_out, links_of
+from winnow.answers import CHANGED, completeness_of, fractions, left_out, links_of, second_look
 from winnow.display import shown_path
 from winnow.errors import EmptyQuery, SearchFailed, SearchTimedOut
 from winnow.grep_page import Page
@@ -26,7 +25,7 @@ from winnow.text.buffers import unsaved
 from winnow.text.files import Scope, order
 from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
-from winnow.text.ripgrep import Query, Ripgrep
+from winnow.text.ripgrep import Query
 from winnow.types import Completeness, Progress
 from winnow.types.grep import GrepFile, GrepMatch, GrepParams, GrepPartial, GrepResult, PreviewLine
 from winnow.workspace import Workspace
@@ -35,7 +34,6 @@ from winnow.workspace import Workspace
 # total known, or at least to one match more, which makes sure that there is one.
 GRACE_SECONDS = 0.005
 ONE_MORE_SECONDS = 0.1
-SECOND_LOOK_SECONDS = 1.0
 # Matches go out as partial results in portions of this many, or after this time.
 STREAM_MATCHES = 200
 STREAM_SECONDS = 0.05
@@ -405,7 +403,7 @@ async def _second_look(workspace: Workspace, params: GrepParams, search: TextSea
         if found := await _count_in(workspace, search, search.scope, changes):
             told.append(f"0 matches; {found} {warning}")
     if params.include or params.file_types:
-        listing = await list_files(_for_a_look(search.ripgrep), search.scope, search.overlay)
+        listing = await list_files(second_look(search.ripgrep), search.scope, search.overlay)
         if not listing.paths and not listing.timed_out:
             told.append("no file in scope matches `include` or `file_types`")
     return told
@@ -427,11 +425,6 @@ async def _count_in(
     """How many matches another scope has, or another way to read, as far as a second suffices."""
     query = msgspec.structs.replace(search.query, **(changes or {}))
     with unsaved(workspace.buffers, scope) as overlay:
-        ripgrep = _for_a_look(search.ripgrep)
+        ripgrep = second_look(search.ripgrep)
         look = TextSearch(ripgrep, scope, query, overlay, search.limits, cautious=search.cautious)
         return sum((await look.count(matches=True)).values())
-
-
-def _for_a_look(ripgrep: Ripgrep) -> Ripgrep:
-    until = asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
-    return dataclasses.replace(ripgrep, deadline=min(ripgrep.deadline, until))

@@ -113,6 +113,8 @@ class TextSearch:
                             yield waiting[0][0], earlier
                         del waiting[0]
                 yield path, line
+        if self.ordered and not self.finished:
+            return  # files that come before these are missing
         for path, lines in waiting:
             for line in lines:
                 yield path, line
