@@ -98,6 +98,15 @@ async def test_flags_that_each_find_something_are_all_named() -> None:
     assert (found, flags) == (5, ["include_hidden", "include_submodules"])
 
 
+async def test_what_no_flag_makes_a_difference_to_is_not_told() -> None:
+    """There would be nothing to advise: it was found by the time that had passed, for instance."""
+
+    async def count(params: SearchParams) -> int:
+        return 7
+
+    assert await left_out(SearchParams(), count) == (0, [])
+
+
 async def test_with_everything_asked_for_nothing_is_counted() -> None:
     async def count(params: SearchParams) -> int:
         raise AssertionError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.cursor import decode, encode, stamp_of
+from winnow.cursor import decode, encode, resume, stamp_of
 from winnow.errors import InvalidParams
 from winnow.types import PageParams
 from winnow.types.read_file import ReadFileParams, Span
@@ -98,3 +98,22 @@ def test_a_position_that_is_nested_too_deep_is_damage() -> None:
     text = base64.urlsafe_b64encode(zlib.crc32(data).to_bytes(4, "big") + data).decode()
     with pytest.raises(InvalidParams, match="`cursor`: it"):
         decode(continued("1" + text.rstrip("=")), int)
+
+
+def test_a_page_begins_behind_the_position_and_tells_a_change() -> None:
+    answered = ["a", "c", "e"]
+
+    def resumed(params: ReadFileParams, found: list[str]) -> tuple[int, bool]:
+        return resume(
+            params,
+            str,
+            passed=lambda last: sum(one <= last for one in found),
+            stamp=lambda first: stamp_of(found[:first]),
+        )
+
+    assert resumed(PARAMS, answered) == (0, False)
+    params = continued(encode(PARAMS, "c", stamp_of(["a", "c"])))
+    assert resumed(params, answered) == (2, False)
+    assert resumed(params, [*answered, "f"]) == (2, False)
+    assert resumed(params, ["a", "b", "c", "e"]) == (3, True)
+    assert resumed(params, ["c", "e"]) == (1, True)

@@ -238,6 +238,15 @@ async def test_ignore_files_elsewhere_do_not_hide_unsaved_documents(
     assert paths(await search(workspace, "load_addon")) == ["src/loader.py"]
 
 
+async def test_an_unsaved_document_with_a_hidden_name_is_found_where_it_is_asked_for(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    workspace.buffers = {project / ".env": "load_addon\n", project / ".d/e.py": "load_addon\n"}
+    assert paths(await search(workspace, "load_addon")) == []
+    assert paths(await search(workspace, "load_addon", path=".env")) == [".env"]
+
+
 # --- several roots -------------------------------------------------------------------------
 
 

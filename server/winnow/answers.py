@@ -91,7 +91,7 @@ def fractions(count: int, least: int = 1) -> list[int]:
 
 async def left_out(params: S, count: Callable[[S], Awaitable[int]]) -> tuple[int, list[str]]:
     """How much ``count`` finds with the whole scope that params can ask for, and which of them it
-    takes; for a search that has found nothing."""
+    takes; for a search that has found nothing. Nothing where none of them makes a difference."""
     everything = msgspec.structs.replace(params, **dict.fromkeys(WIDENING, True))
     if everything == params or not (found := await count(everything)):
         return 0, []
@@ -100,4 +100,4 @@ async def left_out(params: S, count: Callable[[S], Awaitable[int]]) -> tuple[int
         without = msgspec.structs.replace(everything, **{flag: getattr(params, flag)})
         if without != everything and await count(without) < found:
             flags.append(flag)
-    return found, flags
+    return (found, flags) if flags else (0, [])

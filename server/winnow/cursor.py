@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -64,6 +65,24 @@ def decode(params: PageParams, position: type[P]) -> tuple[P, bytes] | None:
     raise InvalidParams(
         "cursor", "it belongs to another request: apart from it, pass the params of that one"
     )
+
+
+def resume(
+    params: PageParams,
+    position: type[P],
+    passed: Callable[[P], int],
+    stamp: Callable[[int], bytes],
+) -> tuple[int, bool]:
+    """How many results stand before the page, and whether they are other ones than were answered.
+
+    ``passed`` counts the results up to a position, ``stamp`` is that of the first so many. Raises
+    InvalidParams, as :func:`decode`.
+    """
+    continued = decode(params, position)
+    if continued is None:
+        return 0, False
+    first = passed(continued[0])
+    return first, stamp(first) != continued[1]
 
 
 def stamp_of(*values: object) -> bytes:

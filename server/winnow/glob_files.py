@@ -232,15 +232,13 @@ def _stamp(params: GlobParams, answered: Sequence[Entry]) -> bytes:
 
 def _first_behind(params: GlobParams, scope: Scope, entries: Sequence[Entry]) -> tuple[int, bool]:
     """The place of the first file behind the cursor, and whether those before have changed."""
-    continued = cursor.decode(params, Position)
-    if continued is None:
-        return 0, False
-    position, stamp = continued
     key = order(scope)
-    last = (-position.value, key(os.fsdecode(position.path)))
-    keys = ((-_value(params, entry), key(entry.path)) for entry in entries)
-    first = sum(one <= last for one in keys)
-    return first, _stamp(params, entries[:first]) != stamp
+
+    def passed(position: Position) -> int:
+        last = (-position.value, key(os.fsdecode(position.path)))
+        return sum((-_value(params, entry), key(entry.path)) <= last for entry in entries)
+
+    return cursor.resume(params, Position, passed, lambda first: _stamp(params, entries[:first]))
 
 
 async def _second_look(

@@ -301,9 +301,10 @@ async def _files(params: GrepParams, search: TextSearch, progress: Progress) -> 
     end = min(first + params.max_results, len(paths))
     completeness = await _completeness(search, [CHANGED] if changed else [])
 
+    total = sum(counts.values()) if params.mode == "counts" else None
+
     def page_to(end: int) -> GrepResult:
         more = end < len(paths)
-        total = sum(counts.values()) if params.mode == "counts" else None
         return GrepResult(
             root=shown_path(str(search.scope.root))[0],
             matches=[],
@@ -335,20 +336,22 @@ def _file(params: GrepParams, scope: Scope, path: str, counts: dict[str, int]) -
 
 
 def _files_cursor(params: GrepParams, answered: Sequence[str], counts: dict[str, int]) -> str:
-    stamp = cursor.stamp_of([(path, counts[path]) for path in answered])
-    return cursor.encode(params, os.fsencode(answered[-1]), stamp)
+    return cursor.encode(params, os.fsencode(answered[-1]), _stamp(answered, counts))
+
+
+def _stamp(answered: Sequence[str], counts: dict[str, int]) -> bytes:
+    return cursor.stamp_of([(path, counts[path]) for path in answered])
 
 
 def _first_behind(params: GrepParams, scope: Scope, counts: dict[str, int]) -> tuple[int, bool]:
     """The place of the first file behind the cursor, and whether those before have changed."""
-    continued = cursor.decode(params, bytes)
-    if continued is None:
-        return 0, False
     key = order(scope)
-    last = key(os.fsdecode(continued[0]))
-    answered = [path for path in counts if key(path) <= last]
-    stamp = cursor.stamp_of([(path, counts[path]) for path in answered])
-    return len(answered), stamp != continued[1]
+
+    def passed(position: bytes) -> int:
+        last = key(os.fsdecode(position))
+        return sum(key(path) <= last for path in counts)
+
+    return cursor.resume(params, bytes, passed, lambda first: _stamp(list(counts)[:first], counts))
 
 
 # --- what was left out ---------------------------------------------------------------------

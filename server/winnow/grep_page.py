@@ -59,7 +59,7 @@ class Page:
         self._order = order(scope)
         self._files = Fingerprint(scope, overlay)
         self._previews = _Previews(params.context_lines)
-        self._path = ""
+        self._path, self._raw_path = "", b""
         self._shown = Shown("", None, None)
         continued = cursor.decode(params, Position)
         self._from = continued[0] if continued else None
@@ -81,14 +81,14 @@ class Page:
                 self.more = True
                 continue
             new.append(self._match(line, place))
-            self.positions.append(Position(os.fsencode(path), line.number, start + 1))
+            self.positions.append(Position(self._raw_path, line.number, start + 1))
             self.returned += 1
             self.full = self.returned >= self._wanted
         self.matches += new
         size = self._previews.take(line, new)
         self.cut_lines += line.line.cut and size > 0
-        if new:
-            self.digests[os.fsencode(path)] = self._files.digest()
+        if new and self._raw_path not in self.digests:
+            self.digests[self._raw_path] = self._files.digest()
         if self._room is not None and size:
             self._room -= size + MATCH_BYTES * len(new)
             self.no_room |= self._room < 0
@@ -107,7 +107,7 @@ class Page:
         return ready
 
     def _begin_file(self, path: str) -> None:
-        self._path = path
+        self._path, self._raw_path = path, os.fsencode(path)
         self._shown = self._scope.shown(path)
         self._previews.begin_file()
         self._in_first_file = False

@@ -150,14 +150,15 @@ def _places(node: Node, level: int) -> Iterator[tuple[Place, Node]]:
 
 def _result(tree: _Tree, ripgrep: Ripgrep, listing: Listing) -> TreeResult:
     """The page behind the cursor, in at most ``max_tokens``."""
-    continued = cursor.decode(tree.params, Place)
     warnings = [*tree.scope.warnings, *unsaved_failed(tree.overlay)]
     if listing.notes and listing.notes.forgot:
         warnings.append("symlinks and empty folders are not shown: too much was left out")
-    first, changed = 0, False
-    if continued:
-        first = sum(place <= continued[0] for place, _ in tree.entries)
-        changed = _stamp(tree, first) != continued[1]
+    first, changed = cursor.resume(
+        tree.params,
+        Place,
+        passed=lambda last: sum(place <= last for place, _ in tree.entries),
+        stamp=lambda first: _stamp(tree, first),
+    )
     notes = listing.notes
     completeness = completeness_of(
         ripgrep,

@@ -19,7 +19,7 @@ from msgspec import Struct
 from winnow.display import shown_path
 from winnow.text.encodings import decoded
 from winnow.text.files import Scope
-from winnow.text.paths import is_below
+from winnow.text.paths import held_by, is_below
 from winnow.text.reading import CHARACTER_BYTES
 
 
@@ -64,6 +64,19 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
         yield Overlay(folders, frozenset(paths), len(changed) - len(paths))
 
 
+def scope_arguments(scope: Scope, folder: Path, prefix: str) -> list[str]:
+    """What ripgrep is to search of one of an overlay's folders: the scope, as it is on disk."""
+    if scope.files is not None:  # of which each is named, hidden ones too
+        return ["--hidden", "--no-ignore", "--", "."]
+    # What is hidden is searched if it is asked for by name.
+    asked = "." if prefix or not (folder / scope.paths[0]).exists() else scope.paths[0]
+    if (folder / asked).is_file():
+        return ["--no-ignore", "--", asked]
+    # No ignore file holds here, least of all one of the folder for temporary files.
+    filters = [one for one in scope.arguments if not one.startswith("--ignore-file=")]
+    return [*filters, "--no-ignore", "--", asked]
+
+
 def changed_paths(buffers: Mapping[Path, str], scope: Scope) -> list[str]:
     """The documents in scope whose text is not what is on disk, as paths of the scope."""
     return [shown_path(path)[0] for path in sorted(unsaved_paths(buffers, scope))]
@@ -85,11 +98,10 @@ def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, s
         with contextlib.suppress(OSError, ValueError):
             # The client may spell a folder in another way. The file itself may not exist.
             real = os.path.join(os.path.realpath(path.parent), path.name)
-            holding = [place for place, root in enumerate(roots) if is_below(real, root)]
-            if not holding or not _differs(real, text):
+            held = held_by(real, roots)
+            if held is None or not _differs(real, text):
                 continue
-            place = max(holding, key=lambda one: len(roots[one]))
-            below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
+            place, below = held
             for target, link in scope.links:
                 if is_below(real, target):  # it is searched by this name only
                     root, below = scope.locate(link + real[len(target) :].replace(os.sep, "/"))

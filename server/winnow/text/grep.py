@@ -15,13 +15,12 @@ import os
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 from winnow.config import Limits
 from winnow.errors import InvalidPattern
-from winnow.text.buffers import Overlay
+from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.files import Scope, order, plain
-from winnow.text.notes import DEBUG, Notes
+from winnow.text.notes import DEBUG, Notes, notes_for
 from winnow.text.process import Child
 from winnow.text.ripgrep import (
     MATCH,
@@ -122,23 +121,12 @@ class TextSearch:
     async def _unsaved_lines(self) -> list[tuple[str, list[FileLine]]]:
         found: dict[str, list[FileLine]] = {}
         for folder, prefix in self.overlay.folders:
-            arguments = [*self._match_arguments(), *self._unsaved_scope(folder, prefix)]
+            arguments = [*self._match_arguments(), *scope_arguments(self.scope, folder, prefix)]
             async with self.ripgrep.start(arguments, cwd=folder) as child:
                 async for path, line in self._read(child, prefix):
                     found.setdefault(path, []).append(line)
                 await self._check(child)
         return sorted(found.items(), key=lambda item: order(self.scope)(item[0]))
-
-    def _unsaved_scope(self, folder: Path, prefix: str) -> list[str]:
-        """What to search of a folder of unsaved documents: the scope as on disk."""
-        if self.scope.files is not None:  # of which each is named, hidden ones too
-            return ["--hidden", "--no-ignore", "--", "."]
-        only = self.scope.paths[0] if not prefix else "."
-        if os.path.isfile(folder / only):
-            return ["--no-ignore", "--", only]
-        # No ignore file holds here, least of all one of the folder for temporary files.
-        filters = [one for one in self.scope.arguments if not one.startswith("--ignore-file=")]
-        return [*filters, "--no-ignore", "--", only if os.path.isdir(folder / only) else "."]
 
     async def _lines_on_disk(self) -> AsyncGenerator[Found, None]:
         named = self._named_files()
@@ -171,7 +159,7 @@ class TextSearch:
 
     async def _probe(self) -> AsyncGenerator[Found, None]:
         """A search in order, which is given up if it finds little in its time."""
-        notes = self._new_notes()
+        notes = notes_for(self.scope.arguments)
         arguments = [*self._match_arguments(), "--sort=path", *self._whole_scope(notes)]
         async with self.ripgrep.start(arguments, cwd=self.scope.root, notes=notes) as child:
             self._running = child
@@ -258,7 +246,7 @@ class TextSearch:
 
     async def _count_on_disk(self, how: str, share: float = 1.0) -> dict[str, int]:
         """The counts of all files in scope, in this share of the time that is left."""
-        notes = self._new_notes()
+        notes = notes_for(self.scope.arguments)
         counts = await self._count_run(how, self._whole_scope(notes), notes, share)
         if not self.timed_out:
             self.notes = notes
@@ -290,10 +278,6 @@ class TextSearch:
         limit = [f"--max-filesize={self.limits.file_bytes}"] if limited else []
         debug = [DEBUG] if notes else []
         return [*limit, *debug, *self.scope.arguments, "--", *self.scope.paths]
-
-    def _new_notes(self) -> Notes | None:
-        typed = any(one.startswith("--type") for one in self.scope.arguments)
-        return None if typed else Notes()
 
     def _named_files(self) -> list[str] | None:
         """The files to search, where they are named one by one: those that are no binary files.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-from winnow.text.buffers import Overlay
+from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.files import Scope, plain
-from winnow.text.notes import DEBUG, Notes
+from winnow.text.notes import DEBUG, Notes, notes_for
 from winnow.text.process import Child
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, pattern_problem, unreadable_files
 
@@ -26,9 +26,9 @@ async def list_files(ripgrep: Ripgrep, scope: Scope, overlay: Overlay) -> Listin
     """The files that a search of the scope would read, as far as the time suffices."""
     if scope.files is not None:
         return Listing([path for path in scope.files if _is_there(scope, overlay, path)])
-    typed = any(one.startswith("--type") for one in scope.arguments)
-    listing = Listing(notes=None if typed else Notes())
-    arguments = ["--files", "--null", *([] if typed else [DEBUG]), *scope.arguments]
+    listing = Listing(notes=notes_for(scope.arguments))
+    debug = [DEBUG] if listing.notes else []
+    arguments = ["--files", "--null", *debug, *scope.arguments]
     async with ripgrep.start(
         [*arguments, "--", *scope.paths], cwd=scope.root, notes=listing.notes
     ) as child:
@@ -54,11 +54,8 @@ async def _unsaved_only(
 ) -> list[str]:
     """The unsaved documents that the listing lacks and the scope covers."""
     found: list[str] = []
-    filters = [one for one in scope.arguments if not one.startswith("--ignore-file=")]
     for folder, prefix in overlay.folders:
-        # A hidden folder is searched if it is asked for by name.
-        asked = "." if prefix or not (folder / scope.paths[0]).exists() else scope.paths[0]
-        arguments = ["--files", "--null", *filters, "--no-ignore", "--", asked]
+        arguments = ["--files", "--null", *scope_arguments(scope, folder, prefix)]
         async with ripgrep.start(arguments, cwd=folder) as child:
             async for record in child.records(b"\0", RECORD_BYTES):
                 path = prefix + plain(os.fsdecode(record))

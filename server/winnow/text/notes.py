@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
 from winnow.types import Skipped
 
@@ -87,6 +88,12 @@ class Notes:
 def logged(path: str) -> str:
     """The path as ripgrep's log spells it, which knows Unicode only."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")
+
+
+def notes_for(arguments: Sequence[str]) -> Notes | None:
+    """Notes for a run with these arguments; None where the log would cost more than it tells."""
+    typed = any(one.startswith("--type") for one in arguments)
+    return None if typed else Notes()
 
 
 def skipped(

@@ -83,6 +83,16 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
+def held_by(real: str, real_roots: Sequence[str]) -> tuple[int, str] | None:
+    """The place of the root that a resolved path is in, the deepest if there are several, and the
+    path below it; None for a path outside of all."""
+    holding = [place for place, root in enumerate(real_roots) if is_below(real, root)]
+    if not holding:
+        return None
+    place = max(holding, key=lambda one: len(real_roots[one]))
+    return place, os.path.relpath(real, real_roots[place]).replace(os.sep, "/")
+
+
 def path_of_uri(uri: str) -> str | None:
     """The path of a file URI, byte for byte: names need not be valid Unicode."""
     try:

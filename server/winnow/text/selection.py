@@ -20,7 +20,7 @@ from winnow.errors import InvalidParams, ProgramNotInstalled, SearchTimedOut
 from winnow.globs import glob_regex
 from winnow.text.buffers import is_unsaved, unsaved_paths
 from winnow.text.files import Scope, checked_out_submodules, order
-from winnow.text.paths import is_inside
+from winnow.text.paths import held_by, is_inside
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.types import FileParams
 
@@ -67,11 +67,10 @@ class Selector:
                 real = os.path.realpath(path)
             except (OSError, ValueError):
                 continue
-            holding = [place for place, root in enumerate(roots) if is_inside(real, root)]
-            if not holding:
+            held = held_by(real, roots)
+            if held is None or not is_inside(real, roots[held[0]]):
                 continue
-            place = max(holding, key=lambda one: len(roots[one]))
-            below = os.path.relpath(real, roots[place]).replace(os.sep, "/")
+            place, below = held
             if (
                 scope.within_paths(place, below)
                 and not is_unsaved(real, text)

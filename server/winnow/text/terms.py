@@ -18,7 +18,7 @@ from typing import Any
 from winnow.config import Limits
 from winnow.text import ripgrep
 from winnow.text.budget import SEPARATOR, file_size
-from winnow.text.buffers import Overlay
+from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.files import Scope, plain
 from winnow.text.process import Child, Processes
 from winnow.types import Line
@@ -179,11 +179,9 @@ class Search:
         self, found: TermMatches, context: int = CONTEXT_LINES, per_file: int | None = None
     ) -> None:
         run = self._match_arguments(found, context, per_file, 1, scope=False)
-        # No ignore file holds here, least of all one of the folder for temporary files.
-        scope = [one for one in self.scope.arguments if not one.startswith("--ignore-file=")]
         for folder, prefix in self.overlay.folders:
             async with self.processes.start(
-                [*run, *scope, "--no-ignore", "--", "."],
+                [*run, *scope_arguments(self.scope, folder, prefix)],
                 cwd=folder,
                 deadline=self.deadline,
                 environment=self.environment,
