@@ -1,0 +1,97 @@
+"""From the text of a file to its facts: one parse, two queries, and what the language adds.
+
+Runs in a worker process only: parsing holds the interpreter's lock, and a grammar may hang.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import tree_sitter
+import tree_sitter_language_pack
+
+from winnow.symbols.definitions import find_definitions
+from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton
+from winnow.symbols.language import Language
+from winnow.symbols.occurrences import Chains, find_occurrences
+
+
+class Extraction:
+    """A file while its facts are gathered: what a language's `collect` reads and adds to.
+
+    The tables are those of :class:`~winnow.symbols.facts.Skeleton`.
+    """
+
+    def __init__(self, language: Language, source: bytes, root: tree_sitter.Node) -> None:
+        self.language = language
+        self.source = source
+        self.root = root
+        self.definitions: list[Definition] = []
+        self.scopes: list[Scope] = [Scope(0, len(source), -1, "module")]
+        self.imports: list[Import] = []
+        self.stars: list[str] = []
+        self.bases: dict[int, list[str]] = {}
+        self.types: dict[int, dict[str, str]] = {}
+        self.returns: dict[int, dict[str, str]] = {}
+        self.aliases: dict[str, str] = {}
+        self.outer: dict[int, list[str]] = {}
+        self.private: list[str] = []
+        # What the query of tokens has captured, by name; in the order of the text.
+        self.captured: dict[str, list[tree_sitter.Node]] = {}
+        # Flags that `collect` sets for identifiers, by their offset.
+        self.flags: dict[int, int] = {}
+        self.chains = Chains(source)
+
+    def text(self, node: tree_sitter.Node) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def skeleton(self) -> Skeleton:
+        return Skeleton(
+            scopes=self.scopes,
+            imports=self.imports,
+            stars=self.stars,
+            bases=self.bases,
+            types=self.types,
+            returns=self.returns,
+            aliases=self.aliases,
+            receivers=self.chains.receivers,
+            outer=self.outer,
+            private=self.private,
+        )
+
+
+@functools.cache
+def parser(grammar: str) -> tree_sitter.Parser:
+    """The parser of a grammar, loaded once."""
+    return tree_sitter_language_pack.get_parser(grammar)  # type: ignore[arg-type]
+
+
+@functools.cache
+def query(grammar: str, text: str) -> tree_sitter.Query:
+    return tree_sitter.Query(tree_sitter_language_pack.get_language(grammar), text)  # type: ignore[arg-type]
+
+
+def extract(language: Language, source: bytes) -> Facts:
+    """The facts of a text in UTF-8, in a language with a module of its own."""
+    grammar = language.grammar or language.name
+    tree = parser(grammar).parse(source)
+    extraction = Extraction(language, source, tree.root_node)
+    extraction.definitions = find_definitions(
+        language, query(grammar, definitions_query(language)), source, tree.root_node
+    )
+    occurrences: dict[str, bytes] = {}
+    if language.tokens:
+        occurrences = find_occurrences(extraction, query(grammar, language.tokens))
+    return Facts(
+        language=language.name,
+        definitions=extraction.definitions,
+        skeleton=extraction.skeleton(),
+        occurrences=occurrences,
+        broken=int(tree.root_node.has_error),
+    )
+
+
+@functools.cache
+def definitions_query(language: Language) -> str:
+    """The language's query, and one for comments, which may be docs."""
+    return language.definitions + "".join(f"\n({kind}) @comment" for kind in language.comments)

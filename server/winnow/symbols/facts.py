@@ -1,0 +1,152 @@
+"""What is known of a file's symbols without the file: made by a worker, kept in the store.
+
+Offsets are bytes into the text in UTF-8, from 0. Facts hold no syntax trees, and know nothing of
+other files: what a name means there is for :mod:`winnow.symbols.resolve` to say, when asked.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct, field
+
+Kind = Literal[
+    "module", "namespace", "class", "struct", "union", "interface", "trait", "enum", "enum_member",
+    "function", "method", "constructor", "property", "field", "variable", "constant", "type",
+    "macro", "object", "event", "operator", "section",
+]  # fmt: skip
+
+# Kinds that can hold members.
+CONTAINERS = frozenset(
+    ("module", "namespace", "class", "struct", "union", "interface", "trait", "enum", "object")
+)
+# Of these, what has instances.
+CLASSES = frozenset(("class", "struct", "union", "interface", "trait", "enum", "object"))
+
+
+class Definition(Struct, frozen=True, array_like=True, gc=False):
+    """A name that a file defines.
+
+    ``at`` is the offset of the name, ``start`` and ``end`` are of the whole definition. ``line``
+    is that of the name, from 0, and ``column`` its column in bytes, code points and UTF-16 units.
+    ``container`` is the qualified name of what it is a member of, with dots, else empty; ``local``
+    says that it stands in a function. ``doc`` is without comment signs.
+    """
+
+    name: str
+    kind: str
+    at: int
+    start: int
+    end: int
+    line: int
+    end_line: int
+    columns: tuple[int, int, int]
+    container: str = ""
+    signature: str = ""
+    doc: str = ""
+    exported: bool = True
+    local: bool = False
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.container}.{self.name}" if self.container else self.name
+
+
+class Scope(Struct, frozen=True, array_like=True, gc=False):
+    """A part of a file in which names are bound.
+
+    ``parent`` is the number of the scope around it, -1 for the file's own, which is number 0.
+    Kinds: "module", "function", "class" (its members), "block". ``name`` is that of the function
+    or class. A scope begins behind its own name, which belongs to the scope around.
+    """
+
+    start: int
+    end: int
+    parent: int
+    kind: str
+    name: str = ""
+
+
+class Import(Struct, frozen=True, array_like=True, gc=False):
+    """A name from another file: ``local`` stands for ``name`` of ``module``, or for the module
+    itself where ``name`` is empty. ``module`` is as the source has it. ``at`` is the offset of
+    ``name``, or of the module where there is none; ``exported`` says that others can import
+    ``local`` from here.
+    """
+
+    local: str
+    module: str
+    name: str
+    scope: int
+    at: int
+    exported: bool = True
+
+
+# Roles of an occurrence: the low four bits of its flags.
+BARE, ATTRIBUTE, KEYWORD, IMPORTED, MEMBER, KEY, TYPE, LABEL, STRING = range(9)
+ROLE = 0x0F
+# The others.
+BINDS = 0x10  # binds the name in its scope: a definition, parameter, or target of an assignment
+CALLED = 0x20
+WRITTEN = 0x40
+SHORTHAND = 0x80  # `{name}`: a key and a value in one
+IN_TYPE = 0x100  # in an annotation, a base or a cast
+DEFINES = 0x200  # the name of a definition
+
+
+class Occurrence(Struct, frozen=True, gc=False):
+    """A place where a name stands. ``receiver`` is what stands before it (`a.b()` in `a.b().c`):
+    the number of an entry in the skeleton's ``receivers``, 0 for none."""
+
+    at: int
+    flags: int
+    receiver: int
+
+    @property
+    def role(self) -> int:
+        return self.flags & ROLE
+
+
+class Skeleton(Struct, frozen=True, array_like=True):
+    """What scopes, imports and declared types of a file say; see :class:`Facts`.
+
+    Tables are by the number of a scope. ``bases`` holds the expressions that the class with that
+    scope names as its bases. ``types`` tells for names bound in a scope what was declared for them
+    (``:Type``) or assigned to them (``=expression``), ``returns`` the return types of functions
+    defined in a scope. ``aliases`` are names for types. ``receivers`` are expressions in a short
+    form: names, with ``.`` between them, ``()`` for a call, ``[]`` for a subscript, ``<T>`` for a
+    cast to T; entry 0 is empty. ``outer`` are names that a scope takes from outside (`global`).
+    ``private`` are names of the file that no other file sees.
+    """
+
+    scopes: list[Scope]
+    imports: list[Import] = []
+    stars: list[str] = []
+    bases: dict[int, list[str]] = {}
+    types: dict[int, dict[str, str]] = {}
+    returns: dict[int, dict[str, str]] = {}
+    aliases: dict[str, str] = {}
+    receivers: list[str] = field(default_factory=lambda: [""])
+    outer: dict[int, list[str]] = {}
+    private: list[str] = []
+
+
+class Facts(Struct, frozen=True, array_like=True):
+    """All that is known of a file. ``occurrences`` are packed, see :func:`unpacked`; ``generic``
+    says that the language has no query of its own; ``broken`` counts places that do not parse."""
+
+    language: str
+    definitions: list[Definition]
+    skeleton: Skeleton
+    occurrences: dict[str, bytes]
+    generic: bool = False
+    broken: int = 0
+
+
+def unpacked(packed: bytes) -> Iterator[Occurrence]:
+    """The occurrences of a name: three unsigned 32-bit numbers each, in the machine's order."""
+    numbers = array("I", packed)
+    for place in range(0, len(numbers), 3):
+        yield Occurrence(numbers[place], numbers[place + 1], numbers[place + 2])

@@ -1,0 +1,49 @@
+"""What resolving asks of the facts of a workspace, wherever they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from msgspec import Struct
+
+from winnow.symbols.facts import Definition, Skeleton
+
+
+class File(Struct, frozen=True, gc=False):
+    """A file that facts are known of; ``path`` is absolute, with ``/``."""
+
+    path: str
+    language: str
+
+
+class View(Protocol):
+    """The facts of all files at one moment; every path is absolute, with ``/``.
+
+    Unsaved documents stand in the place of their files. The methods read from disk or from
+    memory and take microseconds to milliseconds: call them from a thread.
+    """
+
+    def occurrences(self, name: str) -> Iterable[tuple[File, bytes]]:
+        """Files in which a name stands, with its packed occurrences, see `facts.unpacked`."""
+
+    def skeleton(self, path: str) -> Skeleton | None:
+        """The skeleton of a file; None if it is not known."""
+
+    def definitions(self, name: str) -> Iterable[tuple[File, Definition]]:
+        """Everything of this name that some file defines."""
+
+    def definitions_in(self, path: str) -> list[Definition]:
+        """All definitions of a file, in the order of the text."""
+
+    def subclasses(self, name: str) -> Iterable[tuple[File, int]]:
+        """Classes that name it as a base (its last part counts): file and number of scope."""
+
+    def file(self, path: str) -> File | None:
+        """The file of this path, if facts of it are known."""
+
+    def files_named(self, name: str) -> list[File]:
+        """Files with this name, without folders."""
+
+    def roots(self) -> list[str]:
+        """The folders of the workspace."""
