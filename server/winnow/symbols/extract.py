@@ -11,7 +11,7 @@ import tree_sitter
 import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
-from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton
+from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton, scope_at
 from winnow.symbols.language import Language
 from winnow.symbols.occurrences import Chains, find_occurrences
 
@@ -40,10 +40,36 @@ class Extraction:
         self.captured: dict[str, list[tree_sitter.Node]] = {}
         # Flags that `collect` sets for identifiers, by their offset.
         self.flags: dict[int, int] = {}
+        # Occurrences that are no identifiers to the grammar: name, offset, flags.
+        self.more: list[tuple[str, int, int]] = []
         self.chains = Chains(source)
+        self._starts = [0]
 
     def text(self, node: tree_sitter.Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def link_scopes(self) -> None:
+        """Give each scope its parent; they stand in the order of their beginnings."""
+        around: list[int] = []
+        linked: list[Scope] = []
+        for number, scope in enumerate(self.scopes):
+            while around and linked[around[-1]].end <= scope.start:
+                around.pop()
+            parent = around[-1] if around else -1
+            linked.append(Scope(scope.start, scope.end, parent, scope.kind, scope.name))
+            around.append(number)
+        self.scopes = linked
+        self._starts = [scope.start for scope in linked]
+
+    def scope_at(self, at: int) -> int:
+        """The number of the innermost scope around an offset."""
+        return scope_at(self._starts, self.scopes, at)
+
+    def class_around(self, scope: int) -> int | None:
+        """The number of the innermost class's scope from this one outwards."""
+        while scope >= 0 and self.scopes[scope].kind != "class":
+            scope = self.scopes[scope].parent
+        return scope if scope >= 0 else None
 
     def skeleton(self) -> Skeleton:
         return Skeleton(

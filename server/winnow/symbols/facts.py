@@ -7,6 +7,7 @@ other files: what a name means there is for :mod:`winnow.symbols.resolve` to say
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal
 
@@ -150,3 +151,11 @@ def unpacked(packed: bytes) -> Iterator[Occurrence]:
     numbers = array("I", packed)
     for place in range(0, len(numbers), 3):
         yield Occurrence(numbers[place], numbers[place + 1], numbers[place + 2])
+
+
+def scope_at(starts: list[int], scopes: list[Scope], at: int) -> int:
+    """The number of the innermost scope around an offset; ``starts`` are those of the scopes."""
+    number = bisect_right(starts, at) - 1
+    while number > 0 and scopes[number].end <= at:
+        number = scopes[number].parent
+    return max(number, 0)

@@ -30,8 +30,9 @@ class Language(Struct, frozen=True, kw_only=True):
     and no definition is something that members stand in (Rust's ``impl``). A node that several
     patterns match is what the first of them says.
 
-    ``tokens`` is a query whose captures tell what names are for; see ``occurrences.py``. ``collect``
-    adds what a query cannot say: imports, bases, types. ``exported`` tells from the definition's
+    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``prepare``
+    and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
+    single names, imports, bases, types. ``exported`` tells from the definition's
     own first line and name whether other files see it. ``comments`` are the node types of comments,
     ``header`` the node types around a definition that belong to it: decorators, `export`.
     """
@@ -42,6 +43,7 @@ class Language(Struct, frozen=True, kw_only=True):
     grammar: str = ""
     programs: Sequence[str] = ()
     tokens: str = ""
+    prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None
     exported: Callable[[str, str], bool] = lambda header, name: True
     comments: Sequence[str] = ("comment",)
