@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from winnow.symbols.resolve.rules import Rules
+
 if TYPE_CHECKING:
     from winnow.symbols.extract import Extraction
 
@@ -34,6 +36,7 @@ class Language(Struct, frozen=True, kw_only=True):
     and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
     single names, imports, bases, types. ``exported`` tells from the definition's
     own first line and name whether other files see it. ``comments`` are the node types of comments,
+    ``rules`` are for resolving names,
     ``header`` the node types around a definition that belong to it: decorators, `export`.
     """
 
@@ -45,6 +48,7 @@ class Language(Struct, frozen=True, kw_only=True):
     tokens: str = ""
     prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None
+    rules: Rules | None = None
     exported: Callable[[str, str], bool] = lambda header, name: True
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()

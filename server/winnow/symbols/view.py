@@ -27,6 +27,9 @@ class View(Protocol):
     def occurrences(self, name: str) -> Iterable[tuple[File, bytes]]:
         """Files in which a name stands, with its packed occurrences, see `facts.unpacked`."""
 
+    def occurrences_in(self, path: str, name: str) -> bytes:
+        """The packed occurrences of a name in one file; empty if there are none."""
+
     def skeleton(self, path: str) -> Skeleton | None:
         """The skeleton of a file; None if it is not known."""
 

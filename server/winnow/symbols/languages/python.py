@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
 from winnow.symbols.facts import IMPORTED, IN_TYPE, STRING, Import
 from winnow.symbols.language import Language
+from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.view import View
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -285,6 +288,60 @@ def _quoted(extraction: Extraction) -> None:
     extraction.more += [(name, at, flags) for at, (name, flags) in places.items()]
 
 
+# --- resolving -----------------------------------------------------------------------------
+
+
+def module(view: View, importer: str, name: str) -> str | None:
+    """The file that `import name` or `from name import` means in a file."""
+    dots = len(name) - len(name.lstrip("."))
+    rest = name[dots:].replace(".", "/")
+    if dots:
+        folder = importer.rsplit("/", dots)[0]
+        stem = f"{folder}/{rest}" if rest else folder
+        return next((one for one in _files(stem, bool(rest)) if view.file(one)), None)
+    found = [
+        file.path
+        for ending in _files(rest, True)
+        for file in view.files_named(ending.rpartition("/")[2])
+        if file.path.endswith(f"/{ending}")
+        # A file is importable under this name only from a folder that is no package itself.
+        and not view.file(f"{file.path[: -len(ending)]}__init__.py")
+    ]
+    if len(found) <= 1:
+        return found[0] if found else None
+    # The one nearest to the importing file, then the one nearest to the root.
+    return min(found, key=lambda path: (-_shared(path, importer), len(path), path))
+
+
+def _files(stem: str, plain: bool) -> list[str]:
+    package = [f"{stem}/__init__.py", f"{stem}/__init__.pyi"]
+    return [f"{stem}.py", *package, f"{stem}.pyi"] if plain else package
+
+
+def _shared(one: str, other: str) -> int:
+    return len(os.path.commonprefix([one.split("/"), other.split("/")]))
+
+
+_BUILT_IN = (str, bytes, list, dict, set, tuple, int, float, type(iter(())), BaseException)
+RULES = Rules(
+    module=module,
+    submodules=True,
+    instance=frozenset(("self", "cls")),
+    members_bare="direct",
+    wrappers=frozenset(
+        "Optional Union Annotated Final ClassVar Required NotRequired ReadOnly Awaitable Coroutine"
+        " ContextManager AsyncContextManager AbstractContextManager".split()
+    ),
+    containers=frozenset(
+        "list List set Set frozenset FrozenSet tuple Tuple Sequence MutableSequence Iterable"
+        " Iterator Collection AsyncIterator AsyncIterable Generator deque Deque".split()
+    ),
+    common=frozenset(name for kind in _BUILT_IN for name in dir(kind) if name[0] != "_"),
+    self_types=frozenset(("Self",)),
+    class_types=frozenset(("type", "Type")),
+)
+
+
 def exported(header: str, name: str) -> bool:
     """Names that do not begin with an underscore, and special ones."""
     return not name.startswith("_") or name.endswith("__")
@@ -298,6 +355,7 @@ PYTHON = Language(
     tokens=TOKENS,
     prepare=prepare,
     collect=collect,
+    rules=RULES,
     exported=exported,
     header=("decorated_definition",),
 )

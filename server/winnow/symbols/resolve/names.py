@@ -1,0 +1,132 @@
+"""Names without a receiver: from scope to scope outwards, then through imports."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from winnow.symbols.facts import BINDS, Import
+from winnow.symbols.resolve.session import FileFacts, Session
+
+
+class Name(Struct, frozen=True, gc=False):
+    """A name bound in a scope of a file; scope 0 is what others can import."""
+
+    path: str
+    scope: int
+    name: str
+
+
+class Module(Struct, frozen=True, gc=False):
+    """A file as a whole, as an import gives it."""
+
+    path: str
+
+
+class External(Struct, frozen=True, gc=False):
+    """Something from a module that is not in the workspace."""
+
+    module: str
+
+
+Target = Name | Module | External
+
+
+def resolve(session: Session, file: FileFacts, scope: int, name: str) -> list[Target]:
+    """What a name means that stands in a scope of a file; nothing if it is bound nowhere.
+
+    Where both an import and a definition bind it (`try: import x`), it means both.
+    """
+    bound = session.bound(file, name)
+    rules = file.rules
+    place, first = scope, True
+    while place >= 0:
+        if place in bound:
+            hidden = file.scopes[place].kind == "class" and (
+                rules.members_bare == "never" or (rules.members_bare == "direct" and not first)
+            )
+            if not hidden:
+                return bindings(session, file, place, name)
+        first = False
+        place = file.scopes[place].parent
+    return from_stars(session, file, name, set())
+
+
+def bindings(session: Session, file: FileFacts, scope: int, name: str) -> list[Target]:
+    """What a name means that is bound in this scope."""
+    imports = [one for one in file.imports.get(name, ()) if one.scope == scope]
+    found: list[Target] = []
+    for one in imports:
+        found += imported(session, file, one, name, set())
+    if not imports or defined(session, file, scope, name):
+        found.append(Name(file.path, scope, name))
+    return found
+
+
+def defined(session: Session, file: FileFacts, scope: int, name: str) -> bool:
+    """Whether a scope binds a name by something else than an import."""
+    numbers = session.unpacked(file, name)
+    if any(file.scope_at(at) == scope for at, flags, _ in numbers if flags & BINDS):
+        return True
+    return scope == 0 and any(name in names for names in file.skeleton.outer.values())
+
+
+def imported(
+    session: Session, file: FileFacts, one: Import, name: str, seen: set[tuple[str, str]]
+) -> list[Target]:
+    """What an import gives."""
+    if one.name:
+        return from_module(session, file, one.module, one.name, seen)
+    # `import a.b` binds `a`.
+    module = one.module.partition(".")[0] if name != one.local else one.module
+    path = session.module(file, module)
+    return [Module(path) if path else External(module)]
+
+
+def from_module(
+    session: Session, file: FileFacts, module: str, name: str, seen: set[tuple[str, str]]
+) -> list[Target]:
+    """What `from module import name` gives in this file."""
+    path = session.module(file, module)
+    if path is None:
+        if file.rules.submodules and module.strip(".") == "":
+            below = session.module(file, module + name)
+            return [Module(below)] if below else [External(module)]
+        return [External(module)]
+    found = exported(session, path, name, seen)
+    if not found and file.rules.submodules:
+        dotted = module + name if module.endswith(".") else f"{module}.{name}"
+        below = session.module(file, dotted)
+        return [Module(below)] if below else []
+    return found
+
+
+def exported(
+    session: Session, path: str, name: str, seen: set[tuple[str, str]] | None = None
+) -> list[Target]:
+    """What a name of a module means, through whatever re-exports."""
+    seen = set() if seen is None else seen
+    if (path, name) in seen:
+        return []
+    seen.add((path, name))
+    file = session.file(path)
+    if file is None:
+        return []
+    imports = [one for one in file.imports.get(name, ()) if one.scope == 0 and one.exported]
+    found: list[Target] = []
+    for one in imports:
+        found += imported(session, file, one, name, seen)
+    if defined(session, file, 0, name):
+        found.append(Name(path, 0, name))
+    return found or from_stars(session, file, name, seen)
+
+
+def from_stars(
+    session: Session, file: FileFacts, name: str, seen: set[tuple[str, str]]
+) -> list[Target]:
+    """What `from module import *` gives for a name that is bound nowhere else."""
+    for module in file.skeleton.stars:
+        path = session.module(file, module)
+        found = exported(session, path, name, seen) if path else []
+        if found:
+            return found
+    return []

@@ -1,0 +1,37 @@
+"""What resolving has to know of a language; its module in ``languages/`` says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+from winnow.symbols.view import View
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """How names of a language find their definitions.
+
+    ``module`` gives the file that an import means: asked with the importing file's path and the
+    module as it is written. ``submodules`` says that a name imported from a folder's file may be a
+    file of that folder. ``instance`` are names of the object that a method is called on.
+    ``members_bare`` says where members are visible without a receiver: "direct" in the class's body
+    only, "never", or "always" in its methods too. ``family`` says that a method and those that
+    override it count as one. ``wrappers`` are generic types that stand for their first argument,
+    ``containers`` those whose items are of their last. ``self_types`` mean the class
+    around, ``class_types`` a class rather than an object of it. ``common`` are members of built-in
+    types.
+    """
+
+    module: Callable[[View, str, str], str | None]
+    submodules: bool = False
+    instance: frozenset[str] = frozenset()
+    super_name: str = "super"
+    members_bare: Literal["direct", "never", "always"] = "never"
+    family: bool = False
+    wrappers: frozenset[str] = frozenset()
+    containers: frozenset[str] = frozenset()
+    common: frozenset[str] = frozenset()
+    self_types: frozenset[str] = frozenset()
+    class_types: frozenset[str] = frozenset()

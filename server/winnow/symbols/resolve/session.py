@@ -1,0 +1,133 @@
+"""The facts that one request looks at, unpacked once and kept as long as it runs."""
+
+from __future__ import annotations
+
+from array import array
+from functools import cached_property
+
+from winnow.symbols.facts import BINDS, Definition, Import, Skeleton, scope_at
+from winnow.symbols.language import languages
+from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.view import File, View
+
+
+class FileFacts:
+    """One file's skeleton, with what is asked of it again and again."""
+
+    def __init__(self, path: str, language: str, skeleton: Skeleton, rules: Rules) -> None:
+        self.path = path
+        self.language = language
+        self.skeleton = skeleton
+        self.scopes = skeleton.scopes
+        self.rules = rules
+        self._starts = [scope.start for scope in skeleton.scopes]
+
+    def scope_at(self, at: int) -> int:
+        return scope_at(self._starts, self.scopes, at)
+
+    def class_around(self, scope: int) -> int | None:
+        """The innermost class's scope from this one outwards."""
+        while scope >= 0 and self.scopes[scope].kind != "class":
+            scope = self.scopes[scope].parent
+        return scope if scope >= 0 else None
+
+    def qualified(self, scope: int) -> str:
+        """The name of a scope with those around it, as `Definition.container` has it."""
+        names = []
+        while scope > 0:
+            if self.scopes[scope].name:
+                names.append(self.scopes[scope].name)
+            scope = self.scopes[scope].parent
+        return ".".join(reversed(names))
+
+    @cached_property
+    def imports(self) -> dict[str, list[Import]]:
+        """Imports by local name; `import a.b` stands under `a`, too."""
+        found: dict[str, list[Import]] = {}
+        for one in self.skeleton.imports:
+            found.setdefault(one.local, []).append(one)
+            if not one.name and "." in one.local:
+                found.setdefault(one.local.partition(".")[0], []).append(one)
+        return found
+
+    @cached_property
+    def classes(self) -> dict[str, int]:
+        """Scopes of classes by qualified name."""
+        return {
+            self.qualified(number): number
+            for number, scope in enumerate(self.scopes)
+            if scope.kind == "class" and scope.name
+        }
+
+    @cached_property
+    def functions(self) -> dict[tuple[int, str], int]:
+        """Scopes of functions by the scope around and their name."""
+        return {
+            (scope.parent, scope.name): number
+            for number, scope in enumerate(self.scopes)
+            if scope.kind == "function" and scope.name
+        }
+
+
+class Session:
+    """A view, and what has been looked up in it."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._files: dict[str, FileFacts | None] = {}
+        self._bound: dict[tuple[str, str], frozenset[int]] = {}
+        self._unpacked: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+        self._modules: dict[tuple[str, str], str | None] = {}
+        self._definitions: dict[str, list[tuple[File, Definition]]] = {}
+
+    def file(self, path: str) -> FileFacts | None:
+        """A file of a language whose names can be resolved."""
+        if path not in self._files:
+            self._files[path] = self._load(path)
+        return self._files[path]
+
+    def _load(self, path: str) -> FileFacts | None:
+        file = self.view.file(path)
+        skeleton = self.view.skeleton(path) if file else None
+        language = languages().get(file.language) if file else None
+        if file is None or skeleton is None or language is None or language.rules is None:
+            return None
+        return FileFacts(path, file.language, skeleton, language.rules)
+
+    def bound(self, file: FileFacts, name: str) -> frozenset[int]:
+        """The scopes of a file in which a name is bound, by imports too."""
+        key = (file.path, name)
+        known = self._bound.get(key)
+        if known is None:
+            found = {
+                file.scope_at(at) for at, flags, _ in self.unpacked(file, name) if flags & BINDS
+            }
+            for scope, names in file.skeleton.outer.items():
+                if name in names:
+                    # `global` binds it in the file's scope; `nonlocal` where a function around does.
+                    found.discard(scope)
+                    found.add(0)
+            found.update(one.scope for one in file.imports.get(name, ()))
+            known = self._bound[key] = frozenset(found)
+        return known
+
+    def unpacked(self, file: FileFacts, name: str) -> list[tuple[int, int, int]]:
+        """The occurrences of a name in a file: offset, flags, number of the receiver."""
+        key = (file.path, name)
+        known = self._unpacked.get(key)
+        if known is None:
+            numbers = iter(array("I", self.view.occurrences_in(file.path, name)))
+            known = self._unpacked[key] = list(zip(numbers, numbers, numbers, strict=True))
+        return known
+
+    def module(self, file: FileFacts, module: str) -> str | None:
+        """The file that an import in this file means."""
+        key = (file.path, module)
+        if key not in self._modules:
+            self._modules[key] = file.rules.module(self.view, file.path, module)
+        return self._modules[key]
+
+    def definitions(self, name: str) -> list[tuple[File, Definition]]:
+        if name not in self._definitions:
+            self._definitions[name] = list(self.view.definitions(name))
+        return self._definitions[name]

@@ -1,0 +1,346 @@
+"""What an expression is, as far as declarations, assignments and imports say it.
+
+No type inference: what is declared, what a name was assigned first, what a function says it
+returns. Expressions are in the short form of :class:`~winnow.symbols.facts.Skeleton`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from winnow.symbols.resolve.names import External, Module, Name, Target, exported, resolve
+from winnow.symbols.resolve.session import FileFacts, Session
+
+DEPTH = 8  # of declarations that lead to others
+MRO = 60  # classes above a class
+
+
+class Class(Struct, frozen=True, gc=False):
+    """A class itself; ``scope`` is that of its members, ``name`` is qualified."""
+
+    path: str
+    scope: int
+    name: str
+
+
+class Instance(Struct, frozen=True, gc=False):
+    """An object of a class; ``above`` leaves out what the class itself defines (`super()`)."""
+
+    of: Class
+    above: bool = False
+
+
+class Function(Struct, frozen=True, gc=False):
+    """A function or method, bound in a scope of a file; ``owner`` is the class it was found by."""
+
+    path: str
+    scope: int
+    name: str
+    owner: Class | None = None
+
+
+class Items(Struct, frozen=True, gc=False):
+    """Something that has items of a type."""
+
+    of: Type
+
+
+Type = Class | Instance | Function | Items | Module | External | None
+
+_STEP = re.compile(r"\(\)|\[\]|<[^>]*>|[\w$]+")
+_HEAD = re.compile(r"[\w$.]+")
+
+
+class Types:
+    """Types of expressions, for one request."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._definers: dict[str, dict[Class, None]] = {}
+        self._mro: dict[Class, tuple[list[Class], bool]] = {}
+        self._busy: set[tuple[str, int, str]] = set()
+        self._known: dict[tuple[str, int, str], Type] = {}
+
+    # --- expressions -----------------------------------------------------------------------
+
+    def of(self, file: FileFacts, scope: int, expression: str) -> Type:
+        """The type of an expression that stands in a scope of a file; None if nothing says it."""
+        key = (file.path, scope, expression)
+        if key in self._known:
+            return self._known[key]
+        if key in self._busy or len(self._busy) > DEPTH:
+            return None
+        self._busy.add(key)
+        try:
+            found = self._known[key] = self._evaluate(file, scope, expression)
+        finally:
+            self._busy.discard(key)
+        return found
+
+    def _evaluate(self, file: FileFacts, scope: int, expression: str) -> Type:
+        steps = _STEP.findall(expression)
+        if not steps:
+            return None
+        value, rest = self._first(file, scope, steps)
+        for step in rest:
+            if value is None:
+                return None
+            if step == "()":
+                value = self._called(value)
+            elif step == "[]":
+                value = value.of if isinstance(value, Items) else (
+                    value if isinstance(value, Class) else None
+                )
+            elif step[0] == "<":
+                value = self.declared(file, scope, step[1:-1])
+            else:
+                value = self._member(value, step)
+        return value
+
+    def _first(self, file: FileFacts, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
+        """What the expression begins with, and the steps behind it."""
+        first, rules = steps[0], file.rules
+        if first[0] == "<":
+            return self.declared(file, scope, first[1:-1]), steps[1:]
+        if first in rules.instance:
+            return self._self(file, scope), steps[1:]
+        if first == rules.super_name:
+            owner = self._self(file, scope)
+            rest = steps[1:]
+            if isinstance(owner, Instance):
+                return Instance(owner.of, above=True), rest[1:] if rest[:1] == ["()"] else rest
+            return None, []
+        # `import a.b` is used as `a.b`: the longest import wins.
+        for count in range(len(steps), 1, -1):
+            dotted = ".".join(steps[:count])
+            for one in file.imports.get(dotted, ()):
+                path = self.session.module(file, one.module)
+                return (Module(path) if path else External(one.module)), steps[count:]
+        return self.of_targets(resolve(self.session, file, scope, first)), steps[1:]
+
+    def _self(self, file: FileFacts, scope: int) -> Type:
+        around = file.class_around(scope)
+        if around is None:
+            return None
+        return Instance(Class(file.path, around, file.qualified(around)))
+
+    def of_targets(self, targets: list[Target]) -> Type:
+        """The type of the first of some bindings that has one."""
+        for target in targets:
+            found = self._of_target(target)
+            if found is not None:
+                return found
+        return None
+
+    def _of_target(self, target: Target) -> Type:
+        if not isinstance(target, Name):
+            return target
+        file = self.session.file(target.path)
+        return self._bound(file, target.scope, target.name, None) if file else None
+
+    def _bound(self, file: FileFacts, scope: int, name: str, owner: Class | None) -> Type:
+        """What a name is that this scope binds: a class, a function, or what was said of it."""
+        qualified = f"{file.qualified(scope)}.{name}" if scope else name
+        inner = file.classes.get(qualified)
+        if inner is not None:
+            return Class(file.path, inner, qualified)
+        said = file.skeleton.types.get(scope, {}).get(name)
+        if said is not None:
+            return self._said(file, scope, said)
+        if (scope, name) in file.functions or name in file.skeleton.returns.get(scope, {}):
+            return Function(file.path, scope, name, owner)
+        alias = file.skeleton.aliases.get(name)
+        return self._class_named(file, scope, alias) if alias else None
+
+    def _said(self, file: FileFacts, scope: int, said: str) -> Type:
+        if said[0] == ":":
+            return self.declared(file, scope, said[1:])
+        return self.of(file, scope, said[1:])
+
+    def _called(self, value: Type) -> Type:
+        if isinstance(value, Class):
+            return Instance(value)
+        if not isinstance(value, Function):
+            return value if isinstance(value, External) else None
+        file = self.session.file(value.path)
+        said = file.skeleton.returns.get(value.scope, {}).get(value.name) if file else None
+        if file is None or said is None:
+            return None
+        if said[0] == ":":
+            if said[1:].strip("'\" ").rpartition(".")[2] in file.rules.self_types and value.owner:
+                return Instance(value.owner)
+            return self.declared(file, value.scope, said[1:])
+        inside = file.functions.get((value.scope, value.name), value.scope)
+        return self.of(file, inside, said[1:])
+
+    def _member(self, value: Type, name: str) -> Type:
+        if isinstance(value, Module):
+            return self._in_module(value, name)
+        if isinstance(value, External):
+            return value
+        if isinstance(value, Instance):
+            return self._attribute(value.of, name, value.above, instance=True)
+        if isinstance(value, Class):
+            return self._attribute(value, name, above=False, instance=False)
+        return None
+
+    def _in_module(self, value: Module, name: str) -> Type:
+        found = exported(self.session, value.path, name)
+        if found:
+            return self.of_targets(found)
+        file = self.session.file(value.path)
+        below = self.session.module(file, f".{name}") if file and file.rules.submodules else None
+        return Module(below) if below else None
+
+    def _attribute(self, owner: Class, name: str, above: bool, *, instance: bool) -> Type:
+        classes, _ = self.mro(owner)
+        for one in classes[1 if above else 0 :]:
+            file = self.session.file(one.path)
+            if file is None:
+                continue
+            found = self._bound(file, one.scope, name, owner)
+            if isinstance(found, Function) and instance and self.is_property(one, name):
+                return self._called(found)
+            if found is not None:
+                return found
+        return None
+
+    def is_property(self, owner: Class, name: str) -> bool:
+        return any(
+            file.path == owner.path
+            and definition.container == owner.name
+            and definition.kind == "property"
+            for file, definition in self.session.definitions(name)
+        )
+
+    # --- declared types --------------------------------------------------------------------
+
+    def declared(self, file: FileFacts, scope: int, text: str) -> Type:
+        """The type that a declaration names: an object of the first class in it that is known."""
+        for part in _alternatives(text.strip().strip("'\"")):
+            found = self._declared_one(file, scope, part.strip().strip("'\""))
+            if found is not None:
+                return found
+        return None
+
+    def _declared_one(self, file: FileFacts, scope: int, text: str) -> Type:
+        head, arguments = _generic(text)
+        last = head.rpartition(".")[2]
+        rules = file.rules
+        if last in rules.self_types:
+            return self._self(file, scope)
+        if last in rules.class_types and arguments:
+            inner = self.declared(file, scope, arguments[0])
+            return inner.of if isinstance(inner, Instance) else None
+        if last in rules.wrappers and arguments:
+            return next(
+                (found for one in arguments if (found := self.declared(file, scope, one))), None
+            )
+        if last in rules.containers and arguments:
+            items = [one for one in arguments if one.strip(" .")]
+            inner = self.declared(file, scope, items[-1]) if items else None
+            return Items(inner) if inner is not None else None
+        if text.endswith("[]"):
+            inner = self.declared(file, scope, text[:-2])
+            return Items(inner) if inner is not None else None
+        return self._class_named(file, scope, head)
+
+    def _class_named(self, file: FileFacts, scope: int, name: str) -> Type:
+        found = self.of(file, scope, name)
+        return Instance(found) if isinstance(found, Class) else (
+            found if isinstance(found, External) else None
+        )
+
+    # --- classes ---------------------------------------------------------------------------
+
+    def mro(self, owner: Class) -> tuple[list[Class], bool]:
+        """A class and those above it, nearest first; and whether all of them are known."""
+        if owner in self._mro:
+            return self._mro[owner]
+        self._mro[owner] = ([owner], True)  # a class above itself, in code that is being written
+        found, whole = [owner], True
+        level = [owner]
+        while level and len(found) < MRO:
+            above: list[Class] = []
+            for one in level:
+                bases, known = self._bases(one)
+                whole = whole and known
+                above += [base for base in bases if base not in found and base not in above]
+            found += above
+            level = above
+        self._mro[owner] = (found, whole)
+        return self._mro[owner]
+
+    def _bases(self, owner: Class) -> tuple[list[Class], bool]:
+        file = self.session.file(owner.path)
+        if file is None:
+            return [], False
+        bases: list[Class] = []
+        whole = True
+        for text in file.skeleton.bases.get(owner.scope, ()):
+            if text == "object":
+                continue
+            found = self.of(file, file.scopes[owner.scope].parent, text)
+            if isinstance(found, Class):
+                bases.append(found)
+            else:
+                whole = False
+        return bases, whole
+
+    def definer(self, owner: Class, name: str, *, above: bool = False) -> tuple[Class | None, bool]:
+        """The nearest class from this one upwards that defines a member, and whether all above are
+        known."""
+        definers = self.definers(name)
+        classes, whole = self.mro(owner)
+        found = next((one for one in classes[1 if above else 0 :] if one in definers), None)
+        return found, whole
+
+    def definers(self, name: str) -> dict[Class, None]:
+        """All classes that define a member of this name."""
+        known = self._definers.get(name)
+        if known is None:
+            known = {}
+            for file, definition in self.session.definitions(name):
+                facts = self.session.file(file.path) if definition.container else None
+                scope = facts.classes.get(definition.container) if facts else None
+                if facts and scope is not None:
+                    known[Class(file.path, scope, definition.container)] = None
+            self._definers[name] = known
+        return known
+
+
+def _alternatives(text: str) -> list[str]:
+    """The parts of `A | B`, outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for place, sign in enumerate(text):
+        if sign in "([{<":
+            depth += 1
+        elif sign in ")]}>":
+            depth -= 1
+        elif sign == "|" and depth == 0:
+            parts.append(text[start:place])
+            start = place + 1
+    return [*parts, text[start:]]
+
+
+def _generic(text: str) -> tuple[str, list[str]]:
+    """`A[B, C]` and `A<B, C>` as `A` and its arguments."""
+    head = _HEAD.match(text)
+    if head is None:
+        return "", []
+    rest = text[head.end() :].strip()
+    if len(rest) < 2 or rest[0] not in "[<" or rest[-1] not in "]>":
+        return (head.group(), []) if not rest else ("", [])
+    arguments, depth, start = [], 0, 1
+    for place, sign in enumerate(rest[:-1]):
+        if sign in "([{<":
+            depth += 1
+        elif sign in ")]}>":
+            depth -= 1
+        elif sign == "," and depth == 1:
+            arguments.append(rest[start:place])
+            start = place + 1
+    return head.group(), [*arguments, rest[start:-1]]
+
