@@ -95,6 +95,7 @@ WRITTEN = 0x40
 SHORTHAND = 0x80  # `{name}`: a key and a value in one
 IN_TYPE = 0x100  # in an annotation, a base or a cast
 DEFINES = 0x200  # the name of a definition
+PARAMETER = 0x400  # binds a parameter
 
 
 class Occurrence(Struct, frozen=True, gc=False):
@@ -115,7 +116,8 @@ class Skeleton(Struct, frozen=True, array_like=True):
 
     Tables are by the number of a scope. ``bases`` holds the expressions that the class with that
     scope names as its bases. ``types`` tells for names bound in a scope what was declared for them
-    (``:Type``) or assigned to them (``=expression``), ``returns`` the return types of functions
+    (``:Type``) or assigned to them (``=expression``, ``@12=expression`` where it stands in scope
+    12), ``returns`` the return types of functions
     defined in a scope. ``aliases`` are names for types. ``receivers`` are expressions in a short
     form: names, with ``.`` between them, ``()`` for a call, ``[]`` for a subscript, ``<T>`` for a
     cast to T; entry 0 is empty. ``outer`` are names that a scope takes from outside (`global`).

@@ -4,6 +4,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 
 ``@identifier``  every identifier; ``@skip`` those that are not worth keeping (`self`)
 ``@bind``        binds its name in the scope that it stands in
+``@parameter``   binds a parameter
 ``@member``      names a member where a class or type is written down
 ``@keyword``     the name of a keyword argument
 ``@key``         the key of an object literal, ``@shorthand`` a key that is a value, too
@@ -36,6 +37,7 @@ from winnow.symbols.facts import (
     KEYWORD,
     LABEL,
     MEMBER,
+    PARAMETER,
     ROLE,
     SHORTHAND,
     TYPE,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 FLAGS = {
     "bind": BINDS,
+    "parameter": BINDS | PARAMETER,
     "member": MEMBER | BINDS,
     "keyword": KEYWORD,
     "key": KEY,

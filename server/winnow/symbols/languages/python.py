@@ -39,13 +39,13 @@ TOKENS = """
 ((identifier) @skip (#any-of? @skip "self" "cls"))
 (function_definition name: (identifier) @bind)
 (class_definition name: (identifier) @bind)
-(parameters (identifier) @bind)
-(lambda_parameters (identifier) @bind)
-(default_parameter name: (identifier) @bind)
-(typed_parameter . (identifier) @bind)
-(typed_default_parameter name: (identifier) @bind)
-(list_splat_pattern (identifier) @bind)
-(dictionary_splat_pattern (identifier) @bind)
+(parameters (identifier) @parameter)
+(lambda_parameters (identifier) @parameter)
+(default_parameter name: (identifier) @parameter)
+(typed_parameter . (identifier) @parameter)
+(typed_default_parameter name: (identifier) @parameter)
+(list_splat_pattern (identifier) @parameter)
+(dictionary_splat_pattern (identifier) @parameter)
 (assignment left: (identifier) @bind)
 (augmented_assignment left: (identifier) @bind)
 (for_statement left: (identifier) @bind)
@@ -55,7 +55,8 @@ TOKENS = """
 (list_pattern (identifier) @bind)
 (as_pattern_target (identifier) @bind)
 (named_expression name: (identifier) @bind)
-(type_parameter (type (identifier) @bind))
+(function_definition type_parameters: (type_parameter (type (identifier) @bind)))
+(class_definition type_parameters: (type_parameter (type (identifier) @bind)))
 (keyword_argument name: (identifier) @keyword)
 (type) @typed
 (function_definition) @scope.function
@@ -219,8 +220,8 @@ def _assignment(extraction: Extraction, node: tree_sitter.Node) -> None:
     around = extraction.class_around(scope)
     if owner is None or attribute is None or around is None or extraction.text(owner) != "self":
         return
-    if said[0] == "=" and said[1:] in extraction.types.get(scope, {}):
-        said = extraction.types[scope][said[1:]]
+    if said[0] == "=":
+        said = f"@{scope}{said}"
     _learn(extraction, around, extraction.text(attribute), said)
 
 
@@ -239,7 +240,7 @@ def _learn(extraction: Extraction, scope: int, name: str, said: str) -> None:
     """A declared type counts more than what was assigned, and the first more than the others."""
     types = extraction.types.setdefault(scope, {})
     known = types.get(name)
-    if known is None or (known[0] == "=" and said[0] == ":"):
+    if known is None or (known[0] != ":" and said[0] == ":"):
         types[name] = said
 
 
@@ -263,10 +264,8 @@ def _returned(extraction: Extraction, node: tree_sitter.Node) -> None:
         return
     described = extraction.chains.describe(value.start_byte, value.end_byte)
     if described:
-        # Names in it are those of the function: only what it says of itself can be used outside.
-        known = extraction.types.get(scope, {}).get(described)
         returns = extraction.returns.setdefault(function.parent, {})
-        returns.setdefault(function.name, known or f"={described}")
+        returns.setdefault(function.name, f"={described}")
 
 
 def _quoted(extraction: Extraction) -> None:

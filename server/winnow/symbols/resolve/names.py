@@ -23,9 +23,11 @@ class Module(Struct, frozen=True, gc=False):
 
 
 class External(Struct, frozen=True, gc=False):
-    """Something from a module that is not in the workspace."""
+    """Something from a module that is not in the workspace; ``capital`` if its name begins with a
+    capital, as those of classes do."""
 
     module: str
+    capital: bool = False
 
 
 Target = Name | Module | External
@@ -88,16 +90,20 @@ def from_module(
     """What `from module import name` gives in this file."""
     path = session.module(file, module)
     if path is None:
-        if file.rules.submodules and module.strip(".") == "":
-            below = session.module(file, module + name)
-            return [Module(below)] if below else [External(module)]
-        return [External(module)]
+        # A folder without a file of its own.
+        below = _submodule(session, file, module, name)
+        return [Module(below)] if below else [External(module, name[:1].isupper())]
     found = exported(session, path, name, seen)
-    if not found and file.rules.submodules:
-        dotted = module + name if module.endswith(".") else f"{module}.{name}"
-        below = session.module(file, dotted)
+    if not found:
+        below = _submodule(session, file, module, name)
         return [Module(below)] if below else []
     return found
+
+
+def _submodule(session: Session, file: FileFacts, module: str, name: str) -> str | None:
+    if not file.rules.submodules:
+        return None
+    return session.module(file, module + name if module.endswith(".") else f"{module}.{name}")
 
 
 def exported(

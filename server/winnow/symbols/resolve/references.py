@@ -2,8 +2,10 @@
 
 An answer is "certain" where scopes, imports and declared types lead from the occurrence to the
 symbol. Where nothing says what stands before a name (``x.send`` with an x from anywhere), it is
-"possible" as long as hardly anything else of that name is defined: the rule that is worth the most
-of all, measured on what compilers' servers answer (see ``server/README.md``).
+"likely" as long as hardly anything else of that name is defined: the rule that is worth the most
+of all, measured on what compilers' servers answer (see ``server/README.md``). Where what stands
+before it comes from a parameter without a declared type, it is only "possible": there those servers
+answer nothing.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ from winnow.symbols.resolve.names import (
     resolve,
 )
 from winnow.symbols.resolve.session import FileFacts, Session
-from winnow.symbols.resolve.types import Class, Function, Instance, Types
+from winnow.symbols.resolve.types import Class, Function, Instance, Types, Untyped
 from winnow.symbols.view import View
 
-Tier = Literal["certain", "possible"]
+Tier = Literal["certain", "likely", "possible"]
 
 
 class Reference(Struct, frozen=True, gc=False):
@@ -53,12 +55,14 @@ class Reference(Struct, frozen=True, gc=False):
 class Meaning(Struct, frozen=True):
     """What an occurrence means, as far as it can be said.
 
-    ``unknown`` says that it may be a member of anything; ``of`` is the class whose member it is,
-    where none was found that defines it.
+    ``unknown`` says that it may be a member of anything, ``untyped`` that this is because a parameter
+    is declared without a type; ``of`` is the class whose member it is, where none was found that
+    defines it.
     """
 
     targets: list[Target] = []
     unknown: bool = False
+    untyped: bool = False
     of: Class | None = None
 
 
@@ -102,8 +106,8 @@ class Resolver:
 
     def _attribute(self, file: FileFacts, scope: int, name: str, receiver: str) -> Meaning:
         kind = self.types.of(file, scope, receiver) if receiver != "?" else None
-        if kind is None:
-            return Meaning(unknown=True)
+        if kind is None or isinstance(kind, Untyped):
+            return Meaning(unknown=True, untyped=kind is not None)
         if isinstance(kind, Module):
             found = exported(self.session, kind.path, name)
             return Meaning(found)
@@ -116,10 +120,10 @@ class Resolver:
         return Meaning()
 
     def _member(self, owner: Class, name: str, *, above: bool) -> Meaning:
-        definer, whole = self.types.definer(owner, name, above=above)
+        definer = self.types.definer(owner, name, above=above)
         if definer is not None:
             return Meaning([Name(definer.path, definer.scope, name)])
-        return Meaning(unknown=not whole, of=owner)
+        return Meaning() if above else Meaning(of=owner)
 
     def _keyword(self, file: FileFacts, scope: int, name: str, called: str) -> Meaning:
         """The parameter of the function called, or the field of the class without a constructor."""
@@ -127,7 +131,7 @@ class Resolver:
         if isinstance(kind, Function):
             return Meaning(self._parameter(kind.path, kind.scope, kind.name, name))
         if isinstance(kind, Class):
-            definer, _ = self.types.definer(kind, "__init__")
+            definer = self.types.definer(kind, "__init__")
             if definer is not None:
                 return Meaning(self._parameter(definer.path, definer.scope, "__init__", name))
             return self._member(kind, name, above=False)
@@ -165,7 +169,8 @@ class Resolver:
                 if not wanted.isdisjoint(meaning.targets):
                     yield Reference(file.path, at, flags, "certain")
                 elif owners and self._possible(facts, name, meaning, owners):
-                    yield Reference(file.path, at, flags, "possible")
+                    tier: Tier = "possible" if meaning.untyped else "likely"
+                    yield Reference(file.path, at, flags, tier)
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""
@@ -180,11 +185,9 @@ class Resolver:
         self, file: FileFacts, name: str, meaning: Meaning, owners: list[Class]
     ) -> bool:
         """Whether a member that is not known to be one of these can be."""
-        if meaning.of is not None and not meaning.targets:
+        if meaning.of is not None:
             # Used in a class that leaves it to those below to define it.
-            for owner in owners:
-                if meaning.of in self.types.mro(owner)[0] or owner in self.family(meaning.of):
-                    return True
+            return any(meaning.of in self.types.mro(owner) for owner in owners)
         if not meaning.unknown:
             return False
         family = frozenset().union(*(self.family(owner) for owner in owners))
@@ -200,8 +203,7 @@ class Resolver:
         """A class, those above it, and those below."""
         known = self._families.get(owner)
         if known is None:
-            above, _ = self.types.mro(owner)
-            known = self._families[owner] = frozenset(above) | self.below(owner)
+            known = self._families[owner] = frozenset(self.types.mro(owner)) | self.below(owner)
         return known
 
     def below(self, owner: Class) -> set[Class]:
@@ -214,7 +216,7 @@ class Resolver:
                 if facts is None:
                     continue
                 derived = Class(file.path, scope, facts.qualified(scope))
-                if derived not in found and one in self.types.mro(derived)[0]:
+                if derived not in found and one in self.types.mro(derived):
                     found.add(derived)
                     todo.append(derived)
         return found

@@ -10,6 +10,7 @@ import re
 
 from msgspec import Struct
 
+from winnow.symbols.facts import PARAMETER
 from winnow.symbols.resolve.names import External, Module, Name, Target, exported, resolve
 from winnow.symbols.resolve.session import FileFacts, Session
 
@@ -47,7 +48,12 @@ class Items(Struct, frozen=True, gc=False):
     of: Type
 
 
-Type = Class | Instance | Function | Items | Module | External | None
+class Untyped(Struct, frozen=True, gc=False):
+    """Whatever is passed for a parameter without a declared type, or comes from that."""
+
+
+Type = Class | Instance | Function | Items | Untyped | Module | External | None
+UNTYPED = Untyped()
 
 _STEP = re.compile(r"\(\)|\[\]|<[^>]*>|[\w$]+")
 _HEAD = re.compile(r"[\w$.]+")
@@ -59,7 +65,7 @@ class Types:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._definers: dict[str, dict[Class, None]] = {}
-        self._mro: dict[Class, tuple[list[Class], bool]] = {}
+        self._mro: dict[Class, list[Class]] = {}
         self._busy: set[tuple[str, int, str]] = set()
         self._known: dict[tuple[str, int, str], Type] = {}
 
@@ -90,9 +96,7 @@ class Types:
             if step == "()":
                 value = self._called(value)
             elif step == "[]":
-                value = value.of if isinstance(value, Items) else (
-                    value if isinstance(value, Class) else None
-                )
+                value = self._item(value)
             elif step[0] == "<":
                 value = self.declared(file, scope, step[1:-1])
             else:
@@ -152,18 +156,32 @@ class Types:
         if (scope, name) in file.functions or name in file.skeleton.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
         alias = file.skeleton.aliases.get(name)
-        return self._class_named(file, scope, alias) if alias else None
+        if alias:
+            return self._class_named(file, scope, alias)
+        return UNTYPED if self._is_parameter(file, scope, name) else None
+
+    def _is_parameter(self, file: FileFacts, scope: int, name: str) -> bool:
+        return file.scopes[scope].kind == "function" and any(
+            flags & PARAMETER and file.scope_at(at) == scope
+            for at, flags, _ in self.session.unpacked(file, name)
+        )
 
     def _said(self, file: FileFacts, scope: int, said: str) -> Type:
         if said[0] == ":":
             return self.declared(file, scope, said[1:])
+        if said[0] == "@":
+            place, _, said = said[1:].partition("=")
+            return self.of(file, int(place), said)
         return self.of(file, scope, said[1:])
 
     def _called(self, value: Type) -> Type:
         if isinstance(value, Class):
             return Instance(value)
+        if isinstance(value, (External, Untyped)):
+            # An object of a foreign class; what a foreign function returns may be ours.
+            return value if isinstance(value, Untyped) or value.capital else None
         if not isinstance(value, Function):
-            return value if isinstance(value, External) else None
+            return None
         file = self.session.file(value.path)
         said = file.skeleton.returns.get(value.scope, {}).get(value.name) if file else None
         if file is None or said is None:
@@ -175,10 +193,17 @@ class Types:
         inside = file.functions.get((value.scope, value.name), value.scope)
         return self.of(file, inside, said[1:])
 
+    def _item(self, value: Type) -> Type:
+        if isinstance(value, Items):
+            return value.of
+        return value if isinstance(value, (Class, Untyped)) else None
+
     def _member(self, value: Type, name: str) -> Type:
         if isinstance(value, Module):
             return self._in_module(value, name)
         if isinstance(value, External):
+            return External(value.module, name[:1].isupper())
+        if isinstance(value, Untyped):
             return value
         if isinstance(value, Instance):
             return self._attribute(value.of, name, value.above, instance=True)
@@ -195,8 +220,7 @@ class Types:
         return Module(below) if below else None
 
     def _attribute(self, owner: Class, name: str, above: bool, *, instance: bool) -> Type:
-        classes, _ = self.mro(owner)
-        for one in classes[1 if above else 0 :]:
+        for one in self.mro(owner)[1 if above else 0 :]:
             file = self.session.file(one.path)
             if file is None:
                 continue
@@ -255,47 +279,33 @@ class Types:
 
     # --- classes ---------------------------------------------------------------------------
 
-    def mro(self, owner: Class) -> tuple[list[Class], bool]:
-        """A class and those above it, nearest first; and whether all of them are known."""
+    def mro(self, owner: Class) -> list[Class]:
+        """A class and those above it that are known, nearest first."""
         if owner in self._mro:
             return self._mro[owner]
-        self._mro[owner] = ([owner], True)  # a class above itself, in code that is being written
-        found, whole = [owner], True
+        self._mro[owner] = [owner]  # a class above itself, in code that is being written
+        found = [owner]
         level = [owner]
         while level and len(found) < MRO:
-            above: list[Class] = []
-            for one in level:
-                bases, known = self._bases(one)
-                whole = whole and known
-                above += [base for base in bases if base not in found and base not in above]
-            found += above
-            level = above
-        self._mro[owner] = (found, whole)
-        return self._mro[owner]
+            above = [base for one in level for base in self._bases(one)]
+            level = [base for base in dict.fromkeys(above) if base not in found]
+            found += level
+        self._mro[owner] = found
+        return found
 
-    def _bases(self, owner: Class) -> tuple[list[Class], bool]:
+    def _bases(self, owner: Class) -> list[Class]:
         file = self.session.file(owner.path)
         if file is None:
-            return [], False
-        bases: list[Class] = []
-        whole = True
-        for text in file.skeleton.bases.get(owner.scope, ()):
-            if text == "object":
-                continue
-            found = self.of(file, file.scopes[owner.scope].parent, text)
-            if isinstance(found, Class):
-                bases.append(found)
-            else:
-                whole = False
-        return bases, whole
+            return []
+        around = file.scopes[owner.scope].parent
+        found = (self.of(file, around, base) for base in file.skeleton.bases.get(owner.scope, ()))
+        return [base for base in found if isinstance(base, Class)]
 
-    def definer(self, owner: Class, name: str, *, above: bool = False) -> tuple[Class | None, bool]:
-        """The nearest class from this one upwards that defines a member, and whether all above are
-        known."""
+    def definer(self, owner: Class, name: str, *, above: bool = False) -> Class | None:
+        """The nearest class from this one upwards that defines a member."""
         definers = self.definers(name)
-        classes, whole = self.mro(owner)
-        found = next((one for one in classes[1 if above else 0 :] if one in definers), None)
-        return found, whole
+        classes = self.mro(owner)[1 if above else 0 :]
+        return next((one for one in classes if one in definers), None)
 
     def definers(self, name: str) -> dict[Class, None]:
         """All classes that define a member of this name."""
