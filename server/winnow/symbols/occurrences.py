@@ -231,7 +231,9 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
                         start = part.start_byte
                         break
             found.setdefault((start, -node.end_byte), (kind, name))
-    return [Scope(start, -end, 0, kind, name) for (start, end), (kind, name) in sorted(found.items())]
+    return [
+        Scope(start, -end, 0, kind, name) for (start, end), (kind, name) in sorted(found.items())
+    ]
 
 
 def _identifiers(

@@ -181,9 +181,7 @@ class Resolver:
             return None
         return Class(target.path, target.scope, file.qualified(target.scope))
 
-    def _possible(
-        self, file: FileFacts, name: str, meaning: Meaning, owners: list[Class]
-    ) -> bool:
+    def _possible(self, file: FileFacts, name: str, meaning: Meaning, owners: list[Class]) -> bool:
         """Whether a member that is not known to be one of these can be."""
         if meaning.of is not None:
             # Used in a class that leaves it to those below to define it.
@@ -220,4 +218,3 @@ class Resolver:
                     found.add(derived)
                     todo.append(derived)
         return found
-

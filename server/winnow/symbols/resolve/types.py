@@ -273,8 +273,10 @@ class Types:
 
     def _class_named(self, file: FileFacts, scope: int, name: str) -> Type:
         found = self.of(file, scope, name)
-        return Instance(found) if isinstance(found, Class) else (
-            found if isinstance(found, External) else None
+        return (
+            Instance(found)
+            if isinstance(found, Class)
+            else (found if isinstance(found, External) else None)
         )
 
     # --- classes ---------------------------------------------------------------------------
@@ -353,4 +355,3 @@ def _generic(text: str) -> tuple[str, list[str]]:
             arguments.append(rest[start:place])
             start = place + 1
     return head.group(), [*arguments, rest[start:-1]]
-
