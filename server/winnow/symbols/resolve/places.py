@@ -69,5 +69,3 @@ def function_around(view: View, path: str, at: int) -> Definition | None:
         if definition.kind in FUNCTIONS and at < definition.end:
             found = definition
     return found
-
-
