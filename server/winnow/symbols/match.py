@@ -98,7 +98,7 @@ class Pattern:
         return name.endswith(text) if self.end else text in name
 
     def _within(self, name: str, text: str, folded: str) -> float:
-        """The score of a name that is not the same; ``text`` and ``folded`` are what is compared."""
+        """The score of a name that is not the same; ``text`` is looked for in ``folded``."""
         share = LENGTH * len(text) / len(name) if name else 0.0
         at = folded.find(text)
         if at == 0:

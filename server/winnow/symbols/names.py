@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
@@ -26,7 +26,7 @@ from winnow.symbols.match import Pattern, fold, is_subsequence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Bits = NDArray[np.unsignedinteger[np.typing.NBitBase]]
+    Bits = NDArray[Any]  # unsigned numbers, as wide as the rows they are made of
     Bytes = NDArray[np.uint8]
 
 # Rows have as many bytes as a number has bits.
@@ -35,8 +35,8 @@ WIDTHS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 BLOCK = 16_384
 # How many names are judged one by one.
 JUDGED = 400
-# With enough names that match from the beginning of a word on, those that do not are looked for only
-# if no more rows than this have the letters.
+# With enough names that match from the beginning of a word on, those that do not are looked for
+# only if no more rows than this have the letters.
 FURTHER = 100_000
 
 _LETTERS = {chr(code): place for place, code in enumerate(range(ord("a"), ord("z") + 1))}
@@ -53,7 +53,7 @@ def _bit(char: str) -> int:
     return _SIGN if char.isascii() else _STRANGE + ord(char) % (64 - _STRANGE)
 
 
-def _table(values: Iterable[int], kind: type) -> NDArray[np.unsignedinteger[np.typing.NBitBase]]:
+def _table(values: Iterable[int], kind: type) -> Bits:
     return np.array(list(values), dtype=kind)
 
 
@@ -78,8 +78,8 @@ class Matches(Struct, frozen=True):
 
 
 class _Block:
-    """Names in rows of one width. ``letters`` has the bits of all letters of a name, ``initials`` of
-    those that begin it or a word, ``begins`` a bit for each place where a word begins."""
+    """Names in rows of one width. ``letters`` has the bits of all letters of a name, ``initials``
+    of those that begin it or a word, ``begins`` a bit for each place where a word begins."""
 
     def __init__(self, rows: Bytes, letters: Bits, initials: Bits, begins: Bits) -> None:
         self.rows = rows
@@ -110,12 +110,10 @@ class _Block:
 
     @property
     def nbytes(self) -> int:
-        return sum(
-            one.nbytes for one in (self.rows, self.letters, self.initials, self.begins)
-        )
+        return sum(one.nbytes for one in (self.rows, self.letters, self.initials, self.begins))
 
     def name(self, row: int) -> str:
-        return self.rows[row].tobytes().rstrip(b"\0").decode("ascii")
+        return bytes(self.rows[row]).rstrip(b"\0").decode("ascii")
 
 
 def _begins(rows: Bytes) -> NDArray[np.bool_]:
@@ -135,7 +133,8 @@ def _packed(places: NDArray[np.bool_]) -> Bits:
     """One number a row, in which bit n is what the row has at place n."""
     packed = np.packbits(places, axis=1, bitorder="little")
     width = WIDTHS[places.shape[1]]
-    return packed.view(np.dtype(width).newbyteorder("<"))[:, 0].astype(width, copy=False)
+    bits: Bits = packed.view(np.dtype(width).newbyteorder("<"))[:, 0].astype(width, copy=False)
+    return bits
 
 
 class _Reading:
@@ -147,11 +146,12 @@ class _Reading:
     """
 
     def __init__(self, begins: Bits, places: Bits) -> None:
-        self.begins = begins
-        self.loose = places
-        self.together = places
-        self.word = self.words = places & begins
-        self.initials = places & begins & np.negative(begins)
+        self.begins: Bits = begins
+        self.loose: Bits = places
+        self.together: Bits = places
+        self.word: Bits = places & begins
+        self.words: Bits = self.word
+        self.initials: Bits = self.word & np.negative(begins)
 
     def step(self, places: Bits) -> None:
         """Go on with the next letter, which stands at these places."""
@@ -169,7 +169,9 @@ class _Reading:
 
 def _behind(places: Bits) -> Bits:
     """All places behind the first of these."""
-    return np.negative((places & np.negative(places)) << 1)
+    first = places & np.negative(places)
+    behind: Bits = np.negative(first << 1)
+    return behind
 
 
 class Names:
@@ -203,17 +205,8 @@ class Names:
                 long.append(name)
         blocks = list(self._blocks)
         for width, some in widths.items():
-            while some:
-                tail = next(
-                    (one for one in blocks if one.rows.shape[1] == width and len(one) < BLOCK), None
-                )
-                room = BLOCK - (len(tail) if tail else 0)
-                block = _Block.of(some[:room], width)
-                some = some[room:]
-                if tail:
-                    blocks.remove(tail)
-                    block = tail.joined(block)
-                blocks.append(block)
+            if some:
+                blocks = _grown(blocks, some, width)
         if long:
             letters = np.array([_letters(fold(name)) for name in long], dtype=np.uint64)
             self._long_letters = np.concatenate((self._long_letters, letters))
@@ -244,6 +237,18 @@ class Names:
         return found
 
 
+def _grown(blocks: list[_Block], names: Sequence[bytes], width: int) -> list[_Block]:
+    """The blocks with names of one width, which fill up the last one first."""
+    tail = next((one for one in blocks if one.rows.shape[1] == width and len(one) < BLOCK), None)
+    grown = [one for one in blocks if one is not tail]
+    room = BLOCK - (len(tail) if tail else 0)
+    first = _Block.of(names[:room], width)
+    grown.append(tail.joined(first) if tail else first)
+    for start in range(room, len(names), BLOCK):
+        grown.append(_Block.of(names[start : start + BLOCK], width))
+    return grown
+
+
 def _letters(text: str) -> int:
     bits = 0
     for char in set(text):
@@ -266,7 +271,7 @@ class _Candidates:
     def add_long(self, names: Sequence[str], letters: NDArray[np.uint64]) -> None:
         needed = np.uint64(_letters(self.pattern.folded))
         # `letters` may have grown since `names` was read.
-        for row in np.flatnonzero((letters[: len(names)] & needed) == needed):
+        for row in np.flatnonzero((letters[: len(names)] & needed) == needed).tolist():
             name = names[row]
             if is_subsequence(self.pattern.folded, fold(name)):
                 self._long.append(name)

@@ -33,7 +33,16 @@ _AROUND = re.compile(r"(?<=\w)(?:\(.*$|<[^<>]*>)|^[(*&]+(?=\w)|[()*&]+(?=[.:])",
 
 # What may be asked for, and the kinds that answer. Callers do not know how a language calls a
 # thing: "function" finds methods, "class" finds structs, and a more precise word is more precise.
-_TYPES = ("class", "struct", "union", "object", "interface", "trait", "enum", "type")
+_TYPES: tuple[Kind, ...] = (
+    "class",
+    "struct",
+    "union",
+    "object",
+    "interface",
+    "trait",
+    "enum",
+    "type",
+)
 KINDS: Mapping[str, frozenset[Kind]] = {
     "function": frozenset(("function", "method", "constructor", "operator", "macro")),
     "method": frozenset(("method", "constructor", "operator")),
@@ -42,7 +51,7 @@ KINDS: Mapping[str, frozenset[Kind]] = {
     "trait": frozenset(("trait", "interface")),
     "interface": frozenset(("trait", "interface")),
     "enum": frozenset(("enum",)),
-    "type": frozenset(_TYPES),
+    "type": frozenset(("class", "struct", "union", "object", "interface", "trait", "enum", "type")),
     "const": frozenset(("constant", "enum_member", "macro")),
     "variable": frozenset(("variable", "constant", "field", "property")),
     "field": frozenset(("field", "property")),
@@ -71,25 +80,22 @@ class Term(Struct, frozen=True):
     """A word of a query.
 
     ``text`` is for the name; empty, every member matches. ``qualifiers`` stand before it, the
-    outermost first, with ``separator`` as it was typed. ``start``, ``end`` and ``together`` are
-    ``^``, ``$`` and ``'``. ``whole`` is the word without its signs: a name may have dots.
+    outermost first, each with one of ``separators`` behind it, as it was typed. ``start``, ``end``
+    and ``together`` are ``^``, ``$`` and ``'``. ``whole`` is the word without its signs: a name may
+    have dots.
     """
 
     text: str
     qualifiers: tuple[str, ...] = ()
-    separator: str = "."
+    separators: tuple[str, ...] = ()
     start: bool = False
     end: bool = False
     together: bool = False
     whole: str = ""
 
-    @property
-    def strict(self) -> bool:
-        return self.start or self.end or self.together
-
 
 class Query(Struct, frozen=True):
-    """A query. ``kinds`` are None if every kind will do; so is an empty tuple of paths or languages.
+    """A query. ``kinds`` are None if every kind will do; no paths or languages are all of them.
     ``unknown`` are words after ``kind:`` that name none, and do not count."""
 
     terms: tuple[Term, ...] = ()
@@ -142,7 +148,7 @@ def parse(text: str) -> Query:
 
 
 def _term(word: str) -> Term | None:
-    bare = word.strip("`\"")
+    bare = word.strip('`"')
     start, together = bare.startswith("^"), bare.startswith("'")
     end = bare.endswith("$") and len(bare) > 1
     inner = bare[start or together : len(bare) - end]
@@ -151,15 +157,13 @@ def _term(word: str) -> Term | None:
     inner = _AROUND.sub("", inner) or inner
     parts = [part.strip("()*&'\"`") for part in _SEPARATOR.split(inner)]
     *qualifiers, name = parts
-    separators = _SEPARATOR.findall(inner)
-    qualifiers = [part for part in qualifiers if part]
-    if not qualifiers:  # nothing stands before the name, or it is no word at all
-        name = name or inner
-        separators = []
+    typed = zip(qualifiers, _SEPARATOR.findall(inner), strict=True)
+    pairs = [(part, separator) for part, separator in typed if part]
     return Term(
-        name,
-        tuple(qualifiers),
-        separators[-1] if separators else ".",
+        # Where nothing stands before the name, it may be no word at all.
+        name or ("" if pairs else inner),
+        tuple(part for part, _ in pairs),
+        tuple(separator for _, separator in pairs),
         start=start,
         end=end,
         together=together,
