@@ -33,6 +33,7 @@ from winnow.symbols.resolve.names import Name, Target
 from winnow.symbols.resolve.places import Place, function_around, places
 from winnow.symbols.resolve.references import Resolver, Tier
 from winnow.symbols.view import File, View
+from winnow.symbols.weight import place_of
 
 Kind = Literal["call", "import", "type", "read", "write", "definition"]
 
@@ -227,7 +228,7 @@ def _likeliest(found: tuple[File, Definition]) -> tuple[object, ...]:
     return (
         definition.declared,
         definition.local,
-        is_test(file.path),
+        place_of(file.path) is not None,
         not definition.exported,
         definition.kind not in CLASSES,
         definition.container.count("."),
@@ -235,15 +236,3 @@ def _likeliest(found: tuple[File, Definition]) -> tuple[object, ...]:
         file.path,
         definition.at,
     )
-
-
-def is_test(path: str) -> bool:
-    """Whether a path looks like that of a test."""
-    return bool(_TEST.search(path))
-
-
-_TEST = re.compile(r"(?:^|/)(?:tests?|testing|specs?|__tests__|testdata)/|(?:^|/)test_|[._-](?:test|spec)s?\.", re.I)
-
-
-def in_files(uses: Iterable[Use], path: str) -> list[Use]:
-    return [use for use in uses if use.path == path]

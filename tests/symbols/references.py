@@ -48,9 +48,7 @@ def check_references(folder: Path, files: Mapping[str, str]) -> None:
     write_files(folder, dict(files))
     with indexed(folder) as view:
         navigation = Navigation(view, Sources([folder], {}, 1_000_000))
-        answers = {
-            label: _answered(navigation, folder, *place) for label, place in asked.items()
-        }
+        answers = {label: _answered(navigation, folder, *place) for label, place in asked.items()}
     # As one list of lines, of which a failing test shows those that differ.
     assert _listed(answers) == _listed(expected)
 
@@ -59,9 +57,7 @@ def _listed(places: Mapping[str, list[str]]) -> list[str]:
     return sorted(f"{label} {place}" for label, found in places.items() for place in found)
 
 
-def _answered(
-    navigation: Navigation, folder: Path, file: str, number: int, name: str
-) -> list[str]:
+def _answered(navigation: Navigation, folder: Path, file: str, number: int, name: str) -> list[str]:
     path = (folder / file).as_posix()
     source = navigation.sources.read(path)
     assert source is not None

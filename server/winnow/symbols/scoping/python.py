@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 TOKENS = """
 (identifier) @identifier
-((identifier) @skip (#any-of? @skip "self" "cls"))
 (function_definition name: (identifier) @bind)
 (class_definition name: (identifier) @bind)
 (parameters (identifier) @parameter)
