@@ -1,14 +1,13 @@
 """From a place in a file to definitions, references and calls: what editors and tools ask alike.
 
 Runs in a thread: it reads the facts of files and their texts, and waits for nothing else. What the
-facts say is held against the text before it is answered; files that have changed since are told of
-by :class:`Changed`.
+facts say is held against the text before it is answered.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -40,14 +39,6 @@ Kind = Literal["call", "import", "type", "read", "write", "definition"]
 _ASSIGNED = re.compile(rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|\+\+|--)")
 _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
 _SEPARATOR = re.compile(r"\.|::|#|/")
-
-
-class Changed(Exception):
-    """The text of files is not the one that their facts are about."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        super().__init__(", ".join(paths))
-        self.paths = list(paths)
 
 
 class Asked(Struct, frozen=True):
@@ -82,12 +73,17 @@ class Call(Struct, frozen=True):
 
 
 class Navigation:
-    """What one view says about symbols, for one request."""
+    """What one view says about symbols, for one request.
+
+    ``changed`` are files whose texts are not those that their facts are about, as far as that was
+    seen: what they would have had is missing.
+    """
 
     def __init__(self, view: View, sources: Sources) -> None:
         self.view = view
         self.sources = sources
         self.resolver = Resolver(view)
+        self.changed: dict[str, None] = {}
 
     # --- what is asked for -----------------------------------------------------------------
 
@@ -141,19 +137,16 @@ class Navigation:
     # --- answers ---------------------------------------------------------------------------
 
     def references(self, asked: Asked) -> Iterator[Use]:
-        """Every use of a symbol, definitions included; raises Changed at the end if texts are no
-        longer what their facts say."""
-        changed: dict[str, None] = {}
+        """Every use of a symbol, definitions included."""
+        size = len(asked.name.encode())
         for one in self.resolver.references(asked.name, asked.targets):
             source = self.sources.read(one.path)
             if source is None or not source.holds(one.at, asked.name):
-                changed[one.path] = None
+                self.changed[one.path] = None
                 continue
-            kind = kind_of(source, one.at + len(asked.name.encode()), one.flags)
-            tier: Tier = "possible" if asked.guessed and one.tier != "certain" else one.tier
+            kind = kind_of(source, one.at + size, one.flags)
+            tier: Tier = "possible" if asked.guessed else one.tier
             yield Use(one.path, one.at, asked.name, kind, tier)
-        if changed:
-            raise Changed(list(changed))
 
     def callers(self, place: Place) -> list[Call]:
         """The functions that call the one defined at a place."""
