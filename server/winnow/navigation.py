@@ -112,6 +112,17 @@ class Navigation:
                 return Asked(name, targets, places(self.resolver.session, targets), guessed)
         return None
 
+    def symbols_on(self, path: str, line: int) -> list[tuple[int, str]]:
+        """The names of symbols on a line, with their offsets."""
+        source, file = self.sources.read(path), self.resolver.session.file(path)
+        if source is None or file is None:
+            return []
+        return [
+            (at, word)
+            for at, word in source.words(line)
+            if any(at == start for start, _, _ in self.resolver.session.unpacked(file, word))
+        ]
+
     def of_definition(self, file: File, definition: Definition) -> Asked:
         """A symbol by its definition."""
         found = self.named_at(file.path, definition.at, definition.name)

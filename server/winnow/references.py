@@ -1,8 +1,10 @@
-"""find_references: where a symbol is used, page by page, with what each use is and how sure it is."""
+"""find_references: where a symbol is used, with what each use is and how sure that is."""
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -43,6 +45,7 @@ class Found(msgspec.Struct, frozen=True):
     asked: Asked
     others: list[tuple[File, Definition]]
     references: list[Reference]
+    undecided: int
 
 
 async def find_references(
@@ -58,7 +61,7 @@ async def find_references(
     located = locate(params.path, roots, tuple(workspace.buffers)) if params.path else None
     chosen = _chosen(params, roots)
     asking = Asking(
-        names=[params.name.replace("::", ".").rpartition(".")[2]] if params.name else [],
+        names=[_leaf(params.name)] if params.name else [],
         paths=[_absolute(roots, located)] if located else [],
     )
 
@@ -67,7 +70,8 @@ async def find_references(
         shown = _Shown(navigation, roots)
         uses = [use for use in navigation.references(asked) if chosen(use)]
         uses.sort(key=lambda use: (_TIERS[use.tier], use.path, use.at))
-        return Found(asked, others, [shown.reference(use) for use in uses])
+        references = [shown.reference(use) for use in uses]
+        return Found(asked, others, references, navigation.resolver.undecided)
 
     progress("Finding references")
     answered = await ask(workspace, asking, work, progress)
@@ -117,7 +121,7 @@ def _asked(
     navigation: Navigation, params: FindReferencesParams, paths: Sequence[str]
 ) -> tuple[Asked, list[tuple[File, Definition]]]:
     """The symbol, and others that the name may mean as well. Raises NoSymbol."""
-    if params.line is not None and paths:
+    if params.line and paths:
         return _asked_at(navigation, params, paths[0], params.line - 1), []
     found = navigation.named(params.name)
     if paths:
@@ -126,7 +130,7 @@ def _asked(
     distinct = [one for one in found if not one[1].declared] or found[:1]
     if not distinct:
         raise NoSymbol(
-            f"No file of the workspace defines {params.name!r}: pass `path` and `line` of a use of"
+            f"No file that is known defines {params.name!r}: pass `path` and `line` of a use of"
             " it, or look for it with find_symbol or grep",
             params.path,
         )
@@ -140,29 +144,36 @@ def _asked_at(navigation: Navigation, params: FindReferencesParams, path: str, l
     source = navigation.sources.read(path)
     if source is None:
         raise NoSymbol(f"{params.path} cannot be read as text", params.path)
-    start = source.offset(line, (params.column or 1) - 1, "utf-32")
+    start = source.offset(line, max(params.column, 1) - 1, "utf-32")
     if start is None:
         raise NoSymbol(f"{params.path} has no line {params.line}", params.path)
+    symbols = navigation.symbols_on(path, line)
     asked = None
-    if params.column is not None:
+    if params.column:
         asked = navigation.at(path, start)
     elif params.name:
-        place = source.find(line, params.name.replace("::", ".").rpartition(".")[2])
+        place = source.find(line, _leaf(params.name))
         asked = navigation.at(path, place) if place is not None else None
     else:
         defined = [one for one in navigation.view.definitions_in(path) if one.line == line]
         if defined:
-            asked = navigation.named_at(path, defined[0].at, defined[0].name)
-        else:
-            asked = navigation.only_on(path, line)
+            asked = navigation.of_definition(File(path, ""), defined[0])
+        elif len(symbols) == 1:
+            asked = navigation.named_at(path, *symbols[0])
     if asked is None:
         where = f"line {params.line}" + (f", column {params.column}" if params.column else "")
+        names = ", ".join(dict.fromkeys(name for _, name in symbols)) or "another line"
         raise NoSymbol(
-            f"No symbol stands at {where} of {params.path}: pass `column` or `name` of one of"
-            f" {navigation.names_on(path, line)}",
+            f"No symbol is meant by {where} of {params.path}: pass `column`, or `name` for one of"
+            f" {names}",
             params.path,
         )
     return asked
+
+
+def _leaf(name: str) -> str:
+    """The last part of a qualified name."""
+    return re.split(r"[.#/]|::", name.strip())[-1]
 
 
 # --- the answer ----------------------------------------------------------------------------
@@ -253,9 +264,7 @@ def _result(
     def page(count: int, *, texts: bool = True) -> FindReferencesResult:
         references = found.references[first : first + count]
         if not texts:
-            references = [
-                msgspec.structs.replace(one, text="", within="") for one in references
-            ]
+            references = [msgspec.structs.replace(one, text="", within="") for one in references]
         more = first + count < total
         return FindReferencesResult(
             root=shown_path(str(roots[0]))[0],
@@ -273,8 +282,9 @@ def _result(
         )
 
     count = min(params.max_results, total - first)
-    steps: list[Callable[[], FindReferencesResult]] = [lambda: page(count, texts=False)]
-    steps += [lambda fewer=fewer: page(fewer, texts=False) for fewer in fractions(count)[1:]]
+    steps: list[Callable[[], FindReferencesResult]] = [
+        functools.partial(page, fewer, texts=False) for fewer in fractions(count)
+    ]
     steps.append(lambda: _counted(page(0, texts=False), found))
     return shorten(page(count), params.max_tokens, steps)
 
@@ -303,6 +313,11 @@ def _warnings(params: FindReferencesParams, found: Found, shown: _Shown) -> list
         warnings.append(
             f"nothing says what {found.asked.name!r} is a member of there: these are the uses of"
             " all members of that name"
+        )
+    if found.undecided:
+        warnings.append(
+            f"{found.undecided} more uses of the name {found.asked.name!r} have receivers of"
+            " unknown type, and other classes define it, too: grep shows them"
         )
     if found.others:
         places = [

@@ -18,7 +18,7 @@ from winnow.navigation import Navigation
 from winnow.sources import Sources
 from winnow.text.candidates import files_with
 from winnow.text.files import search_roots
-from winnow.types import IndexState, Progress
+from winnow.types import IndexState, Progress, SearchParams
 from winnow.workspace import Workspace
 
 ATTEMPTS = 3
@@ -59,7 +59,7 @@ async def ask(
             result = await asyncio.to_thread(work, navigation)
         if not navigation.changed or attempt == ATTEMPTS - 1:
             break
-        await workspace.files_changed(navigation.changed)
+        workspace.files_changed(navigation.changed)
     return Answered(result, navigation, state, timed_out)
 
 
@@ -76,19 +76,18 @@ async def navigating(workspace: Workspace) -> AsyncIterator[tuple[Navigation, In
 async def _prepare(workspace: Workspace, asking: Asking, progress: Progress) -> bool:
     """Have the files that matter taken first; whether the time was too short for all."""
     ripgrep = workspace.run_ripgrep()
-    scope = workspace.scope_of_all()
+    scope = workspace.scope(SearchParams())
     paths = [*asking.paths]
     late = False
     if asking.names:
         found, late = await files_with(ripgrep, scope, asking.names)
         paths += found
-    wanted = dict.fromkeys(paths)
-    left = ripgrep.deadline - asyncio.get_running_loop().time()
-    async for some in workspace.index.facts_for(list(wanted), left):
-        for path in some:
-            wanted.pop(path, None)
-        progress(f"Reading {len(paths) - len(wanted)} of {len(paths)} files")
-    return late or bool(wanted)
+    loop = asyncio.get_running_loop()
+    taken = 0
+    async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
+        taken += len(some)
+        progress(f"{taken} files read")
+    return late or loop.time() >= ripgrep.deadline
 
 
 def index_reasons(answered: Answered[T]) -> list[str]:

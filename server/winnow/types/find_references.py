@@ -21,17 +21,17 @@ class FindReferencesParams(PageParams, frozen=True, kw_only=True):
         ),
     ] = ""
     line: Annotated[
-        int | None,
-        Meta(description="Line of the symbol, from 1: its definition, or any use of it.", ge=1),
-    ] = None
+        int,
+        Meta(description="Line of the symbol, from 1: its definition, or any use of it.", ge=0),
+    ] = 0
     column: Annotated[
-        int | None,
+        int,
         Meta(
             description="Column of the symbol, from 1; else what the line defines is meant, or"
             " `name`.",
-            ge=1,
+            ge=0,
         ),
-    ] = None
+    ] = 0
     name: Annotated[
         str,
         Meta(
@@ -71,9 +71,7 @@ class ReferencedSymbol(Result, frozen=True, kw_only=True):
     """The symbol that was asked for, where it is defined."""
 
     name: Annotated[str, Meta(description="Its name.")]
-    qualified_name: Annotated[
-        str, Meta(description="With what it is a member of: 'Client.send'.")
-    ]
+    qualified_name: Annotated[str, Meta(description="With what it is a member of: 'Client.send'.")]
     kind: Annotated[
         str,
         Meta(description="'function', 'method', 'class', …; 'variable' for local ones."),
