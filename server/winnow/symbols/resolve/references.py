@@ -157,11 +157,16 @@ class Resolver:
                 return [target for target in meaning.targets if not isinstance(target, External)]
         return []
 
-    def references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
-        """Every use of what these targets are, declarations included."""
+    def references(
+        self, name: str, targets: list[Target], path: str | None = None
+    ) -> Iterator[Reference]:
+        """Every use of what these targets are, declarations included; in one file only, if it is
+        named."""
         wanted = frozenset(targets)
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
         for file, packed in self.view.occurrences(name):
+            if path is not None and file.path != path:
+                continue
             facts = self.session.file(file.path)
             if facts is None:
                 continue
