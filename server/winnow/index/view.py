@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from winnow.index.names import NameTables
 from winnow.index.reader import Reader
 from winnow.symbols.facts import Definition, Facts, Skeleton
 from winnow.symbols.packed import last_name
 from winnow.symbols.view import File
+
+if TYPE_CHECKING:
+    from winnow.symbols.names import Names
 
 T = TypeVar("T")
 
@@ -47,6 +51,11 @@ class StoreView:
 
     def roots(self) -> list[str]:
         return list(self._roots)
+
+    def names(self, tables: NameTables) -> list[Names]:
+        """Tables of the names of all definitions; a name in them may have none any more."""
+        found = [tables.of_store(prefix, reader) for prefix, reader in self._stores]
+        return [*found, tables.of_unsaved(self._overlay)] if self._overlay else found
 
     def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
         for prefix, reader in self._stores:
