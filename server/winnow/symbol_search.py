@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from winnow import cursor
 from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
 from winnow.index.names import NameTables
+from winnow.index.sources import may_have_facts
 from winnow.index.view import StoreView
 from winnow.shorten import shorten
 from winnow.symbols.find import Finder, Found, Symbol
@@ -42,12 +42,15 @@ from winnow.workspace import Workspace
 
 # Of a query that matches a great deal, what is found in this time is answered.
 SEARCH_SECONDS = 2.0
-# Without an index, files are read for so long, and at most so many; what is found in the first
-# ones is sent at once.
+# Without an index, files are read for so long, for less if something has exactly the name, and at
+# most so many; what is found in the first ones is sent at once.
 COLD_SECONDS = 4.0
+ENOUGH_SECONDS = 1.0
 COLD_FILES = 1_500
 COLD_LISTED = 300
 FIRST_FILES = 24
+# Pages end here: what follows is no better than what is found by another query.
+MOST = 10_000
 # An index that was asked before a file changed is asked again.
 ROUNDS = 3
 
@@ -63,9 +66,7 @@ def search_symbols(
 ) -> Found:
     """The best symbols for what somebody types, as quickly as they can be found; see
     :mod:`winnow.symbols.query`. An empty text lists some of ``open_files`` first. Blocks."""
-    finder = Finder(
-        view, view.names(tables), parse(text), limit=limit, seconds=seconds, prune=True
-    )
+    finder = Finder(view, view.names(tables), parse(text), limit=limit, seconds=seconds, prune=True)
     return finder.find(open_files)
 
 
@@ -103,6 +104,7 @@ class _Search:
         self.found = Found([], 0, True)
         self.passed = 0  # results before the page
         self.changed = False
+        self.exact: list[Symbol] = []  # as far as the index did not know them
         self.sent: list[FoundSymbol] = []
         self.reasons: list[str] = []
 
@@ -134,7 +136,7 @@ class _Search:
 
     def _found_in(self, view: StoreView, query: Query) -> tuple[Found, int, bool]:
         position = cursor.decode(self.params, int)
-        wanted = (position[0] if position else 0) + self.params.max_results
+        wanted = min(max(0, position[0]) if position else 0, MOST) + self.params.max_results
         finder = Finder(
             view,
             view.names(self.workspace.names),
@@ -147,14 +149,16 @@ class _Search:
         )
         found = finder.find(_absolute(self.workspace.buffers))
         first, changed = cursor.resume(
-            self.params, int, lambda number: min(number, len(found.symbols)), self._stamp(found)
+            self.params,
+            int,
+            lambda number: max(0, min(number, len(found.symbols))),
+            lambda count: _stamp(found, count),
         )
         return found, first, changed
 
-    def _stamp(self, found: Found) -> Callable[[int], bytes]:
-        return lambda count: cursor.stamp_of(
-            [(one.file.path, one.definition.at, one.definition.name) for one in found.symbols[:count]]
-        )
+    def stamp(self, count: int) -> bytes:
+        """A stamp of the first results."""
+        return _stamp(self.found, count)
 
     # --- scope -----------------------------------------------------------------------------
 
@@ -190,25 +194,36 @@ class _Search:
 
     async def _read_candidates(self, progress: Progress) -> None:
         """Have the index read the files that may define what is asked for, the likeliest first."""
-        loop = asyncio.get_running_loop()
-        until = min(loop.time() + COLD_SECONDS, self.ripgrep.deadline)
+        started = asyncio.get_running_loop().time()
+        self._until = min(started + COLD_SECONDS, self.ripgrep.deadline)
         read: set[str] = set()
         whole = True
         for look in self._looks():
             paths = [path for path in await self._candidates(look) if path not in read]
-            paths, rest = paths[: COLD_FILES - len(read)], paths[COLD_FILES - len(read) :]
-            for some in (paths[:FIRST_FILES], paths[FIRST_FILES:]):
+            room = COLD_FILES - len(read)
+            for some in filter(None, (paths[:FIRST_FILES], paths[FIRST_FILES:room])):
                 progress(f"Reading {len(some)} files")
-                read |= await self._read(some, until - loop.time())
-                if some and progress.streaming and not self.sent:
-                    await self._send_first(progress)
-            whole = not rest and read.issuperset(paths) and loop.time() < until
-            if not whole:
+                read |= await self._read(some, self._until - asyncio.get_running_loop().time())
+                if not self.exact:
+                    await self._take_exact(progress)
+                if self.exact:  # the rest is a bonus
+                    self._until = min(self._until, started + ENOUGH_SECONDS)
+            whole = read.issuperset(paths)
+            if not whole or asyncio.get_running_loop().time() > self._until:
+                whole = False
                 break
-        words = "not all files that may define it were read" if not whole else (
-            f"beside it, the {len(read)} files that hold the name were read"
-        )
-        self.reasons.append(f"the index does not know all files yet; {words}")
+        self.reasons.append(self._what_was_read(len(read), whole))
+
+    def _what_was_read(self, count: int, whole: bool) -> str:
+        state = self.workspace.index.state()
+        index = "there is no index yet"
+        if state.state == "building":
+            index = f"the index has {state.files_indexed} of {state.files_total} files yet"
+        if not self.query.terms:
+            return f"{index}; beside it, {count} files were read"
+        if whole:
+            return f"{index}; beside it, all {count} files with the name or its letters were read"
+        return f"{index}; beside it, {count} of the files with the name or its letters were read"
 
     def _looks(self) -> list[Look | None]:
         """Ways to list files for the query; None is all files."""
@@ -228,7 +243,8 @@ class _Search:
         async with contextlib.aclosing(listing) as paths:
             async for path in paths:
                 root, below = scope.locate(path)
-                found.append(f"{root.as_posix().rstrip('/')}/{below}")
+                if may_have_facts(below):
+                    found.append(f"{root.as_posix().rstrip('/')}/{below}")
                 if look is None and len(found) == COLD_LISTED:
                     break
         return sorted(found, key=lambda path: (path.count("/"), path)) if look is None else found
@@ -244,16 +260,16 @@ class _Search:
                     read.update(some)
         return read
 
-    async def _send_first(self, progress: Progress) -> None:
-        """Send what has exactly the name: nothing that is found later comes before it."""
+    async def _take_exact(self, progress: Progress) -> None:
+        """See whether something has exactly the name, and send it: nothing that is found later
+        comes before it."""
         await self._look_up(self.query)
-        exact = [symbol for symbol in self.found.symbols if symbol.exact]
-        self.sent = self.shown(exact[: self.params.max_results])
-        if self.sent and not self.params.max_tokens and not self.params.cursor:
+        self.exact = [symbol for symbol in self.found.symbols if symbol.exact]
+        paged = self.params.max_tokens or self.params.cursor
+        if self.exact and progress.streaming and not paged:
+            self.sent = self.shown(self.exact[: self.params.max_results])
             progress(f"{len(self.sent)} symbols", partial=FindSymbolPartial(symbols=self.sent))
             await progress.drain()
-        else:
-            self.sent = []
 
     # --- nothing found ---------------------------------------------------------------------
 
@@ -332,6 +348,13 @@ def _query(params: FindSymbolParams) -> Query:
     )
 
 
+def _stamp(found: Found, count: int) -> bytes:
+    symbols = found.symbols[:count]
+    return cursor.stamp_of(
+        [(one.file.path, one.definition.at, one.definition.name) for one in symbols]
+    )
+
+
 def _absolute(buffers: Mapping[Path, str]) -> list[str]:
     return [path.as_posix() for path in buffers]
 
@@ -360,7 +383,7 @@ def _answer(search: _Search, more: Sequence[str], progress: Progress) -> FindSym
             truncated=more_behind or (short is not _whole and count > 0),
             completeness=completeness,
             warnings=warnings,
-            cursor=cursor.encode(params, end, search._stamp(found)(end)) if more_behind else None,
+            cursor=cursor.encode(params, end, search.stamp(end)) if more_behind else None,
         )
 
     steps = [functools.partial(page_of, len(symbols), one) for one in (_without_doc, _bare)]

@@ -71,9 +71,12 @@ class Found(Struct, frozen=True):
 
 
 class Finder:
-    """A search in one view. ``accepts`` says which files count, if not all; ``only`` are the files
-    to look at, if these are few. ``seconds`` is how long it may take. ``prune`` stops as soon as the best are known: the total is then a lower bound.
-    ``exact`` confines the query to names that are exactly what it says."""
+    """A search in one view.
+
+    ``accepts`` says which files count, if not all; ``only`` are the files to look at, if these are
+    few. ``seconds`` is how long it may take. ``prune`` stops as soon as the best are known: the
+    total is then a lower bound. ``exact`` confines the query to names that are what it says.
+    """
 
     def __init__(
         self,

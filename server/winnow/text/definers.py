@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from msgspec import Struct
 
@@ -47,16 +47,14 @@ def looks(name: str, exact: bool) -> list[Look]:
     return found
 
 
-async def files_with(ripgrep: Ripgrep, scope: Scope, look: Look) -> AsyncIterator[str]:
+async def files_with(ripgrep: Ripgrep, scope: Scope, look: Look) -> AsyncGenerator[str, None]:
     """The files of a scope that a look finds, as ripgrep prints them, in no order."""
     case = "--ignore-case" if look.ignore_case else "--case-sensitive"
-    async for path in _listed(
-        ripgrep, scope, ["--files-with-matches", case, "-e", look.pattern]
-    ):
+    async for path in _listed(ripgrep, scope, ["--files-with-matches", case, "-e", look.pattern]):
         yield path
 
 
-async def all_files(ripgrep: Ripgrep, scope: Scope) -> AsyncIterator[str]:
+async def all_files(ripgrep: Ripgrep, scope: Scope) -> AsyncGenerator[str, None]:
     """All files of a scope, as ripgrep prints them, in no order."""
     async for path in _listed(ripgrep, scope, ["--files"]):
         yield path
@@ -64,7 +62,7 @@ async def all_files(ripgrep: Ripgrep, scope: Scope) -> AsyncIterator[str]:
 
 async def _listed(
     ripgrep: Ripgrep, scope: Scope, arguments: Sequence[str]
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str, None]:
     command = [*arguments, "--null", *scope.arguments, "--", *scope.paths]
     async with ripgrep.start(command, cwd=scope.root) as child:
         async for record in child.records(b"\0", RECORD_BYTES):

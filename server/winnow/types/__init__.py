@@ -76,23 +76,6 @@ class IndexState(Result, frozen=True, kw_only=True):
     ]
 
 
-class IndexState(Result, frozen=True, kw_only=True):
-    """The state of the index of symbols."""
-
-    state: Annotated[
-        Literal["none", "building", "ready", "stale"],
-        Meta(
-            description="'none': there is none. 'building': it does not know all files yet."
-            " 'stale': some files have changed since, and are being taken anew."
-        ),
-    ]
-    files_indexed: Annotated[int, Meta(description="Files that it knows.")]
-    files_total: Annotated[int, Meta(description="Files that it is to know, as far as listed.")]
-    updated_at: Annotated[
-        float, Meta(description="When it was changed last, in seconds since 1970; 0 for never.")
-    ]
-
-
 class Answer(Result, frozen=True, kw_only=True):
     """What every answer of a tool says beside what it found."""
 
