@@ -29,12 +29,15 @@ from winnow.index.sources import (
     Changes,
     Covers,
     Listed,
+    below_any,
     changes_of,
     compared,
+    is_ignore_file,
     is_listing_stale,
     listed,
     listed_paths,
     may_have_facts,
+    new_sources,
 )
 from winnow.index.store import Store, put_aside
 from winnow.index.workers import Workers
@@ -173,12 +176,17 @@ class FolderIndex:
         """Take files of which somebody says that they have changed; paths below the folder."""
         if self.building:
             self._overtaken.update(paths)
+        if any(is_ignore_file(path) for path in paths):
+            self._times = None
+            await self.apply(await self.changes(covers))
         known = await self._with_store(lambda store: _known_of(store, paths))
         new = [path for path in paths if path not in known]
-        if new and self.complete:
-            # Whether a new file counts is for ripgrep to say, and perhaps it is a folder.
-            await self.apply(await self.changes(covers, whole=True))
-        await self.apply(await asyncio.to_thread(changes_of, self.root, known), urgent=True)
+        changes = await asyncio.to_thread(changes_of, self.root, known)
+        if self.complete and (new := await asyncio.to_thread(new_sources, self.root, new)):
+            # Whether a new file counts is for ripgrep to say.
+            covered, _ = await listed_paths(self._ripgrep(), self.root, covers)
+            changes = Changes([*changes.changed, *below_any(covered, new)], changes.gone)
+        await self.apply(changes, urgent=True)
 
     async def apply(
         self, changes: Changes, report: Report | None = None, urgent: bool = False

@@ -76,7 +76,8 @@ class Index:
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, tuple[str, Facts | None]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
-        self._builds = 0
+        self._builds: set[asyncio.Task[None]] = set()
+        self._closed = False
         self._taking: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
 
@@ -145,23 +146,26 @@ class Index:
 
     async def build(self, report: Report | None = None) -> None:
         """Bring all folders up to date, unless the settings say that there is to be no index."""
-        config = self._config()
-        if not config.index.enabled:
+        if not self._config().index.enabled or self._closed:
             return
-        self._builds += 1
+        task = asyncio.create_task(self._build(report))
+        self._builds.add(task)
         try:
-            folders = self._current()
-            for folder in folders:
-                if not is_indexable(folder.root, self._environment):
-                    folder.problem = "it is the root of a file system, or holds a home folder"
-                    continue
-                try:
-                    await folder.build(self._covers(folder), config.index.max_files, report)
-                except SearchError as error:
-                    folder.problem = error.message
-                    logger.warning("The index of %s: %s", folder.root, error.message)
+            await asyncio.wait({task})
         finally:
-            self._builds -= 1
+            task.cancel()
+            self._builds.discard(task)
+        if not task.cancelled():
+            task.result()
+
+    async def _build(self, report: Report | None) -> None:
+        for folder in self._current():
+            if not is_indexable(folder.root, self._environment):
+                folder.problem = "it is the root of a file system, or holds a home folder"
+                continue
+            max_files = self._config().index.max_files
+            with _logged(folder):
+                await folder.build(self._covers(folder), max_files, report)
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed; those of the index are taken soon,
@@ -169,12 +173,13 @@ class Index:
         for folder, below in self._by_folder(paths).items():
             if folder.is_open:
                 self._told.setdefault(folder, set()).update(below)
-        if self._told and not _is_busy(self._taking):
+        if self._told and not _is_busy(self._taking) and not self._closed:
             self._taking = asyncio.create_task(self._take_told())
 
     async def aclose(self) -> None:
         """End what is under way, and the workers; close the stores."""
-        tasks = [one for one in (self._taking, self._checking) if one is not None]
+        self._closed = True
+        tasks = [one for one in (self._taking, self._checking, *self._builds) if one is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

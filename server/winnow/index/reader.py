@@ -66,10 +66,16 @@ class Reader:
         return File(path, row[1]) if row and not row[2] else None
 
     def known(self, paths: Iterable[str]) -> dict[str, FileState]:
-        """Those of some files that are known, with or without facts."""
-        statement = "SELECT mtime_ns, ctime_ns, size, problem FROM file WHERE path=?"
-        rows = ((path, self._row(statement, os.fsencode(path))) for path in paths)
-        return {path: FileState(*row) for path, row in rows if row}
+        """Of some files, and all files below some folders, those that are known."""
+        found = {}
+        for path in map(os.fsencode, paths):
+            rows = self._rows(
+                "SELECT path, mtime_ns, ctime_ns, size, problem FROM file"
+                " WHERE path=? OR (path>? AND path<?)",
+                *(path, path + b"/", path + b"0"),  # what follows the slash
+            )
+            found.update({os.fsdecode(row[0]): FileState(*row[1:]) for row in rows})
+        return found
 
     def files_named(self, name: str) -> list[File]:
         """The files with this name, in whatever folder."""

@@ -90,6 +90,35 @@ def may_have_facts(path: str) -> bool:
     return "." not in path.rpartition("/")[2] or language_of(path) is not None
 
 
+def is_ignore_file(path: str) -> bool:
+    """Whether a file says which others are ignored."""
+    return path in ROOT_FILES or path.rpartition("/")[2] in IGNORE_FILES
+
+
+def new_sources(root: Path, paths: Iterable[str]) -> list[str]:
+    """Of paths that are not known, the files that may have facts, and folders."""
+    base = str(root)
+    return [
+        path
+        for path in paths
+        if os.path.isdir(os.path.join(base, path))
+        or (may_have_facts(path) and look(base, path) is not None)
+    ]
+
+
+def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
+    """The files that may have facts and are, or are below, one of those that are wanted."""
+    exactly = set(wanted)
+    found = []
+    for path in filter(may_have_facts, paths):
+        part = path
+        while part and part not in exactly:
+            part = part.rpartition("/")[0]
+        if part:
+            found.append(path)
+    return found
+
+
 def look(base: str, path: str) -> FileState | None:
     """A file as it is now; None if there is none."""
     try:
