@@ -20,6 +20,7 @@ import msgspec
 from winnow import cursor
 from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
+from winnow.index.index import CATCH_UP_SECONDS
 from winnow.index.names import NameTables
 from winnow.index.sources import may_have_facts
 from winnow.index.view import StoreView
@@ -49,6 +50,9 @@ ENOUGH_SECONDS = 1.0
 COLD_FILES = 1_500
 COLD_LISTED = 300
 FIRST_FILES = 24
+NO_INDEX = "the index is not complete"
+# For how long a search waits for a small tree's index to become complete.
+SMALL_SECONDS = 2.0
 # Pages end here: what follows is no better than what is found by another query.
 MOST = 10_000
 # An index that was asked before a file changed is asked again.
@@ -112,20 +116,27 @@ class _Search:
 
     async def run(self, progress: Progress) -> None:
         """Find the page; read files first that the index lacks, or that have changed."""
+        patience = CATCH_UP_SECONDS
         if self.workspace.index.state().state in ("none", "building"):
-            await self._read_candidates(progress)
+            # Of a small tree, the index is complete before the files are read.
+            await self._look_up(self.query, 0)
+            self.reasons.append(await self._read_candidates(progress))
+            patience = SMALL_SECONDS
         for _ in range(ROUNDS):
-            changed = await self._look_up(self.query)
+            changed = await self._look_up(self.query, patience)
             if not changed:
-                return
+                break
             await self._read(changed, SEARCH_SECONDS)
-        self.reasons.append("files were changing while they were searched")
+        else:
+            self.reasons.append("files were changing while they were searched")
+        if self.state and self.state.state in ("ready", "stale"):
+            self.reasons = [one for one in self.reasons if not one.startswith(NO_INDEX)]
 
-    async def _look_up(self, query: Query) -> list[str]:
+    async def _look_up(self, query: Query, patience: float = CATCH_UP_SECONDS) -> list[str]:
         """Ask the index; gives those files of the page that are not as they were when they came
         into the index."""
         workspace = self.workspace
-        async with workspace.index.snapshot(workspace.buffers) as (view, self.state):
+        async with workspace.index.snapshot(workspace.buffers, patience) as (view, self.state):
             return await asyncio.to_thread(self._find, view, query)
 
     def _find(self, view: StoreView, query: Query) -> list[str]:
@@ -192,8 +203,9 @@ class _Search:
 
     # --- without an index ------------------------------------------------------------------
 
-    async def _read_candidates(self, progress: Progress) -> None:
-        """Have the index read the files that may define what is asked for, the likeliest first."""
+    async def _read_candidates(self, progress: Progress) -> str:
+        """Have the index read the files that may define what is asked for, the likeliest first.
+        Gives a sentence that says what was read."""
         started = asyncio.get_running_loop().time()
         self._until = min(started + COLD_SECONDS, self.ripgrep.deadline)
         read: set[str] = set()
@@ -212,18 +224,12 @@ class _Search:
             if not whole or asyncio.get_running_loop().time() > self._until:
                 whole = False
                 break
-        self.reasons.append(self._what_was_read(len(read), whole))
-
-    def _what_was_read(self, count: int, whole: bool) -> str:
         state = self.workspace.index.state()
-        index = "there is no index yet"
-        if state.state == "building":
-            index = f"the index has {state.files_indexed} of {state.files_total} files yet"
+        known = f"{NO_INDEX}, which has {state.files_indexed} of {state.files_total} files"
         if not self.query.terms:
-            return f"{index}; beside it, {count} files were read"
-        if whole:
-            return f"{index}; beside it, all {count} files with the name or its letters were read"
-        return f"{index}; beside it, {count} of the files with the name or its letters were read"
+            return f"{known}; {len(read)} files were read"
+        which = "all" if whole else "some"
+        return f"{known}; {which} files with the name or its letters were read ({len(read)})"
 
     def _looks(self) -> list[Look | None]:
         """Ways to list files for the query; None is all files."""
