@@ -26,11 +26,20 @@ class Language(Struct, frozen=True, kw_only=True):
     ``#!``.
 
     ``definitions`` is a query. Each of its matches captures the whole as ``@definition.<kind>``
-    (``@declaration.<kind>``: it only says that something is elsewhere, as a prototype does) and
-    the name as ``@name``; it may capture a ``@doc``, and as ``@container`` the name of the
-    class that it is a member of, where it does not stand inside of it. ``@inside`` with ``@name``
-    and no definition is something that members stand in (Rust's ``impl``). A node that several
-    patterns match is what the first of them says.
+    and the name as ``@name``. In its place, ``@declaration.<kind>`` only says that something is
+    elsewhere, as a prototype does, and ``@local.<kind>`` stands in a function that has no name;
+    ``@inside`` is no definition, but members stand in it (Rust's ``impl``). A match may also
+    capture a ``@doc``; as ``@container`` the names of what it is a member of, where it does not
+    stand inside of that; and anything as ``@typed``, which makes it win over others, see ``once``.
+    A name that several patterns match is what the first of them says. In nodes that it captures as
+    ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
+    which would be slow in the whole text.
+
+    What the driver sees to: functions in classes are methods, variables there are fields; fields
+    in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
+    then corrects the kind by what stands before the name in the definition (decorators and
+    modifiers too), the name, and the name of the container. Of the kinds ``once``, a container has
+    one of each name: the last with a type, else the first.
 
     ``tokens`` is a query whose captures tell what names are for; see ``occurrences.py``.
     ``collect`` adds what a query cannot say: imports, bases, types. ``exported`` tells from what
@@ -42,11 +51,14 @@ class Language(Struct, frozen=True, kw_only=True):
     name: str
     files: Sequence[str]
     definitions: str
+    nested: str = ""
     grammar: str = ""
     programs: Sequence[str] = ()
     tokens: str = ""
     collect: Callable[[Extraction], None] | None = None
     exported: Callable[[str, str], bool] = lambda header, name: True
+    kind: Callable[[str, str, str, str], str] = lambda kind, header, name, container: kind
+    once: Sequence[str] = ()
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()
 
