@@ -18,6 +18,8 @@ SIGNATURE_CHARACTERS = 300
 DOC_CHARACTERS = 600
 # Kinds in whose bodies definitions are local.
 FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator", "macro"))
+# Kinds that there are only in something.
+MEMBERS = frozenset(("field", "method", "constructor"))
 VARIABLES = frozenset(("variable", "constant"))
 # Kinds whose signature goes on behind the first line, as long as a bracket is open.
 _LONG = FUNCTIONS | CLASSES
@@ -72,11 +74,12 @@ def find_definitions(
 
     The queries are of ``language.definitions`` with its comments, and of ``language.nested``.
     """
-    found, comments = _find(query, nested, root)
+    found, comments, exported = _find(query, nested, root)
     ordered = sorted(
         found.values(), key=lambda one: (one.start, -one.end, one.sort == "inside", one.at)
     )
-    definitions = list(_nested(language, ordered, source, _Docs(source, comments)))
+    names = {_name(source, node) for node in exported}
+    definitions = list(_nested(language, ordered, source, _Docs(source, comments), names))
     if language.once:
         typed = {one.at for one in ordered if "typed" in one.captures}
         definitions = _once(definitions, typed, language.once)
@@ -85,12 +88,13 @@ def find_definitions(
 
 def _find(
     query: tree_sitter.Query, nested: tree_sitter.Query | None, root: tree_sitter.Node
-) -> tuple[dict[tuple[int, bool], _Found], list[tree_sitter.Node]]:
-    """Matches by the name's offset and whether they are `@inside`; and comments."""
+) -> tuple[dict[tuple[int, bool], _Found], list[tree_sitter.Node], list[tree_sitter.Node]]:
+    """Matches by the name's offset and whether they are `@inside`; comments; exported names."""
     import tree_sitter
 
     found: dict[tuple[int, bool], _Found] = {}
     comments: list[tree_sitter.Node] = []
+    exported: list[tree_sitter.Node] = []
     blocks: list[tree_sitter.Node] = []
     matches = tree_sitter.QueryCursor(query).matches(root)
     count = query.pattern_count
@@ -100,6 +104,8 @@ def _find(
                 comments += captures["comment"]
             elif "nested" in captures:
                 blocks += captures["nested"]
+            elif "exported" in captures:
+                exported += captures["exported"]
             elif (match := _match(first + pattern, captures)) is not None:
                 key = (match.at, match.sort == "inside")
                 known = found.get(key)
@@ -110,7 +116,7 @@ def _find(
             cursor = tree_sitter.QueryCursor(nested)
             for block in blocks:
                 matches += cursor.matches(block)
-    return found, comments
+    return found, comments, exported
 
 
 def _match(pattern: int, captures: dict[str, list[tree_sitter.Node]]) -> _Found | None:
@@ -137,7 +143,7 @@ def _match(pattern: int, captures: dict[str, list[tree_sitter.Node]]) -> _Found 
 
 
 def _nested(
-    language: Language, found: list[_Found], source: bytes, docs: _Docs
+    language: Language, found: list[_Found], source: bytes, docs: _Docs, exported: set[str]
 ) -> Iterator[Definition]:
     """Definitions with what they are members of; ``found`` begins with what stands around."""
     around: list[_Outer] = []
@@ -157,7 +163,7 @@ def _nested(
             continue
         if above in CLASSES:
             kind = {"function": "method", "variable": "field"}.get(kind, kind)
-        elif local and kind in VARIABLES or kind == "field" and above in ("", *FUNCTIONS):
+        elif (local and kind in VARIABLES) or (kind in MEMBERS and above not in CONTAINERS):
             continue
         header = _header_node(language, one.node)
         before = source[header.start_byte : one.at].decode("utf-8", "replace")
@@ -175,7 +181,7 @@ def _nested(
             container=container,
             signature=_signature(one.node, kind, source),
             doc=docs.of(header.start_point[0], one.captures.get("doc")),
-            exported=language.exported(before, name),
+            exported=language.exported(before, name) or (not container and name in exported),
             local=local,
             declared=one.sort == "declaration",
         )

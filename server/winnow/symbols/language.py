@@ -31,7 +31,8 @@ class Language(Struct, frozen=True, kw_only=True):
     ``@inside`` is no definition, but members stand in it (Rust's ``impl``). A match may also
     capture a ``@doc``; as ``@container`` the names of what it is a member of, where it does not
     stand inside of that; and anything as ``@typed``, which makes it win over others, see ``once``.
-    A name that several patterns match is what the first of them says. In nodes that it captures as
+    A name that several patterns match is what the first of them says. ``@exported`` is a name that
+    the file exports elsewhere than at its definition. In nodes that it captures as
     ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
     which would be slow in the whole text.
 

@@ -49,7 +49,6 @@ DEFINITIONS = f"""
 (ERROR {_BINDINGS[0]})
 (module {_NESTED})
 (class_definition body: (block {_NESTED}))
-(ERROR {_NESTED})
 """
 
 
