@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SIGNATURE_CHARACTERS = 300
 DOC_CHARACTERS = 600
 # Kinds in whose bodies definitions are local.
-FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator", "macro"))
+FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator"))
 # Kinds that there are only in something.
 MEMBERS = frozenset(("field", "method", "constructor"))
 VARIABLES = frozenset(("variable", "constant"))
@@ -43,7 +43,7 @@ class _Found(NamedTuple):
     end: int
     at: int
     pattern: int
-    sort: str  # definition, declaration, local, inside
+    sort: str  # definition, declaration, local, inside, skipped
     kind: str
     node: tree_sitter.Node
     name: tree_sitter.Node
@@ -148,6 +148,8 @@ def _nested(
     """Definitions with what they are members of; ``found`` begins with what stands around."""
     around: list[_Outer] = []
     for one in found:
+        if one.sort == "skipped":
+            continue
         while around and around[-1].end < one.end:
             around.pop()
         kind = one.kind
@@ -163,15 +165,20 @@ def _nested(
             continue
         if above in CLASSES:
             kind = {"function": "method", "variable": "field"}.get(kind, kind)
-        elif (local and kind in VARIABLES) or (kind in MEMBERS and above not in CONTAINERS):
+        elif not name or (kind in MEMBERS and above not in CONTAINERS):
+            continue
+        elif local and (kind in VARIABLES or one.sort == "declaration"):
             continue
         header = _header_node(language, one.node)
         before = source[header.start_byte : one.at].decode("utf-8", "replace")
+        kind = language.kind(kind, before, name, container)
+        if not kind:
+            continue
         row, column = one.name.start_point
         prefix = source[one.at - column : one.at].decode("utf-8", "replace")
         definition = Definition(
             name=name,
-            kind=(kind := language.kind(kind, before, name, container)),
+            kind=kind,
             at=one.at,
             start=header.start_byte,
             end=one.end,
@@ -181,7 +188,8 @@ def _nested(
             container=container,
             signature=_signature(one.node, kind, source),
             doc=docs.of(header.start_point[0], one.captures.get("doc")),
-            exported=language.exported(before, name) or (not container and name in exported),
+            exported="hidden" not in one.captures
+            and (language.exported(before, name) or (not container and name in exported)),
             local=local,
             declared=one.sort == "declaration",
         )
@@ -250,7 +258,7 @@ def _signature(node: tree_sitter.Node, kind: str, source: bytes) -> str:
     else:
         text = source[start : min(node.end_byte, start + 4_000)].decode("utf-8", "replace")
         text = _first_line(text, long=kind in _LONG)
-    text = _BLANK.sub(" ", text).rstrip(" {:=,;")
+    text = _BLANK.sub(" ", text).rstrip(" {:=,;\\")
     if len(text) > SIGNATURE_CHARACTERS:
         text = text[: SIGNATURE_CHARACTERS - 1] + "…"
     return text

@@ -12,7 +12,7 @@ import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton
-from winnow.symbols.language import Language
+from winnow.symbols.language import Language, languages
 from winnow.symbols.occurrences import Chains, find_occurrences
 
 
@@ -73,6 +73,8 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
 
 def extract(language: Language, source: bytes) -> Facts:
     """The facts of a text in UTF-8, in a language with a module of its own."""
+    if language.instead is not None and (other := language.instead(source)):
+        language = languages()[other]
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(source)
     extraction = Extraction(language, source, tree.root_node)

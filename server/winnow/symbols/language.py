@@ -28,25 +28,27 @@ class Language(Struct, frozen=True, kw_only=True):
     ``definitions`` is a query. Each of its matches captures the whole as ``@definition.<kind>``
     and the name as ``@name``. In its place, ``@declaration.<kind>`` only says that something is
     elsewhere, as a prototype does, and ``@local.<kind>`` stands in a function that has no name;
-    ``@inside`` is no definition, but members stand in it (Rust's ``impl``). A match may also
+    ``@inside`` is no definition, but members stand in it (Rust's ``impl``), and
+    ``@skipped.<kind>`` keeps later patterns from matching (include guards). A match may also
     capture a ``@doc``; as ``@container`` the names of what it is a member of, where it does not
     stand inside of that; and anything as ``@typed``, which makes it win over others, see ``once``.
     A name that several patterns match is what the first of them says. ``@exported`` is a name that
-    the file exports elsewhere than at its definition. In nodes that it captures as
+    the file exports elsewhere than at its definition, ``@hidden`` makes one that no other file
+    sees. In nodes that it captures as
     ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
     which would be slow in the whole text.
 
     What the driver sees to: functions in classes are methods, variables there are fields; fields
     in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
     then corrects the kind by what stands before the name in the definition (decorators and
-    modifiers too), the name, and the name of the container. Of the kinds ``once``, a container has
+    modifiers too), the name, and the name of the container; an empty kind is no definition. Of the kinds ``once``, a container has
     one of each name: the last with a type, else the first.
 
     ``tokens`` is a query whose captures tell what names are for; see ``occurrences.py``.
     ``collect`` adds what a query cannot say: imports, bases, types. ``exported`` tells from what
     stands before the name in the definition, and the name, whether other files see it.
     ``comments`` are the node types of comments, ``header`` the node types around a definition that
-    belong to it: decorators, `export`.
+    belong to it: decorators, `export`. ``instead`` may name another language by the text itself.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Language(Struct, frozen=True, kw_only=True):
     exported: Callable[[str, str], bool] = lambda header, name: True
     kind: Callable[[str, str, str, str], str] = lambda kind, header, name, container: kind
     once: Sequence[str] = ()
+    instead: Callable[[bytes], str] | None = None
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()
 
