@@ -28,12 +28,17 @@ _BODY = re.compile(
     r"(?:.*_)?(?:body|block)|compound_statement|statements|"
     r"(?:field_|ordered_field_)?declaration_list|enumerator_list|enum_variant_list"
 )
+_ANNOTATIONS = re.compile(r"(?:@(?!interface\b)[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s+)+")
 _BLANK = re.compile(r"\s+")
 # Signs of comments at the beginning and end of lines, in all languages.
 _SIGNS = re.compile(
     r"^\s*(?:/\*\*?!?<?|\*/|\*|//[/!]?<?|--\[\[|---?\|?|#+!?|;+|%+|\{-\|?|-\})\s?"
     r"|\s*(?:\*+/|-\}|\]\])\s*$"
 )
+
+
+# Lines of comments that are drawn: `// -----`.
+_RULE = re.compile(r"\s*[-=*#/_~+]{3,}\s*")
 
 
 class _Found(NamedTuple):
@@ -63,6 +68,36 @@ class _Outer(NamedTuple):
 _FILE = _Outer(-1, 0, "", "", False)
 
 
+class _Captured:
+    """What the queries have matched; ``found`` by the name's offset and whether it is `@inside`."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[int, bool], _Found] = {}
+        self.comments: list[tree_sitter.Node] = []
+        self.between: list[tree_sitter.Node] = []
+        self.exported: list[tree_sitter.Node] = []
+        self.nested: list[tree_sitter.Node] = []
+
+    def take(
+        self, matches: list[tuple[int, dict[str, list[tree_sitter.Node]]]], first: int = 0
+    ) -> None:
+        """Sort matches; ``first`` is the number of patterns that come before these."""
+        found = self.found
+        for pattern, captures in matches:
+            if "name" in captures:
+                match = _match(first + pattern, captures)
+                key = (match.at, match.sort == "inside")
+                known = found.get(key)
+                if known is None or match.pattern < known.pattern:
+                    found[key] = match
+            elif "comment" in captures:
+                self.comments += captures["comment"]
+            else:
+                self.between += captures.get("between", ())
+                self.nested += captures.get("nested", ())
+                self.exported += captures.get("exported", ())
+
+
 def find_definitions(
     language: Language,
     query: tree_sitter.Query,
@@ -74,72 +109,35 @@ def find_definitions(
 
     The queries are of ``language.definitions`` with its comments, and of ``language.nested``.
     """
-    found, comments, exported = _find(query, nested, root)
-    ordered = sorted(
-        found.values(), key=lambda one: (one.start, -one.end, one.sort == "inside", one.at)
+    import tree_sitter
+
+    captured = _Captured()
+    captured.take(tree_sitter.QueryCursor(query).matches(root))
+    if nested is not None:
+        cursor = tree_sitter.QueryCursor(nested)
+        for block in captured.nested:
+            captured.take(cursor.matches(block), query.pattern_count)
+    found = sorted(
+        captured.found.values(),
+        key=lambda one: (one.start, -one.end, one.sort == "inside", one.at),
     )
-    names = {_name(source, node) for node in exported}
-    definitions = list(_nested(language, ordered, source, _Docs(source, comments), names))
+    docs = _Docs(source, captured.comments, captured.between)
+    exported = {_name(source, node) for node in captured.exported}
+    definitions = list(_nested(language, found, source, docs, exported))
     if language.once:
-        typed = {one.at for one in ordered if "typed" in one.captures}
+        typed = {one.at for one in found if "typed" in one.captures}
         definitions = _once(definitions, typed, language.once)
     return definitions
 
 
-def _find(
-    query: tree_sitter.Query, nested: tree_sitter.Query | None, root: tree_sitter.Node
-) -> tuple[dict[tuple[int, bool], _Found], list[tree_sitter.Node], list[tree_sitter.Node]]:
-    """Matches by the name's offset and whether they are `@inside`; comments; exported names."""
-    import tree_sitter
-
-    found: dict[tuple[int, bool], _Found] = {}
-    comments: list[tree_sitter.Node] = []
-    exported: list[tree_sitter.Node] = []
-    blocks: list[tree_sitter.Node] = []
-    matches = tree_sitter.QueryCursor(query).matches(root)
-    count = query.pattern_count
-    for first in (0, count):
-        for pattern, captures in matches:
-            if "comment" in captures:
-                comments += captures["comment"]
-            elif "nested" in captures:
-                blocks += captures["nested"]
-            elif "exported" in captures:
-                exported += captures["exported"]
-            elif (match := _match(first + pattern, captures)) is not None:
-                key = (match.at, match.sort == "inside")
-                known = found.get(key)
-                if known is None or match.pattern < known.pattern:
-                    found[key] = match
-        matches = []
-        if nested is not None:
-            cursor = tree_sitter.QueryCursor(nested)
-            for block in blocks:
-                matches += cursor.matches(block)
-    return found, comments, exported
-
-
-def _match(pattern: int, captures: dict[str, list[tree_sitter.Node]]) -> _Found | None:
-    names = captures.get("name")
-    if names is None:
-        return None
-    for capture, nodes in captures.items():
-        sort, _, kind = capture.partition(".")
-        if kind or sort == "inside":
-            # A pattern that repeats captures several nodes: the name is the last of them.
-            node, name = nodes[0], names[-1]
-            return _Found(
-                node.start_byte,
-                node.end_byte,
-                name.start_byte,
-                pattern,
-                sort,
-                kind,
-                node,
-                name,
-                captures,
-            )
-    return None
+def _match(pattern: int, captures: dict[str, list[tree_sitter.Node]]) -> _Found:
+    capture = next(one for one in captures if "." in one or one == "inside")
+    sort, _, kind = capture.partition(".")
+    # A pattern that repeats captures several nodes: the name is the last of them.
+    node, name = captures[capture][0], captures["name"][-1]
+    return _Found(
+        node.start_byte, node.end_byte, name.start_byte, pattern, sort, kind, node, name, captures
+    )
 
 
 def _nested(
@@ -189,7 +187,11 @@ def _nested(
             signature=_signature(one.node, kind, source),
             doc=docs.of(header.start_point[0], one.captures.get("doc")),
             exported="hidden" not in one.captures
-            and (language.exported(before, name) or (not container and name in exported)),
+            and (
+                "exported" in one.captures
+                or language.exported(before, name)
+                or (not container and name in exported)
+            ),
             local=local,
             declared=one.sort == "declaration",
         )
@@ -253,10 +255,12 @@ def _signature(node: tree_sitter.Node, kind: str, source: bytes) -> str:
     """The definition up to its body, on one line."""
     start = node.start_byte
     body = _body(node) if kind in _LONG else None
-    if body is not None and body.start_byte > start:
-        text = source[start : min(body.start_byte, start + 4_000)].decode("utf-8", "replace")
-    else:
-        text = source[start : min(node.end_byte, start + 4_000)].decode("utf-8", "replace")
+    whole = body is not None and body.start_byte > start
+    end = body.start_byte if body is not None and whole else node.end_byte
+    text = source[start : min(end, start + 4_000)].decode("utf-8", "replace")
+    if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
+        text = text[annotations.end() :]
+    if not whole:
         text = _first_line(text, long=kind in _LONG)
     text = _BLANK.sub(" ", text).rstrip(" {:=,;\\")
     if len(text) > SIGNATURE_CHARACTERS:
@@ -280,11 +284,16 @@ def _first_line(text: str, *, long: bool) -> str:
 
 
 class _Docs:
-    """Comments by the line they end on, as far as nothing else stands before them there."""
+    """Comments by the line they end on, as far as nothing else stands before them there.
 
-    def __init__(self, source: bytes, comments: list[tree_sitter.Node]) -> None:
+    ``between`` are nodes that may stand between a comment and what it is about: attributes.
+    """
+
+    def __init__(
+        self, source: bytes, comments: list[tree_sitter.Node], between: list[tree_sitter.Node]
+    ) -> None:
         self._source = source
-        self._comments = {}
+        self._comments: dict[int, tuple[int, int, int]] = {}
         for comment in comments:
             start, end = comment.start_byte, comment.end_byte
             row, column = comment.start_point
@@ -295,6 +304,8 @@ class _Docs:
             if behind == 0 and last > row:
                 last -= 1
             self._comments[last] = (row, start, end)
+        for node in between:
+            self._comments.setdefault(node.end_point[0], (node.start_point[0], 0, 0))
 
     def of(self, row: int, nodes: list[tree_sitter.Node] | None) -> str:
         """What is said of a definition that begins on this line, without comment signs."""
@@ -303,11 +314,12 @@ class _Docs:
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
             row, start, end = comment
-            texts.insert(0, self._source[start:end].decode("utf-8", "replace"))
+            texts.append(self._source[start:end].decode("utf-8", "replace"))
         if not texts:
             return ""
-        lines = [_SIGNS.sub("", line) for text in texts for line in text.splitlines()]
-        return _short("\n".join(line.strip() for line in lines).strip())
+        lines = [_SIGNS.sub("", line) for text in reversed(texts) for line in text.splitlines()]
+        kept = (line.strip() for line in lines if not _RULE.fullmatch(line))
+        return _short("\n".join(kept).strip())
 
 
 def _unquoted(text: bytes) -> str:

@@ -32,9 +32,10 @@ class Language(Struct, frozen=True, kw_only=True):
     ``@skipped.<kind>`` keeps later patterns from matching (include guards). A match may also
     capture a ``@doc``; as ``@container`` the names of what it is a member of, where it does not
     stand inside of that; and anything as ``@typed``, which makes it win over others, see ``once``.
-    A name that several patterns match is what the first of them says. ``@exported`` is a name that
-    the file exports elsewhere than at its definition, ``@hidden`` makes one that no other file
-    sees. In nodes that it captures as
+    A name that several patterns match is what the first of them says. ``@hidden`` and
+    ``@exported`` in a match decide what else ``exported`` would say; ``@exported`` without a
+    ``@name`` is a name that the file exports elsewhere than at its definition. ``@between`` may
+    stand between a comment and what it is about (Rust's attributes). In nodes that it captures as
     ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
     which would be slow in the whole text.
 
