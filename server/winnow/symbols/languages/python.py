@@ -7,7 +7,7 @@ from winnow.symbols.language import Language
 # What an assignment binds; attributes of `self` are captured wherever they stand.
 _TARGET = """[
   (identifier) @name
-  (pattern_list [(identifier) @name (_ (identifier) @name)])
+  (pattern_list [(identifier) @name (_ [(identifier) @name (_ (identifier) @name)])])
   (tuple_pattern [(identifier) @name (_ (identifier) @name)])
   (list_pattern [(identifier) @name (_ (identifier) @name)])
 ]"""
