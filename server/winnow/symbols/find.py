@@ -364,7 +364,7 @@ def _placed(
         quality = _named(qualifiers[-1], parts[place], place < modules, exact)
         # Nothing further out can make up for what lies between.
         bound = SKIPPED ** (len(parts) - 1 - place)
-        if bound <= best[0]:
+        if bound <= best[0] or (exact and bound < 1):
             break
         if quality:
             outer, places = _placed(qualifiers[:-1], parts[:place], modules, exact)
