@@ -54,7 +54,7 @@ class FoundSymbol(Result, frozen=True, kw_only=True):
     qualified_name: Annotated[
         str, Meta(description="The name with what it is a member of before it, by dots.")
     ]
-    kind: Annotated[str, Meta(description="What it is: 'class', 'method', 'field', …")]
+    kind: Annotated[str, Meta(description="What it is, such as 'class', 'method' or 'field'.")]
     path: Annotated[str, Meta(description="The file, relative to `root`.")]
     line: Annotated[int, Meta(description="The line of the name.")]
     column: Annotated[int, Meta(description="The column of the name.")]
