@@ -78,7 +78,7 @@ async def test_a_definition_with_all_that_is_known_of_it(
             {
                 "name": "_wert", "qualified_name": "Größe._wert", "kind": "method",
                 "path": "src/größe.py", "line": 7, "column": 9, "end_line": 8, "score": 0.902,
-                "container": "Größe", "signature": "def _wert(self) -> int", "exported": False,
+                "container": "Größe", "signature": "def _wert(self) -> int", "private": True,
             }
         ],
         "total_found": 1,

@@ -329,7 +329,7 @@ class _Search:
             container=definition.container or None,
             signature=definition.signature or None,
             doc=definition.doc or None,
-            exported=None if definition.exported else False,
+            private=not definition.exported,
             place=symbol.place,
             root=at.root,
             uri=at.uri,

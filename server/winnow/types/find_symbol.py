@@ -72,9 +72,9 @@ class FoundSymbol(Result, frozen=True, kw_only=True):
     doc: Annotated[
         str | None, Meta(description="The first paragraph of what its author says of it.")
     ] = None
-    exported: Annotated[
-        bool | None, Meta(description="False for what other files cannot, or should not, use.")
-    ] = None
+    private: Annotated[
+        bool, Meta(description="Whether other files cannot, or should not, use it.")
+    ] = False
     place: Annotated[
         Literal["test", "vendored", "generated"] | None,
         Meta(description="What kind of file it is in, if that is why it counts less."),
