@@ -13,6 +13,7 @@ from conftest import write_files
 from indexed import indexed
 from winnow.index.names import NameTables
 from winnow.index.view import StoreView
+from winnow.symbols.facts import Facts, Scope, Skeleton
 from winnow.symbols.find import Finder, Found, Symbol
 from winnow.symbols.query import parse
 from winnow.symbols.view import File
@@ -116,6 +117,9 @@ def below(view: StoreView, symbol: Symbol) -> str:
         ("GRÖSSER", []),
         ("GRÖßER", ["größer"]),
         ("nothing_of_the_kind", []),
+        # Written in another way than it is.
+        ("query_set", ["queryset", "QuerySet"]),
+        ("QuerySet.complexfilter", ["QuerySet.complex_filter"]),
     ],
 )
 def test_what_is_found(view: StoreView, text: str, expected: list[str]) -> None:
@@ -199,12 +203,46 @@ def test_no_text_is_an_error(view: StoreView, text: str) -> None:
     )
 
 
+def test_a_member_that_a_class_has_from_its_base_is_found(tmp_path: Path) -> None:
+    root = write_files(
+        tmp_path / "project",
+        {
+            "base.py": (
+                "class Base:\n    def send(self): ...\nclass Top:\n    def stop(self): ...\n"
+            ),
+            "client.py": "class Client(Base):\n    def resend(self): ...\n",
+        },
+    )
+    with indexed(root) as view:
+        overlay = {
+            path: Facts("python", view.definitions_in(path), Skeleton(scopes, bases=bases), {})
+            for path, scopes, bases in [
+                (
+                    f"{root}/base.py",
+                    [Scope(0, 99, -1, "module"), Scope(11, 37, 0, "class", "Base")],
+                    {1: ["top.Top[int]", "Client"]},  # in a circle, too
+                ),
+                (
+                    f"{root}/client.py",
+                    [Scope(0, 99, -1, "module"), Scope(13, 50, 0, "class", "Client")],
+                    {1: ["base.Base"]},
+                ),
+            ]
+        }
+    with indexed(root, overlay=overlay) as view:
+        found = find(view, "Client::send").symbols
+        assert [(one.definition.qualified_name, one.name) for one in found] == [
+            ("Base.send", "Client::send"), ("Client.resend", "Client::resend")
+        ]  # fmt: skip
+        assert names(view, "Client.stop") == ["Top.stop"]
+        assert names(view, "Client.") == ["Client.resend"]
+        assert names(view, "Client.stop", exact=True) == []
+
+
 def test_what_is_not_saved_counts_in_the_place_of_its_file(tmp_path: Path) -> None:
     root = write_files(tmp_path / "project", {"a.py": "def old(): ...\n", "b.py": "def b(): ..."})
     with indexed(root) as before:
         facts = before.definitions_in(f"{root}/b.py")
-    from winnow.symbols.facts import Facts, Skeleton
-
     unsaved = Facts("python", facts, Skeleton([]), {})
     overlay = {f"{root}/a.py": unsaved, f"{root}/b.py": None}
     with indexed(root, overlay=overlay) as view:
