@@ -19,12 +19,16 @@ SIGNATURE_CHARACTERS = 300
 DOC_CHARACTERS = 600
 # Kinds in whose bodies definitions are local.
 FUNCTIONS = frozenset(("function", "method", "constructor"))
+# Kinds that may come in several clauses.
+CLAUSES = FUNCTIONS | {"macro"}
 # Where a definition's header ends: the node types of bodies, in all grammars.
-_BODY = re.compile(r"body|block|_list$|compound_statement")
+_BODY = re.compile(r"body|[bB]lock|_list$|compound_statement")
 _BLANK = re.compile(r"\s+")
+# Between the parts of a name, in all languages.
+_SEPARATORS = re.compile(r"::|[\\:]")
 # Signs of comments at the beginning and end of lines, in all languages.
 _SIGNS = re.compile(
-    r"^\s*(?:/\*\*?!?|\*/|\*|//[/!]?|--\[\[|---?\|?|#+!?|;+|%+|\{-\|?|-\})\s?|\s*(?:\*/|-\}|\]\])\s*$"
+    r"^\s*(?:/\*\*?!?|\*/|\*|//[/!]?|--\[\[|---?(?: ?[|^])?|#+!?|;+|%+|\{-\|?|-\})\s?|\s*(?:\*/|-\}|\]\])\s*$"
 )
 
 
@@ -35,12 +39,17 @@ class _Found:
     pattern: int
     start: int
     end: int
+    end_line: int
     kind: str
     declared: bool
-    name: tree_sitter.Node
+    name: str
+    at: int
+    place: tuple[int, int]  # row and column
     node: tree_sitter.Node
+    first: tree_sitter.Node | None
     doc: tree_sitter.Node | None
     container: str
+    in_class: bool
 
 
 def find_definitions(
@@ -51,57 +60,94 @@ def find_definitions(
 
     found: dict[int, _Found] = {}
     comments: list[tree_sitter.Node] = []
+    exports: set[str] = set()
     for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
         if "comment" in captures:
             comments += captures["comment"]
             continue
-        match = _match(pattern, captures, source)
+        if "export" in captures:
+            exports.update(_text(source, node) for node in captures["export"])
+            continue
+        match = _match(language, pattern, captures, source)
         if match is None:
             continue
-        known = found.get(match.name.start_byte)
+        known = found.get(match.at)
         if known is None or pattern < known.pattern:
-            found[match.name.start_byte] = match
-    ordered = sorted(found.values(), key=lambda one: (one.start, -one.end, one.name.start_byte))
+            found[match.at] = match
+    ordered = sorted(found.values(), key=lambda one: (one.start, -one.end, one.at))
+    if language.clauses:
+        ordered = _joined(ordered)
     docs = _Docs(source, comments)
-    return list(_nested(language, ordered, source, docs))
+    return list(_nested(language, ordered, source, docs, exports))
 
 
 def _match(
-    pattern: int, captures: dict[str, list[tree_sitter.Node]], source: bytes
+    language: Language, pattern: int, captures: dict[str, list[tree_sitter.Node]], source: bytes
 ) -> _Found | None:
     whole = next((name for name in captures if name.startswith(("def", "dec", "inside"))), None)
     names = captures.get("name")
     if whole is None or not names:
         return None
     # A pattern that repeats captures several nodes: the name is the last of them.
-    node, name = captures[whole][0], names[-1]
-    container = captures.get("container")
+    node = captures[whole][0]
+    name, before = _name(language, source, names[-1])
+    row, column = names[-1].start_point
+    container = captures.get("container") or captures.get("namespace")
+    first = captures["first"][0] if "first" in captures else None
     return _Found(
         pattern,
-        node.start_byte,
+        (first or node).start_byte,
         node.end_byte,
+        node.end_point[0],
         whole.partition(".")[2],
         whole.startswith("declaration"),
         name,
+        names[-1].start_byte + before,
+        (row, column + before),
         node,
+        first,
         captures["doc"][0] if "doc" in captures else None,
-        _name(source, container[-1]) if container else "",
+        _SEPARATORS.sub(".", _text(source, container[-1])) if container else "",
+        "container" in captures,
     )
 
 
+def _joined(found: list[_Found]) -> list[_Found]:
+    """Equations and clauses of a function that follow each other become one definition."""
+    joined: list[_Found] = []
+    around: list[_Found] = []
+    for one in found:
+        before = None
+        while around and around[-1].end <= one.start:
+            before = around.pop()
+        if (
+            before is not None
+            and one.doc is None
+            and one.kind == before.kind
+            and one.kind in CLAUSES
+            and (one.name, one.container) == (before.name, before.container)
+        ):
+            before.end, before.end_line = one.end, one.end_line
+            around.append(before)
+        else:
+            joined.append(one)
+            around.append(one)
+    return joined
+
+
 def _nested(
-    language: Language, found: list[_Found], source: bytes, docs: _Docs
+    language: Language, found: list[_Found], source: bytes, docs: _Docs, exports: set[str]
 ) -> Iterator[Definition]:
     """Definitions with what they are members of; ``found`` begins with what stands around."""
     around: list[tuple[int, str, str, bool]] = []  # end, qualified name, kind, in a function
     for one in found:
         while around and around[-1][0] < one.end:
             around.pop()
-        name = _name(source, one.name)
+        name = one.name
         _, container, above, local = around[-1] if around else (0, "", "", False)
         if one.container:
             container = f"{container}.{one.container}" if container else one.container
-            above = "class"
+            above = "class" if one.in_class else "namespace"
         if not one.kind:  # `@inside`: no definition, but members stand in it
             around.append((one.end, f"{container}.{name}" if container else name, "class", local))
             continue
@@ -112,36 +158,46 @@ def _nested(
             _, container, above, local = next(
                 (outer for outer in reversed(around) if outer[2] in CLASSES), around[-1]
             )
-        header = _header_node(language, one.node)
-        row, column = one.name.start_point
-        begin = one.name.start_byte - column
-        prefix = source[begin : one.name.start_byte].decode("utf-8", "replace")
+        header = one.first or _header_node(language, one.node)
+        row, column = one.place
+        prefix = source[one.at - column : one.at].decode("utf-8", "replace")
         wide = len(prefix) if prefix.isascii() else len(prefix.encode("utf-16-le")) // 2
         signature = _signature(one.node, source)
         definition = Definition(
             name=name,
             kind=kind,
-            at=one.name.start_byte,
+            at=one.at,
             start=header.start_byte,
             end=one.end,
             line=row,
-            end_line=one.node.end_point[0],
+            end_line=one.end_line,
             columns=(column, len(prefix), wide),
             container=container,
             signature=signature,
             doc=docs.of(header.start_point[0], one.doc),
             exported=language.exported(
-                source[header.start_byte : one.name.start_byte].decode("utf-8", "replace"), name
-            ),
+                source[header.start_byte : one.at].decode("utf-8", "replace"), name
+            )
+            and (not exports or name in exports or container.rpartition(".")[2] in exports),
             local=local,
             declared=one.declared,
         )
         yield definition
-        around.append((one.end, definition.qualified_name, kind, local or kind in FUNCTIONS))
+        qualified = _SEPARATORS.sub(".", definition.qualified_name)
+        around.append((one.end, qualified, kind, local or kind in FUNCTIONS))
 
 
-def _name(source: bytes, node: tree_sitter.Node) -> str:
+def _text(source: bytes, node: tree_sitter.Node) -> str:
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip("'\"`")
+
+
+def _name(language: Language, source: bytes, node: tree_sitter.Node) -> tuple[str, int]:
+    """The name in a node without quotes and signs, and how many bytes stand before it there."""
+    text = source[node.start_byte : node.end_byte]
+    if language.name_part and (part := re.search(language.name_part.encode(), text)):
+        return part[0].decode("utf-8", "replace"), part.start()
+    bare = text.lstrip(b"'\"`")
+    return bare.rstrip(b"'\"`").decode("utf-8", "replace"), len(text) - len(bare)
 
 
 def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node:
@@ -179,27 +235,33 @@ class _Docs:
         for comment in comments:
             row, column = comment.start_point
             if not source[comment.start_byte - column : comment.start_byte].strip():
-                end = comment.end_point[0]
                 # Some grammars count the line end as part of a comment.
-                if comment.end_point[1] == 0 and end > row:
-                    end -= 1
+                text = source[comment.start_byte : comment.end_byte].rstrip()
+                end = row + text.count(b"\n")
                 self._comments[end] = (row, comment.start_byte, comment.end_byte)
 
     def of(self, row: int, node: tree_sitter.Node | None) -> str:
         """What is said of a definition that begins on this line, without comment signs."""
         if node is not None:
-            return _short(_unquoted(self._source[node.start_byte : node.end_byte]))
+            text = self._source[node.start_byte : node.end_byte]
+            if "comment" in node.type:
+                return _short(_unsigned([text.decode("utf-8", "replace")]))
+            return _short(_unquoted(text))
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
             row, start, end = comment
             texts.insert(0, self._source[start:end].decode("utf-8", "replace"))
-        lines = [_SIGNS.sub("", line) for text in texts for line in text.splitlines()]
-        return _short("\n".join(line.strip() for line in lines).strip())
+        return _short(_unsigned(texts))
+
+
+def _unsigned(comments: list[str]) -> str:
+    lines = [_SIGNS.sub("", line) for text in comments for line in text.splitlines()]
+    return "\n".join(line.strip() for line in lines).strip()
 
 
 def _unquoted(text: bytes) -> str:
     decoded = text.decode("utf-8", "replace")
-    decoded = re.sub(r"^[A-Za-z]{0,2}(\"\"\"|'''|\"|')", "", decoded)
+    decoded = re.sub(r"^~?[A-Za-z]{0,2}(\"\"\"|'''|\"|')", "", decoded)
     return "\n".join(
         line.strip() for line in re.sub(r"(\"\"\"|'''|\"|')$", "", decoded).splitlines()
     ).strip()
