@@ -28,8 +28,11 @@ _BLANK = re.compile(r"\s+")
 _SEPARATORS = re.compile(r"::|[\\:]")
 # Signs of comments at the beginning and end of lines, in all languages.
 _SIGNS = re.compile(
-    r"^\s*(?:/\*\*?!?|\*/|\*|//[/!]?|--\[\[|---?(?: ?[|^])?|#+!?|;+|%+|\{-\|?|-\})\s?|\s*(?:\*/|-\}|\]\])\s*$"
+    r"^\s*(?:/\*\*?!?|\*/|\*|//[/!]?|--\[\[|---?(?: ?\|)?|#+!?|;+|%+|\{-\|?|-\})\s?"
+    r"|\s*(?:\*/|-\}|\]\])\s*$"
 )
+# Comments on what stands before them.
+_BACKWARDS = (b"-- ^", b"///<", b"//!<", b"/**<")
 
 
 @dataclass(slots=True)
@@ -237,6 +240,8 @@ class _Docs:
             if not source[comment.start_byte - column : comment.start_byte].strip():
                 # Some grammars count the line end as part of a comment.
                 text = source[comment.start_byte : comment.end_byte].rstrip()
+                if text.startswith(_BACKWARDS):
+                    continue
                 end = row + text.count(b"\n")
                 self._comments[end] = (row, comment.start_byte, comment.end_byte)
 
