@@ -62,11 +62,14 @@ def find_definitions(
     import tree_sitter
 
     found: dict[int, _Found] = {}
-    comments: list[tree_sitter.Node] = []
+    docs = _Docs(source)
     exports: set[str] = set()
     for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
         if "comment" in captures:
-            comments += captures["comment"]
+            docs.add(captures["comment"][0], captures["text"][0] if "text" in captures else None)
+            continue
+        if "between" in captures:
+            docs.pass_over(captures["between"][0])
             continue
         if "export" in captures:
             exports.update(_text(source, node) for node in captures["export"])
@@ -80,7 +83,6 @@ def find_definitions(
     ordered = sorted(found.values(), key=lambda one: (one.start, -one.end, one.at))
     if language.clauses:
         ordered = _joined(ordered)
-    docs = _Docs(source, comments)
     return list(_nested(language, ordered, source, docs, exports))
 
 
@@ -89,12 +91,13 @@ def _match(
 ) -> _Found | None:
     whole = next((name for name in captures if name.startswith(("def", "dec", "inside"))), None)
     names = captures.get("name")
-    if whole is None or not names:
+    if whole is None or (not names and whole != "inside"):
         return None
-    # A pattern that repeats captures several nodes: the name is the last of them.
     node = captures[whole][0]
-    name, before = _name(language, source, names[-1])
-    row, column = names[-1].start_point
+    # A pattern that repeats captures several nodes: the name is the last of them.
+    named = names[-1] if names else node
+    name, before = _name(language, source, named) if names else ("", 0)
+    row, column = named.start_point
     container = captures.get("container") or captures.get("namespace")
     first = captures["first"][0] if "first" in captures else None
     return _Found(
@@ -105,7 +108,7 @@ def _match(
         whole.partition(".")[2],
         whole.startswith("declaration"),
         name,
-        names[-1].start_byte + before,
+        named.start_byte + before,
         (row, column + before),
         node,
         first,
@@ -152,7 +155,8 @@ def _nested(
             container = f"{container}.{one.container}" if container else one.container
             above = "class" if one.in_class else "namespace"
         if not one.kind:  # `@inside`: no definition, but members stand in it
-            around.append((one.end, f"{container}.{name}" if container else name, "class", local))
+            inside = ".".join(part for part in (container, name) if part)
+            around.append((one.end, inside, "class", local and bool(name)))
             continue
         kind = one.kind
         if kind == "function" and above in CLASSES:
@@ -232,18 +236,29 @@ def _signature(node: tree_sitter.Node, source: bytes) -> str:
 class _Docs:
     """Comments by the line they end on, as far as nothing else stands before them there."""
 
-    def __init__(self, source: bytes, comments: list[tree_sitter.Node]) -> None:
+    def __init__(self, source: bytes) -> None:
         self._source = source
-        self._comments = {}
-        for comment in comments:
-            row, column = comment.start_point
-            if not source[comment.start_byte - column : comment.start_byte].strip():
-                # Some grammars count the line end as part of a comment.
-                text = source[comment.start_byte : comment.end_byte].rstrip()
-                if text.startswith(_BACKWARDS):
-                    continue
-                end = row + text.count(b"\n")
-                self._comments[end] = (row, comment.start_byte, comment.end_byte)
+        # By the last line: the first one, where the text begins and ends, and whether it is quoted.
+        self._comments: dict[int, tuple[int, int, int, bool]] = {}
+
+    def add(self, comment: tree_sitter.Node, text: tree_sitter.Node | None) -> None:
+        """A comment; ``text`` is the string that takes its place in some languages."""
+        row, column = comment.start_point
+        start, end = comment.start_byte, comment.end_byte
+        if self._source[start - column : start].strip():
+            return
+        # Some grammars count the line end as part of a comment.
+        whole = self._source[start:end].rstrip()
+        if whole.startswith(_BACKWARDS):
+            return
+        if text is not None:
+            start, end = text.start_byte, text.end_byte
+        self._comments[row + whole.count(b"\n")] = (row, start, end, text is not None)
+
+    def pass_over(self, node: tree_sitter.Node) -> None:
+        """What may stand between a comment and its definition."""
+        start, end = node.start_point[0], node.end_point[0]
+        self._comments[end] = (start, node.start_byte, node.start_byte, False)
 
     def of(self, row: int, node: tree_sitter.Node | None) -> str:
         """What is said of a definition that begins on this line, without comment signs."""
@@ -254,8 +269,11 @@ class _Docs:
             return _short(_unquoted(text))
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
-            row, start, end = comment
-            texts.insert(0, self._source[start:end].decode("utf-8", "replace"))
+            row, start, end, quoted = comment
+            text = self._source[start:end]
+            if quoted:
+                return _short(_unquoted(text))
+            texts.insert(0, text.decode("utf-8", "replace"))
         return _short(_unsigned(texts))
 
 
