@@ -20,10 +20,11 @@ DEFINITIONS = (
     """
 (export type: (name) @export)
 (export variable: (variable) @export)
+(export operator: (prefix_id (_) @export))
 (exports (module_export (module) @export))
 (header module: (module) @name) @definition.module
-(data_type name: (name) @name) @definition.type
-(newtype name: (name) @name) @definition.type
+(data_type name: (name) @name) @definition.struct
+(newtype name: (name) @name) @definition.struct
 (type_synomym name: (name) @name) @definition.type
 (type_family name: (name) @name) @definition.type
 (data_family name: (name) @name) @definition.type

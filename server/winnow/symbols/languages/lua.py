@@ -45,4 +45,5 @@ LUA = Language(
     programs=("lua", "luajit", "texlua"),
     definitions=DEFINITIONS,
     exported=exported,
+    header=("variable_declaration",),
 )
