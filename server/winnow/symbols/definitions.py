@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from winnow.symbols.facts import CLASSES, Definition
+from winnow.symbols.facts import CLASSES, CONTAINERS, Definition
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -18,41 +17,59 @@ if TYPE_CHECKING:
 SIGNATURE_CHARACTERS = 300
 DOC_CHARACTERS = 600
 # Kinds in whose bodies definitions are local.
-FUNCTIONS = frozenset(("function", "method", "constructor"))
-# Kinds that may come in several clauses.
-CLAUSES = FUNCTIONS | {"macro"}
-# Where a definition's header ends: the node types of bodies, in all grammars.
-_BODY = re.compile(r"body|[bB]lock|_list$|compound_statement")
+FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator", "macro"))
+VARIABLES = frozenset(("variable", "constant"))
+# What a value or a type without a name of its own has as members, the fields of a C typedef or
+# the methods of an object; anything else that stands in it only happens to stand there.
+MEMBERS = frozenset(("field", "method", "property", "constructor", "enum_member"))
+# Kinds whose signature goes on behind the first line, as long as a bracket is open.
+_LONG = FUNCTIONS | CONTAINERS
+# Where a signature ends: the node types of bodies, in all grammars.
+_BODY = re.compile(
+    r"(?:.*_)?(?:body|[bB]lock)|compound_statement|statements|"
+    r"(?:field_|ordered_field_)?declaration_list|enumerator_list|enum_variant_list"
+)
 _BLANK = re.compile(r"\s+")
 # Between the parts of a name, in all languages.
 _SEPARATORS = re.compile(r"::|[\\:]")
-# Signs of comments at the beginning and end of lines, in all languages.
-_SIGNS = re.compile(
-    r"^\s*(?:/\*\*?!?|\*/|\*|//[/!]?|--\[\[|---?(?: ?\|)?|#+!?|;+|%+|\{-\|?|-\})\s?"
-    r"|\s*(?:\*/|-\}|\]\])\s*$"
-)
 # Comments on what stands before them.
 _BACKWARDS = (b"-- ^", b"///<", b"//!<", b"/**<")
+# Kinds that may come in several equations or clauses.
+_CLAUSES = frozenset(("function", "method", "macro", "operator"))
+# Signs of comments at the beginning and end of lines, in all languages.
+_SIGNS = re.compile(
+    r"^\s*(?:/\*\*?!?<?|\*/|\*|//[/!]?<?|--\[\[|---?(?: ?\|)?|#+!?|;+|%+|\{-\|?|-\})\s?"
+    r"|\s*(?:\*+/|-\}|\]\])\s*$"
+)
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(NamedTuple):
     """A match, before it is known where it stands."""
 
-    pattern: int
     start: int
     end: int
-    end_line: int
-    kind: str
-    declared: bool
-    name: str
     at: int
-    place: tuple[int, int]  # row and column
+    pattern: int
+    sort: str  # definition, declaration, local, inside
+    kind: str
     node: tree_sitter.Node
-    first: tree_sitter.Node | None
-    doc: tree_sitter.Node | None
-    container: str
-    in_class: bool
+    name: str
+    place: tuple[int, int]  # row and column
+    end_line: int
+    captures: dict[str, list[tree_sitter.Node]]
+
+
+class _Outer(NamedTuple):
+    """What stands around a definition."""
+
+    start: int
+    end: int
+    name: str  # qualified
+    kind: str
+    local: bool
+
+
+_FILE = _Outer(0, 0, "", "", False)
 
 
 def find_definitions(
@@ -66,132 +83,168 @@ def find_definitions(
     exports: set[str] = set()
     for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
         if "comment" in captures:
-            docs.add(captures["comment"][0], captures["text"][0] if "text" in captures else None)
+            docs.add(captures["comment"][0], captures.get("text"))
             continue
         if "between" in captures:
             docs.pass_over(captures["between"][0])
             continue
         if "export" in captures:
-            exports.update(_text(source, node) for node in captures["export"])
+            exports.update(_name(language, source, node)[0] for node in captures["export"])
             continue
         match = _match(language, pattern, captures, source)
-        if match is None:
-            continue
-        known = found.get(match.at)
-        if known is None or pattern < known.pattern:
-            found[match.at] = match
+        if match is not None:
+            known = found.get(match.at)
+            if known is None or pattern < known.pattern:
+                found[match.at] = match
     ordered = sorted(found.values(), key=lambda one: (one.start, -one.end, one.at))
     if language.clauses:
         ordered = _joined(ordered)
-    return list(_nested(language, ordered, source, docs, exports))
+    definitions = list(_nested(language, ordered, source, docs, exports))
+    return _once(definitions, found, language.once) if language.once else definitions
 
 
 def _match(
     language: Language, pattern: int, captures: dict[str, list[tree_sitter.Node]], source: bytes
 ) -> _Found | None:
-    whole = next((name for name in captures if name.startswith(("def", "dec", "inside"))), None)
-    names = captures.get("name")
-    if whole is None or (not names and whole != "inside"):
-        return None
-    node = captures[whole][0]
-    # A pattern that repeats captures several nodes: the name is the last of them.
-    named = names[-1] if names else node
-    name, before = _name(language, source, named) if names else ("", 0)
-    row, column = named.start_point
-    container = captures.get("container") or captures.get("namespace")
-    first = captures["first"][0] if "first" in captures else None
-    return _Found(
-        pattern,
-        (first or node).start_byte,
-        node.end_byte,
-        node.end_point[0],
-        whole.partition(".")[2],
-        whole.startswith("declaration"),
-        name,
-        named.start_byte + before,
-        (row, column + before),
-        node,
-        first,
-        captures["doc"][0] if "doc" in captures else None,
-        _SEPARATORS.sub(".", _text(source, container[-1])) if container else "",
-        "container" in captures,
-    )
+    for capture, nodes in captures.items():
+        sort, _, kind = capture.partition(".")
+        if kind or sort == "inside":
+            node = nodes[0]
+            # A pattern that repeats captures several nodes: the name is the last of them.
+            named = captures["name"][-1] if "name" in captures else None
+            name, before = _name(language, source, named) if named else ("", 0)
+            row, column = (named or node).start_point
+            first = captures.get("first", nodes)[0]
+            return _Found(
+                first.start_byte,
+                node.end_byte,
+                # What is no definition is found by where it begins.
+                ~node.start_byte if named is None or not kind else named.start_byte + before,
+                pattern,
+                sort,
+                kind,
+                node,
+                name,
+                (row, column + before),
+                node.end_point[0],
+                captures,
+            )
+    return None
 
 
 def _joined(found: list[_Found]) -> list[_Found]:
     """Equations and clauses of a function that follow each other become one definition."""
     joined: list[_Found] = []
-    around: list[_Found] = []
+    around: list[int] = []  # the places of what is around, and last what was before
     for one in found:
         before = None
-        while around and around[-1].end <= one.start:
+        while around and (joined[around[-1]].end <= one.start or joined[around[-1]][:2] == one[:2]):
             before = around.pop()
-        if (
-            before is not None
-            and one.doc is None
-            and one.kind == before.kind
-            and one.kind in CLAUSES
-            and (one.name, one.container) == (before.name, before.container)
-        ):
-            before.end, before.end_line = one.end, one.end_line
+        if before is not None and _continues(one, joined[before]):
+            joined[before] = joined[before]._replace(end=one.end, end_line=one.end_line)
             around.append(before)
         else:
+            around.append(len(joined))
             joined.append(one)
-            around.append(one)
     return joined
+
+
+def _continues(one: _Found, before: _Found) -> bool:
+    return (one.name, one.kind) == (before.name, before.kind) and one.kind in _CLAUSES
 
 
 def _nested(
     language: Language, found: list[_Found], source: bytes, docs: _Docs, exports: set[str]
 ) -> Iterator[Definition]:
     """Definitions with what they are members of; ``found`` begins with what stands around."""
-    around: list[tuple[int, str, str, bool]] = []  # end, qualified name, kind, in a function
+    around: list[_Outer] = []
     for one in found:
-        while around and around[-1][0] < one.end:
+        # What has the very same range stands beside it: `A, B = 1, 2`.
+        while around and (
+            around[-1].end < one.end or (around[-1].start, around[-1].end) == (one.start, one.end)
+        ):
             around.pop()
-        name = one.name
-        _, container, above, local = around[-1] if around else (0, "", "", False)
-        if one.container:
-            container = f"{container}.{one.container}" if container else one.container
-            above = "class" if one.in_class else "namespace"
-        if not one.kind:  # `@inside`: no definition, but members stand in it
-            inside = ".".join(part for part in (container, name) if part)
-            around.append((one.end, inside, "class", local and bool(name)))
-            continue
         kind = one.kind
-        if kind == "function" and above in CLASSES:
-            kind = "method"
-        elif kind == "field" and above not in CLASSES:  # `self.name = …` in a method
-            _, container, above, local = next(
-                (outer for outer in reversed(around) if outer[2] in CLASSES), around[-1]
-            )
-        header = one.first or _header_node(language, one.node)
+        outer = _container(around, kind)
+        local = one.sort == "local" or outer.local
+        name = one.name
+        container, above = outer.name, outer.kind
+        for capture, of_kind in (("container", "class"), ("namespace", "namespace")):
+            if capture in one.captures:
+                names = [_parts(_text(source, node)) for node in one.captures[capture]]
+                container, above = ".".join(filter(None, (container, *names))), of_kind
+        if one.sort == "inside":
+            name = _qualified(container, _parts(name)) if name else container
+            around.append(_Outer(one.start, one.end, name, "class", local and bool(one.name)))
+            continue
+        if above in CLASSES:
+            kind = {"function": "method", "variable": "field"}.get(kind, kind)
+        elif (local and kind in VARIABLES) or (kind == "field" and above in ("", *FUNCTIONS)):
+            continue
+        header = one.captures.get("first", [_header_node(language, one.node)])[0]
+        before = source[header.start_byte : one.at].decode("utf-8", "replace")
         row, column = one.place
         prefix = source[one.at - column : one.at].decode("utf-8", "replace")
-        wide = len(prefix) if prefix.isascii() else len(prefix.encode("utf-16-le")) // 2
-        signature = _signature(one.node, source)
         definition = Definition(
             name=name,
-            kind=kind,
+            kind=(kind := language.kind(kind, before, name, container)),
             at=one.at,
             start=header.start_byte,
             end=one.end,
             line=row,
             end_line=one.end_line,
-            columns=(column, len(prefix), wide),
+            columns=(column, len(prefix), _utf16(prefix)),
             container=container,
-            signature=signature,
-            doc=docs.of(header.start_point[0], one.doc),
-            exported=language.exported(
-                source[header.start_byte : one.at].decode("utf-8", "replace"), name
-            )
-            and (not exports or name in exports or container.rpartition(".")[2] in exports),
+            signature=_signature(one.node, kind, source),
+            doc=docs.of(header, one.captures.get("doc")),
+            exported=language.exported(before, name)
+            and (not exports or _is_exported(exports, name, kind, container)),
             local=local,
-            declared=one.declared,
+            declared=one.sort == "declaration",
         )
         yield definition
-        qualified = _SEPARATORS.sub(".", definition.qualified_name)
-        around.append((one.end, qualified, kind, local or kind in FUNCTIONS))
+        qualified = _qualified(container, _parts(name))
+        around.append(_Outer(one.start, one.end, qualified, kind, local or kind in FUNCTIONS))
+
+
+def _is_exported(exports: set[str], name: str, kind: str, container: str) -> bool:
+    return name in exports or kind == "module" or not exports.isdisjoint(container.split("."))
+
+
+def _container(around: list[_Outer], kind: str) -> _Outer:
+    """The innermost thing around that a definition of this kind can be a member of, or local to."""
+    for outer in reversed(around):
+        if outer.kind in FUNCTIONS:
+            if kind != "field":  # `self.name = …` in a method
+                return outer
+        elif outer.kind in CONTAINERS or kind in MEMBERS:
+            return outer
+    return _FILE
+
+
+def _once(
+    definitions: list[Definition], found: dict[int, _Found], kinds: Sequence[str]
+) -> list[Definition]:
+    """Without the repetitions of kinds that a container has one of each name of."""
+    kept: dict[str, Definition] = {}
+    for one in definitions:
+        known = kept.get(one.qualified_name)
+        if (
+            known is None
+            or one.kind not in kinds
+            or (known.kind in kinds and "typed" in found[one.at].captures)
+        ):
+            kept[one.qualified_name] = one
+    return [one for one in definitions if one.kind not in kinds or kept[one.qualified_name] is one]
+
+
+def _qualified(container: str, name: str) -> str:
+    return f"{container}.{name}" if container else name
+
+
+def _parts(name: str) -> str:
+    """A name with dots between its parts."""
+    return _SEPARATORS.sub(".", name)
 
 
 def _text(source: bytes, node: tree_sitter.Node) -> str:
@@ -207,6 +260,10 @@ def _name(language: Language, source: bytes, node: tree_sitter.Node) -> tuple[st
     return bare.rstrip(b"'\"`").decode("utf-8", "replace"), len(text) - len(bare)
 
 
+def _utf16(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+
+
 def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node:
     """The node with decorators and the like."""
     if language.header:
@@ -215,22 +272,37 @@ def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node
     return node
 
 
-def _signature(node: tree_sitter.Node, source: bytes) -> str:
+def _signature(node: tree_sitter.Node, kind: str, source: bytes) -> str:
     """The definition up to its body, on one line."""
+    first = node.child(0)
+    if first is not None and "comment" in first.type:
+        first = first.next_sibling
+    start = (first or node).start_byte
+    body = _body(node) if kind in _LONG else None
+    if body is not None and body.start_byte > start:
+        text = source[start : min(body.start_byte, start + 4_000)].decode("utf-8", "replace")
+    else:
+        text = source[start : min(node.end_byte, start + 4_000)].decode("utf-8", "replace")
+        text = _first_line(text, long=kind in _LONG)
+    text = _BLANK.sub(" ", text).lstrip().rstrip(" {:=,;")
+    if len(text) > SIGNATURE_CHARACTERS:
+        text = text[: SIGNATURE_CHARACTERS - 1] + "…"
+    return text
+
+
+def _body(node: tree_sitter.Node) -> tree_sitter.Node | None:
     body = node.child_by_field_name("body")
     if body is None:
-        body = next((child for child in node.named_children if _BODY.search(child.type)), None)
-    if body is not None and body.start_byte > node.start_byte:
-        text = source[node.start_byte : min(body.start_byte, node.start_byte + 4_000)]
-        header = text.decode("utf-8", "replace").rstrip().rstrip("{:=").rstrip()
-    else:
-        text = source[node.start_byte : min(node.end_byte, node.start_byte + 4_000)]
-        lines = text.decode("utf-8", "replace").strip().splitlines()
-        header = lines[0].rstrip(" {,;") if lines else ""
-    header = _BLANK.sub(" ", header)
-    if len(header) > SIGNATURE_CHARACTERS:
-        header = header[: SIGNATURE_CHARACTERS - 1] + "…"
-    return header
+        body = next((child for child in node.named_children if _BODY.fullmatch(child.type)), None)
+    return body
+
+
+def _first_line(text: str, *, long: bool) -> str:
+    """The first line, with ``long`` as many as it takes to close all round brackets."""
+    end = text.find("\n")
+    while long and end >= 0 and text.count("(", 0, end) > text.count(")", 0, end):
+        end = text.find("\n", end + 1)
+    return text if end < 0 else text[:end]
 
 
 class _Docs:
@@ -240,19 +312,21 @@ class _Docs:
         self._source = source
         # By the last line: the first one, where the text begins and ends, and whether it is quoted.
         self._comments: dict[int, tuple[int, int, int, bool]] = {}
+        # By the line of a definition: where the one begins that the comment above is for.
+        self._owners: dict[int, int] = {}
 
-    def add(self, comment: tree_sitter.Node, text: tree_sitter.Node | None) -> None:
+    def add(self, comment: tree_sitter.Node, text: list[tree_sitter.Node] | None) -> None:
         """A comment; ``text`` is the string that takes its place in some languages."""
-        row, column = comment.start_point
         start, end = comment.start_byte, comment.end_byte
-        if self._source[start - column : start].strip():
+        row, column = comment.start_point
+        if column and self._source[start - column : start].strip():
             return
         # Some grammars count the line end as part of a comment.
         whole = self._source[start:end].rstrip()
-        if whole.startswith(_BACKWARDS):
+        if whole.startswith(_BACKWARDS) or (row == 0 and whole.startswith(b"#!")):
             return
         if text is not None:
-            start, end = text.start_byte, text.end_byte
+            start, end = text[0].start_byte, text[0].end_byte
         self._comments[row + whole.count(b"\n")] = (row, start, end, text is not None)
 
     def pass_over(self, node: tree_sitter.Node) -> None:
@@ -260,13 +334,16 @@ class _Docs:
         start, end = node.start_point[0], node.end_point[0]
         self._comments[end] = (start, node.start_byte, node.start_byte, False)
 
-    def of(self, row: int, node: tree_sitter.Node | None) -> str:
-        """What is said of a definition that begins on this line, without comment signs."""
-        if node is not None:
-            text = self._source[node.start_byte : node.end_byte]
-            if "comment" in node.type:
+    def of(self, header: tree_sitter.Node, nodes: list[tree_sitter.Node] | None) -> str:
+        """What is said of the definition that begins with this node, without comment signs."""
+        if nodes:
+            text = self._source[nodes[0].start_byte : nodes[0].end_byte]
+            if "comment" in nodes[0].type:
                 return _short(_unsigned([text.decode("utf-8", "replace")]))
             return _short(_unquoted(text))
+        row = header.start_point[0]
+        if self._owners.setdefault(row, header.start_byte) != header.start_byte:
+            return ""
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
             row, start, end, quoted = comment
@@ -274,7 +351,7 @@ class _Docs:
             if quoted:
                 return _short(_unquoted(text))
             texts.insert(0, text.decode("utf-8", "replace"))
-        return _short(_unsigned(texts))
+        return _short(_unsigned(texts)) if texts else ""
 
 
 def _unsigned(comments: list[str]) -> str:

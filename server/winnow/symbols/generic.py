@@ -26,7 +26,10 @@ _KINDS = tuple(
         ("enum_(?:member|constant|variant|value|case|field)|enumerator|variant", "enum_member"),
         ("constructor", "constructor"),
         ("method|member_function", "method"),
-        ("function|func|fun|fn|procedure|proc|subroutine|sub|subprogram|rpc|getter|setter", "function"),
+        (
+            "function|func|fun|fn|procedure|proc|subroutine|sub|subprogram|rpc|getter|setter",
+            "function",
+        ),
         ("modifier|macro|template", "macro"),
         ("signal|event", "event"),
         ("property|prop", "property"),

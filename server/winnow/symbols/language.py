@@ -26,18 +26,27 @@ class Language(Struct, frozen=True, kw_only=True):
     ``#!``.
 
     ``definitions`` is a query. Each of its matches captures the whole as ``@definition.<kind>``
-    (``@declaration.<kind>``: it only says that something is elsewhere, as a prototype does) and
-    the name as ``@name``; it may capture a ``@doc``, and as ``@container`` the name of the
-    class that it is a member of, where it does not stand inside of it. ``@inside`` with ``@name``
-    and no definition is something that members stand in (Rust's ``impl``); without ``@name`` its
-    members are those of what is around it (Zig's `return struct`). A node that several patterns
-    match is what the first of them says. ``@namespace`` is like ``@container`` for what
-    is no class: its functions are no methods. ``@first`` is where the definition begins, if that
-    is before the whole (Zig's ``pub``). A match that captures names as ``@export`` says that other
-    files see these, their members, and nothing else. ``name_part`` is a regular expression for
-    what of the text of ``@name`` is the name. With ``clauses``, functions of one name that follow
-    each other are one definition. ``@comment`` with ``@text`` is a doc that is no comment, and
-    ``@between`` what may stand between a doc and its definition.
+    and the name as ``@name``. In its place, ``@declaration.<kind>`` only says that something is
+    elsewhere, as a prototype does, and ``@local.<kind>`` stands in a function that has no name;
+    ``@inside`` is no definition, but members stand in it (Rust's ``impl``). A match may also
+    capture a ``@doc``; as ``@container`` the names of what it is a member of, where it does not
+    stand inside of that; and anything as ``@typed``, which makes it win over others, see ``once``.
+    A name that several patterns match is what the first of them says. ``@namespace`` is like
+    ``@container`` for what is no class: its functions are no methods. ``@inside`` without
+    ``@name`` has as members those of what is around it (Zig's `return struct`). ``@first`` is
+    where the definition begins, if that is before the whole (Zig's `pub`). ``@comment`` with
+    ``@text`` is a doc that is no comment, ``@between`` what may stand between a doc and its
+    definition. Names captured as ``@export`` are seen by other files, with their members, and
+    nothing else is.
+
+    ``name_part`` is a regular expression for what of the text of ``@name`` is the name. With
+    ``clauses``, functions of one name that follow each other are one definition.
+
+    What the driver sees to: functions in classes are methods, variables there are fields; fields
+    in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
+    then corrects the kind by what stands before the name in the definition (decorators and
+    modifiers too), the name, and the name of the container. Of the kinds ``once``, a container has
+    one of each name: the last with a type, else the first.
 
     ``tokens`` is a query whose captures tell what names are for; see ``occurrences.py``.
     ``collect`` adds what a query cannot say: imports, bases, types. ``exported`` tells from what
@@ -54,6 +63,8 @@ class Language(Struct, frozen=True, kw_only=True):
     tokens: str = ""
     collect: Callable[[Extraction], None] | None = None
     exported: Callable[[str, str], bool] = lambda header, name: True
+    kind: Callable[[str, str, str, str], str] = lambda kind, header, name, container: kind
+    once: Sequence[str] = ()
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()
     name_part: str = ""

@@ -63,7 +63,9 @@ DEFINITIONS = f"""
 ((unary_operator operator: "@" operand: (call target: (identifier) @name (arguments)))
   @definition.constant (#not-match? @name "^({_ATTRIBUTES})$"))
 ((call target: (identifier) @_def (arguments . (string . (quoted_content) @name .)) (do_block))
-  @definition.function (#any-of? @_def "test" "describe" "property" "feature"))
+  @definition.function (#any-of? @_def "test" "property" "feature"))
+((call target: (identifier) @_def (arguments . (string . (quoted_content) @name .)) (do_block))
+  @definition.namespace (#eq? @_def "describe"))
 """
 
 _PRIVATE = re.compile(r"def(?:macro|guard|n)?p\b|@typep\b|@\w*$")

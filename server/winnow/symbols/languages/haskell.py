@@ -66,4 +66,5 @@ HASKELL = Language(
     comments=("comment", "haddock"),
     name_part=r"[^()\s]+",
     clauses=True,
+    once=("function", "method"),
 )

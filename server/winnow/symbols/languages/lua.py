@@ -24,13 +24,13 @@ DEFINITIONS = """
 (chunk (assignment_statement (variable_list name: (dot_index_expression
   table: (_) @namespace field: (identifier) @name))) @definition.field)
 (table_constructor (field
-  name: (identifier) @name value: (function_definition)) @definition.function)
+  name: (identifier) @name value: (function_definition)) @definition.method)
 (chunk (variable_declaration (assignment_statement (expression_list value: (table_constructor
   (field name: (identifier) @name) @definition.field)))))
 (chunk (assignment_statement (expression_list value: (table_constructor
   (field name: (identifier) @name) @definition.field))))
 (chunk (return_statement (expression_list (table_constructor
-  (field name: (identifier) @name) @definition.field))))
+  (field name: (identifier) @name) @definition.property))))
 """
 
 

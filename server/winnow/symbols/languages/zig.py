@@ -39,7 +39,7 @@ DEFINITIONS = (
   @definition.enum_member)
 (ContainerDecl (ContainerDeclType "enum") (ContainerField
   . (ErrorUnionExpr (SuffixExpr . variable_type_function: (IDENTIFIER) @name .)))
-  @definition.enum_member)
+  @definition.enum_member (#not-eq? @name "_"))
 (ErrorSetDecl field_constant: (IDENTIFIER) @name @definition.enum_member)
 (TestDecl (STRINGLITERALSINGLE) @name) @definition.function
 (TestDecl (IDENTIFIER) @name) @definition.function
@@ -51,6 +51,7 @@ DEFINITIONS = (
 
 def exported(header: str, name: str) -> bool:
     """What begins with `pub` or `export`; fields are as public as what they stand in."""
+    header = header.rpartition("\n")[2].strip()
     return not header or header.startswith(("pub", "export"))
 
 
