@@ -29,9 +29,10 @@ _BODY = re.compile(
     r"(?:.*_)?(?:body|[bB]lock)|compound_statement|statements|"
     r"(?:field_|ordered_field_)?declaration_list|enumerator_list|enum_variant_list"
 )
-_BLANK = re.compile(r"\s+")
 # Between the parts of a name, in all languages.
 _SEPARATORS = re.compile(r"::|[\\:]")
+# The part of an XML comment that says what something is.
+_SUMMARY = re.compile(r"<summary>\s*(.*?)\s*</summary>", re.DOTALL)
 # Comments on what stands before them.
 _BACKWARDS = (b"-- ^", b"///<", b"//!<", b"/**<")
 # Kinds that may come in several equations or clauses.
@@ -80,7 +81,7 @@ def find_definitions(
 
     found: dict[int, _Found] = {}
     docs = _Docs(source)
-    exports: set[str] = set()
+    seen = _Seen()
     for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
         if "comment" in captures:
             docs.add(captures["comment"][0], captures.get("text"))
@@ -89,7 +90,10 @@ def find_definitions(
             docs.pass_over(captures["between"][0])
             continue
         if "export" in captures:
-            exports.update(_name(language, source, node)[0] for node in captures["export"])
+            seen.exports.update(_name(language, source, node)[0] for node in captures["export"])
+            continue
+        if "access" in captures:
+            seen.add_access(captures["access"][0])
             continue
         match = _match(language, pattern, captures, source)
         if match is not None:
@@ -99,7 +103,7 @@ def find_definitions(
     ordered = sorted(found.values(), key=lambda one: (one.start, -one.end, one.at))
     if language.clauses:
         ordered = _joined(ordered)
-    definitions = list(_nested(language, ordered, source, docs, exports))
+    definitions = list(_nested(language, ordered, source, docs, seen))
     return _once(definitions, found, language.once) if language.once else definitions
 
 
@@ -154,7 +158,7 @@ def _continues(one: _Found, before: _Found) -> bool:
 
 
 def _nested(
-    language: Language, found: list[_Found], source: bytes, docs: _Docs, exports: set[str]
+    language: Language, found: list[_Found], source: bytes, docs: _Docs, seen: _Seen
 ) -> Iterator[Definition]:
     """Definitions with what they are members of; ``found`` begins with what stands around."""
     around: list[_Outer] = []
@@ -169,10 +173,11 @@ def _nested(
         local = one.sort == "local" or outer.local
         name = one.name
         container, above = outer.name, outer.kind
-        for capture, of_kind in (("container", "class"), ("namespace", "namespace")):
-            if capture in one.captures:
-                names = [_parts(_text(source, node)) for node in one.captures[capture]]
-                container, above = ".".join(filter(None, (container, *names))), of_kind
+        nodes = one.captures.get("container") or one.captures.get("namespace")
+        if nodes:
+            names = [_parts(_text(source, node)) for node in nodes]
+            container = ".".join(filter(None, (container, *names)))
+            above = "class" if "container" in one.captures else "namespace"
         if one.sort == "inside":
             name = _qualified(container, _parts(name)) if name else container
             around.append(_Outer(one.start, one.end, name, "class", local and bool(one.name)))
@@ -195,10 +200,10 @@ def _nested(
             end_line=one.end_line,
             columns=(column, len(prefix), _utf16(prefix)),
             container=container,
-            signature=_signature(one.node, kind, source),
+            signature=_signature(one.node, kind, source, with_doc="doc" in one.captures),
             doc=docs.of(header, one.captures.get("doc")),
             exported=language.exported(before, name)
-            and (not exports or _is_exported(exports, name, kind, container)),
+            and seen.is_exported(name, kind, container, header),
             local=local,
             declared=one.sort == "declaration",
         )
@@ -207,8 +212,30 @@ def _nested(
         around.append(_Outer(one.start, one.end, qualified, kind, local or kind in FUNCTIONS))
 
 
-def _is_exported(exports: set[str], name: str, kind: str, container: str) -> bool:
-    return name in exports or kind == "module" or not exports.isdisjoint(container.split("."))
+class _Seen:
+    """What the text says elsewhere about who sees a definition."""
+
+    def __init__(self) -> None:
+        self.exports: set[str] = set()
+        # By the node around: where `private` and the like stand, and whether it is that.
+        self._access: dict[int, list[tuple[int, bool]]] = {}
+
+    def add_access(self, node: tree_sitter.Node) -> None:
+        if node.parent is not None and node.text is not None:
+            marks = self._access.setdefault(node.parent.id, [])
+            marks.append((node.start_byte, node.text.startswith(b"private")))
+
+    def is_exported(self, name: str, kind: str, container: str, header: tree_sitter.Node) -> bool:
+        if self._access and header.parent is not None:
+            marks = self._access.get(header.parent.id, ())
+            if any([private for start, private in marks if start < header.start_byte][-1:]):
+                return False
+        return (
+            not self.exports
+            or kind == "module"
+            or name in self.exports
+            or not self.exports.isdisjoint(container.split("."))
+        )
 
 
 def _container(around: list[_Outer], kind: str) -> _Outer:
@@ -244,7 +271,7 @@ def _qualified(container: str, name: str) -> str:
 
 def _parts(name: str) -> str:
     """A name with dots between its parts."""
-    return _SEPARATORS.sub(".", name)
+    return _SEPARATORS.sub(".", name) if ":" in name or "\\" in name else name
 
 
 def _text(source: bytes, node: tree_sitter.Node) -> str:
@@ -272,19 +299,18 @@ def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node
     return node
 
 
-def _signature(node: tree_sitter.Node, kind: str, source: bytes) -> str:
+def _signature(node: tree_sitter.Node, kind: str, source: bytes, *, with_doc: bool) -> str:
     """The definition up to its body, on one line."""
-    first = node.child(0)
-    if first is not None and "comment" in first.type:
-        first = first.next_sibling
-    start = (first or node).start_byte
+    start = node.start_byte
+    if (child := node.child(0) if with_doc else None) and "comment" in child.type:
+        start = child.end_byte
     body = _body(node) if kind in _LONG else None
     if body is not None and body.start_byte > start:
         text = source[start : min(body.start_byte, start + 4_000)].decode("utf-8", "replace")
     else:
         text = source[start : min(node.end_byte, start + 4_000)].decode("utf-8", "replace")
         text = _first_line(text, long=kind in _LONG)
-    text = _BLANK.sub(" ", text).lstrip().rstrip(" {:=,;")
+    text = " ".join(text.split()).rstrip(" {:=,;")
     if len(text) > SIGNATURE_CHARACTERS:
         text = text[: SIGNATURE_CHARACTERS - 1] + "…"
     return text
@@ -356,7 +382,8 @@ class _Docs:
 
 def _unsigned(comments: list[str]) -> str:
     lines = [_SIGNS.sub("", line) for text in comments for line in text.splitlines()]
-    return "\n".join(line.strip() for line in lines).strip()
+    text = "\n".join(line.strip() for line in lines).strip()
+    return summary[1] if (summary := _SUMMARY.search(text)) else text
 
 
 def _unquoted(text: bytes) -> str:

@@ -37,7 +37,8 @@ class Language(Struct, frozen=True, kw_only=True):
     where the definition begins, if that is before the whole (Zig's `pub`). ``@comment`` with
     ``@text`` is a doc that is no comment, ``@between`` what may stand between a doc and its
     definition. Names captured as ``@export`` are seen by other files, with their members, and
-    nothing else is.
+    nothing else is. Behind an ``@access`` that begins with "private", up to the next one,
+    stands what they do not see.
 
     ``name_part`` is a regular expression for what of the text of ``@name`` is the name. With
     ``clauses``, functions of one name that follow each other are one definition.

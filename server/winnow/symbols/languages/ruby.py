@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from winnow.symbols.language import Language
 
 DEFINITIONS = """
+((body_statement (identifier) @access) (#any-of? @access "private" "protected" "public"))
 (class name: (constant) @name) @definition.class
 (class name: (scope_resolution scope: (_) @container name: (constant) @name)) @definition.class
 (class name: (scope_resolution name: (constant) @name)) @definition.class
@@ -39,6 +42,13 @@ DEFINITIONS = """
   (#match? @_call "^(class_|thread_|[cm])?(mattr|cattr|attr|attribute)_(accessor|reader|writer)$"))
 """
 
+_PRIVATE = re.compile(r"private(?:_class_method)?\b")
+
+
+def exported(header: str, name: str) -> bool:
+    """What no `private` stands before; lines of it are for the driver."""
+    return _PRIVATE.match(header) is None
+
 
 RUBY = Language(
     name="ruby",
@@ -49,5 +59,7 @@ RUBY = Language(
     ),
     programs=("ruby", "jruby", "rake"),
     definitions=DEFINITIONS,
+    exported=exported,
+    header=("argument_list", "call"),
     name_part="[^:'\"].*",
 )  # fmt: skip

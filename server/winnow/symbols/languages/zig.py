@@ -33,8 +33,7 @@ DEFINITIONS = (
     + """
 (ContainerField (doc_comment) @doc field_member: (_) @name) @definition.field
 (ContainerField field_member: (_) @name) @definition.field
-(ContainerDecl (ContainerDeclType "enum") (ContainerField
-  (doc_comment) @doc
+(ContainerDecl (ContainerDeclType "enum") (ContainerField (doc_comment) @doc
   (ErrorUnionExpr (SuffixExpr . variable_type_function: (IDENTIFIER) @name .)))
   @definition.enum_member)
 (ContainerDecl (ContainerDeclType "enum") (ContainerField
