@@ -19,9 +19,6 @@ DOC_CHARACTERS = 600
 # Kinds in whose bodies definitions are local.
 FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator", "macro"))
 VARIABLES = frozenset(("variable", "constant"))
-# What a value or a type without a name of its own has as members, the fields of a C typedef or
-# the methods of an object; anything else that stands in it only happens to stand there.
-MEMBERS = frozenset(("field", "method", "property", "constructor", "enum_member"))
 # Kinds whose signature goes on behind the first line, as long as a bracket is open.
 _LONG = FUNCTIONS | CONTAINERS
 # Where a signature ends: the node types of bodies, in all grammars.
@@ -70,41 +67,75 @@ class _Outer(NamedTuple):
     local: bool
 
 
-_FILE = _Outer(0, 0, "", "", False)
+_FILE = _Outer(-1, 0, "", "", False)
 
 
 def find_definitions(
-    language: Language, query: tree_sitter.Query, source: bytes, root: tree_sitter.Node
+    language: Language,
+    query: tree_sitter.Query,
+    nested: tree_sitter.Query | None,
+    source: bytes,
+    root: tree_sitter.Node,
 ) -> list[Definition]:
-    """The definitions of a text, in the order of their beginnings, those around others first."""
-    import tree_sitter
+    """The definitions of a text, in the order of their beginnings, those around others first.
 
-    found: dict[int, _Found] = {}
+    The queries are of ``language.definitions`` with its comments, and of ``language.nested``.
+    """
     docs = _Docs(source)
     seen = _Seen()
-    for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
-        if "comment" in captures:
-            docs.add(captures["comment"][0], captures.get("text"))
-            continue
-        if "between" in captures:
-            docs.pass_over(captures["between"][0])
-            continue
-        if "export" in captures:
-            seen.exports.update(_name(language, source, node)[0] for node in captures["export"])
-            continue
-        if "access" in captures:
-            seen.add_access(captures["access"][0])
-            continue
-        match = _match(language, pattern, captures, source)
-        if match is not None:
-            known = found.get(match.at)
-            if known is None or pattern < known.pattern:
-                found[match.at] = match
-    ordered = sorted(found.values(), key=lambda one: (one.start, -one.end, one.at))
+    found = _find(language, query, nested, source, root, docs, seen)
+    ordered = sorted(
+        found.values(), key=lambda one: (one.start, -one.end, one.sort == "inside", one.at)
+    )
     if language.clauses:
         ordered = _joined(ordered)
     definitions = list(_nested(language, ordered, source, docs, seen))
-    return _once(definitions, found, language.once) if language.once else definitions
+    if language.once:
+        typed = {one.at for one in ordered if "typed" in one.captures}
+        definitions = _once(definitions, typed, language.once)
+    return definitions
+
+
+def _find(
+    language: Language,
+    query: tree_sitter.Query,
+    nested: tree_sitter.Query | None,
+    source: bytes,
+    root: tree_sitter.Node,
+    docs: _Docs,
+    seen: _Seen,
+) -> dict[tuple[int, bool], _Found]:
+    """Matches by the name's offset and whether they are `@inside`; ``docs`` and ``seen`` take
+    what is for them."""
+    import tree_sitter
+
+    found: dict[tuple[int, bool], _Found] = {}
+    blocks: list[tree_sitter.Node] = []
+    matches = tree_sitter.QueryCursor(query).matches(root)
+    count = query.pattern_count
+    for first in (0, count):
+        for pattern, captures in matches:
+            if "comment" in captures:
+                docs.add(captures["comment"][0], captures.get("text"))
+            elif "between" in captures:
+                docs.pass_over(captures["between"][0])
+            elif "nested" in captures:
+                blocks += captures["nested"]
+            elif "export" in captures:
+                seen.exports.update(_name(language, source, one)[0] for one in captures["export"])
+            elif "access" in captures:
+                seen.add_access(captures["access"][0])
+            elif (match := _match(language, first + pattern, captures, source)) is not None:
+                key = (match.at, match.sort == "inside")
+                known = found.get(key)
+                if known is None or match.pattern < known.pattern:
+                    found[key] = match
+        matches = []
+        if nested is not None:
+            cursor = tree_sitter.QueryCursor(nested)
+            for block in blocks:
+                matches += cursor.matches(block)
+    return found
 
 
 def _match(
@@ -122,8 +153,8 @@ def _match(
             return _Found(
                 first.start_byte,
                 node.end_byte,
-                # What is no definition is found by where it begins.
-                ~node.start_byte if named is None or not kind else named.start_byte + before,
+                # What is no definition is found by where it begins: one of each begins there.
+                named.start_byte + before if named is not None and kind else node.start_byte,
                 pattern,
                 sort,
                 kind,
@@ -169,7 +200,7 @@ def _nested(
         ):
             around.pop()
         kind = one.kind
-        outer = _container(around, kind)
+        outer = _container(around, one)
         local = one.sort == "local" or outer.local
         name = one.name
         container, above = outer.name, outer.kind
@@ -238,29 +269,23 @@ class _Seen:
         )
 
 
-def _container(around: list[_Outer], kind: str) -> _Outer:
-    """The innermost thing around that a definition of this kind can be a member of, or local to."""
+def _container(around: list[_Outer], one: _Found) -> _Outer:
+    """The innermost thing around that a definition can be a member of, or local to."""
     for outer in reversed(around):
         if outer.kind in FUNCTIONS:
-            if kind != "field":  # `self.name = …` in a method
+            if one.kind != "field":  # `self.name = …` in a method
                 return outer
-        elif outer.kind in CONTAINERS or kind in MEMBERS:
+        elif outer.kind in CONTAINERS:
             return outer
     return _FILE
 
 
-def _once(
-    definitions: list[Definition], found: dict[int, _Found], kinds: Sequence[str]
-) -> list[Definition]:
+def _once(definitions: list[Definition], typed: set[int], kinds: Sequence[str]) -> list[Definition]:
     """Without the repetitions of kinds that a container has one of each name of."""
     kept: dict[str, Definition] = {}
     for one in definitions:
         known = kept.get(one.qualified_name)
-        if (
-            known is None
-            or one.kind not in kinds
-            or (known.kind in kinds and "typed" in found[one.at].captures)
-        ):
+        if known is None or one.kind not in kinds or (known.kind in kinds and one.at in typed):
             kept[one.qualified_name] = one
     return [one for one in definitions if one.kind not in kinds or kept[one.qualified_name] is one]
 

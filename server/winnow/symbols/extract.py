@@ -77,7 +77,11 @@ def extract(language: Language, source: bytes) -> Facts:
     tree = parser(grammar).parse(source)
     extraction = Extraction(language, source, tree.root_node)
     extraction.definitions = find_definitions(
-        language, query(grammar, definitions_query(language)), source, tree.root_node
+        language,
+        query(grammar, definitions_query(language)),
+        query(grammar, language.nested) if language.nested else None,
+        source,
+        tree.root_node,
     )
     occurrences: dict[str, bytes] = {}
     if language.tokens:

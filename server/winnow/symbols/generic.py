@@ -81,7 +81,7 @@ def extract_generic(grammar: str, source: bytes) -> Facts:
     language, query = _shapes(grammar)
     definitions = [
         one
-        for one in find_definitions(language, query, source, tree.root_node)
+        for one in find_definitions(language, query, None, source, tree.root_node)
         if len(one.name) <= _NAME_CHARACTERS and not any(sign in one.name for sign in " \n\t(")
     ]
     return Facts(

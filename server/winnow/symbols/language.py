@@ -38,7 +38,9 @@ class Language(Struct, frozen=True, kw_only=True):
     ``@text`` is a doc that is no comment, ``@between`` what may stand between a doc and its
     definition. Names captured as ``@export`` are seen by other files, with their members, and
     nothing else is. Behind an ``@access`` that begins with "private", up to the next one,
-    stands what they do not see.
+    stands what they do not see. In nodes that it captures as
+    ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
+    which would be slow in the whole text.
 
     ``name_part`` is a regular expression for what of the text of ``@name`` is the name. With
     ``clauses``, functions of one name that follow each other are one definition.
@@ -59,6 +61,7 @@ class Language(Struct, frozen=True, kw_only=True):
     name: str
     files: Sequence[str]
     definitions: str
+    nested: str = ""
     grammar: str = ""
     programs: Sequence[str] = ()
     tokens: str = ""

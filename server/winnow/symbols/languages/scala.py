@@ -46,7 +46,7 @@ DEFINITIONS = (
 (class_parameter ["val" "var"] name: (_) @name) @definition.property
 (class_definition "case" class_parameters: (class_parameters
   (class_parameter name: (_) @name) @definition.property))
-(full_enum_case class_parameters: (class_parameters
+(full_enum_case name: (_) @container class_parameters: (class_parameters
   (class_parameter name: (_) @name) @definition.property))
 """
     + _values("compilation_unit", "variable")
