@@ -20,14 +20,14 @@ DOC_CHARACTERS = 600
 FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator", "macro"))
 VARIABLES = frozenset(("variable", "constant"))
 # Kinds whose signature goes on behind the first line, as long as a bracket is open.
-_LONG = FUNCTIONS | CONTAINERS
+_LONG = (FUNCTIONS | CONTAINERS) - {"section"}
 # Where a signature ends: the node types of bodies, in all grammars.
 _BODY = re.compile(
     r"(?:.*_)?(?:body|[bB]lock)|compound_statement|statements|"
     r"(?:field_|ordered_field_)?declaration_list|enumerator_list|enum_variant_list"
 )
 # Between the parts of a name, in all languages.
-_SEPARATORS = re.compile(r"::|[\\:]")
+_SEPARATORS = re.compile(r"::|\\")
 # The part of an XML comment that says what something is.
 _SUMMARY = re.compile(r"<summary>\s*(.*?)\s*</summary>", re.DOTALL)
 # Comments on what stands before them.
@@ -87,6 +87,8 @@ def find_definitions(
     ordered = sorted(
         found.values(), key=lambda one: (one.start, -one.end, one.sort == "inside", one.at)
     )
+    if language.most:
+        del ordered[language.most :]
     if language.clauses:
         ordered = _joined(ordered)
     definitions = list(_nested(language, ordered, source, docs, seen))
@@ -231,7 +233,7 @@ def _nested(
             end_line=one.end_line,
             columns=(column, len(prefix), _utf16(prefix)),
             container=container,
-            signature=_signature(one.node, kind, source, with_doc="doc" in one.captures),
+            signature=_signature(one.node, kind, source, doc=one.captures.get("doc")),
             doc=docs.of(header, one.captures.get("doc")),
             exported=language.exported(before, name)
             and seen.is_exported(name, kind, container, header),
@@ -324,11 +326,14 @@ def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node
     return node
 
 
-def _signature(node: tree_sitter.Node, kind: str, source: bytes, *, with_doc: bool) -> str:
+def _signature(
+    node: tree_sitter.Node, kind: str, source: bytes, doc: list[tree_sitter.Node] | None
+) -> str:
     """The definition up to its body, on one line."""
+    # In some grammars the doc is the first part of the definition.
     start = node.start_byte
-    if (child := node.child(0) if with_doc else None) and "comment" in child.type:
-        start = child.end_byte
+    if doc and doc[0].start_byte == start:
+        start = doc[0].end_byte
     body = _body(node) if kind in _LONG else None
     if body is not None and body.start_byte > start:
         text = source[start : min(body.start_byte, start + 4_000)].decode("utf-8", "replace")

@@ -43,7 +43,8 @@ class Language(Struct, frozen=True, kw_only=True):
     which would be slow in the whole text.
 
     ``name_part`` is a regular expression for what of the text of ``@name`` is the name. With
-    ``clauses``, functions of one name that follow each other are one definition.
+    ``clauses``, functions of one name that follow each other are one definition. ``most`` is how many of
+    a file are taken, where files may be data.
 
     What the driver sees to: functions in classes are methods, variables there are fields; fields
     in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
@@ -73,6 +74,7 @@ class Language(Struct, frozen=True, kw_only=True):
     header: Sequence[str] = ()
     name_part: str = ""
     clauses: bool = False
+    most: int = 0
 
 
 @functools.cache
