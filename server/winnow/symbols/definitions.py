@@ -148,7 +148,9 @@ def _match(
         if kind or sort == "inside":
             node = nodes[0]
             # A pattern that repeats captures several nodes: the name is the last of them.
-            named = captures["name"][-1] if "name" in captures else None
+            named = captures["name"][-1] if "name" in captures else language.name_of(node)
+            if named is None and kind:
+                return None
             name, before = _name(language, source, named) if named else ("", 0)
             row, column = (named or node).start_point
             first = captures.get("first", nodes)[0]

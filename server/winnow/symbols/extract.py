@@ -12,6 +12,7 @@ import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton
+from winnow.symbols.generic import extract_generic
 from winnow.symbols.language import Language
 from winnow.symbols.occurrences import Chains, find_occurrences
 
@@ -72,7 +73,9 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
 
 
 def extract(language: Language, source: bytes) -> Facts:
-    """The facts of a text in UTF-8, in a language with a module of its own."""
+    """The facts of a text in UTF-8; a language without a query is known by its tree alone."""
+    if not language.definitions:
+        return extract_generic(language.grammar or language.name, source)
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(source)
     extraction = Extraction(language, source, tree.root_node)

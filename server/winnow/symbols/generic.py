@@ -1,22 +1,21 @@
-"""Definitions of languages that have no query of their own, by the shapes of their grammars.
+"""Definitions of languages that have no query of their own, by the shapes of their trees.
 
 Grammars call things by similar names: a node whose type has the words "function" and "definition"
-in it, and a field ``name``, defines a function. From the node types of a grammar a query is made,
-which is run like those that people wrote. It misses what a grammar calls otherwise, and does not
-know which names other files see; :attr:`~winnow.symbols.facts.Facts.generic` says so.
+in it defines a function, and its name is in a field ``name``, or the first identifier in it. This
+misses what a grammar calls otherwise, and does not know which names other files see;
+:attr:`~winnow.symbols.facts.Facts.generic` says so.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
 
 import tree_sitter
 import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
-from winnow.symbols.facts import Facts, Scope, Skeleton
+from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
 from winnow.symbols.language import Language
 
 # What a node defines, by the words of its type; the first one that fits counts.
@@ -27,66 +26,82 @@ _KINDS = tuple(
         ("constructor", "constructor"),
         ("method|member_function", "method"),
         (
-            "function|func|fun|fn|procedure|proc|subroutine|sub|subprogram|rpc|getter|setter",
+            "function|func|fun|fn|procedure|proc|subroutine|sub|subprogram|rpc|getter|setter|task",
             "function",
         ),
-        ("modifier|macro|template", "macro"),
+        ("modifier|macro|template|preproc", "macro"),
         ("signal|event", "event"),
         ("property|prop", "property"),
         ("field|member|component", "field"),
         ("const|constant", "constant"),
-        ("interface|protocol|signature_block", "interface"),
+        ("interface|protocol", "interface"),
         ("trait|mixin|role|typeclass", "trait"),
-        ("struct|structure|record", "struct"),
+        ("struct|structure|record|model", "struct"),
         ("union", "union"),
         ("enum|enumeration", "enum"),
-        ("class|contract|actor|entity", "class"),
+        ("class|contract|actor|entity|service", "class"),
         ("module|namespace|package|library|program|architecture", "module"),
-        ("type|typedef|alias|newtype|data|subtype|extension", "type"),
+        ("type|typedef|alias|newtype|data|subtype|extension|exception|error|abstract", "type"),
         ("variable|var|val|value|let|binding|state|global|static|resource|output", "variable"),
     )
 )
 # The words of types that define something.
 _DEFINES = re.compile(
-    r"(?:^|_)(?:definition|declaration|decl|defn?|item|statement|specification|specifier|"
-    r"signature|header|binding|spec|body|interface|implementation|block)$"
+    r"(?:^|_)(?:definition|declaration|decl|defn?|item|statement|specification|specifier|signature|"
+    r"header|binding|spec|interface|implementation)$|^decl_|^(?:package|architecture)_body$"
 )
 # Types that define something and are called just what they define.
 _BARE = re.compile(
-    r"(?:async_)?(?:function|method|constructor|class|struct|enum|union|interface|trait|module|"
-    r"namespace|package|procedure|subroutine|macro|data|newtype|type_alias|constant|"
-    r"enum_(?:member|constant|variant|value|case)|enumerator|variant)"
+    r"function|method|constructor|class|struct|enum|union|interface|trait|module|namespace|package|"
+    r"procedure|subroutine|macro|data|newtype|type_alias|constant|message|service|program|"
+    r"enum_(?:member|constant|variant|value|case)|enumerator|variant"
 )
-# Words of types that look like it, and use, import or describe.
+# Words of types that look like it, and use, import or describe, or are parts of what defines.
 _OTHER = re.compile(
-    r"(?:^|_)(?:end|parameters?|params?|arguments?|args?|imports?|use|using|calls?|expressions?|expr|"
-    r"include|return|local|if|else|elsif|for|foreach|while|loop|case|when|try|catch|with|abstract_type|"
+    r"(?:^|_)(?:end|parameters?|params?|arguments?|args?|arg|imports?|use|using|calls?|include|"
+    r"expressions?|expr|return|local|if|else|elsif|for|foreach|while|loop|case|when|try|catch|with|"
     r"forward|instantiation|anonymous|annotation|attribute|literal|pattern|clause|access|extends|"
-    r"implements|assignment|echo|print|raise|throw|incomplete|array|pointer|list|set|assert|renaming|"
-    r"export|goto|formal|guard|switch|empty|null|reference|select|exec|execute|go|defer|delete|yield|"
-    r"await|block_statement|expression_statement|compound|static_assert|derive|open|extern_type|range|"
-    r"map|friend|linkage|attributed|exit|next|trap|data_statement|sequence|wait|port)(?:_|$)"
+    r"implements|assignment|echo|print|raise|throw|incomplete|array|pointer|list|set|assert|export|"
+    r"renaming|goto|formal|guard|switch|empty|null|reference|select|exec|execute|go|defer|delete|"
+    r"yield|await|expression_statement|compound|static_assert|derive|open|extern_type|range|map|"
+    r"friend|linkage|attributed|exit|next|trap|data_statement|sequence|wait|port|label|unset|"
+    r"type_spec|component_definition|head|(?:generate|package)_item|generate_item_declaration)(?:_|$)"
 )
-_NAME_FIELDS = ("name", "designator", "pattern", "left")
+_FIELDS = ("name", "declarator", "designator", "pattern", "left", "identifier", "id")
 _IDENTIFIER = re.compile(
-    r"(?:^|_)(?:identifier|name|symbol|ident|word|atom|id|constructor|value_name)$"
+    r"(?:^|_)(?:identifier|name|symbol|ident|word|atom|id|constant|variable|constructor)$",
+    re.IGNORECASE,
 )
-# A name is a word, or an operator; not a whole expression.
-_NAME_CHARACTERS = 120
+# Parts of a definition that stand before its name.
+_BEFORE = re.compile(
+    r"modifier|annotation|attribute|visibility|comment|doc|keyword|^k[A-Z]|_?type$|specifiers?$|"
+    r"parameter|body|block|^(?:fun|class|enum|struct|function|module|pub|storage|const|let|var)$"
+)
+# Parts of a definition that its name may be in.
+_HEAD = re.compile(
+    r"name|head|signature|binding|declarator|statement|defn|left|call|clause|assignment|binary|"
+    r"operator|specification|ident|variable|symbol|prototype|pattern|path"
+)
+# What is used or imported there, not defined.
+_USED = re.compile(r"use|import|include|open|extends|implements|call|_identifier$")
+_BODIES = re.compile(r"function_body|^block$|statement_block|compound_statement")
+# How far below a definition its name may be.
+_DEPTH = 5
+# Variables in one of these are local to it.
+_LOCAL = re.compile(r"variable|var|let|val|binding|const|object")
+_AROUND = frozenset(("function", "method", "constructor", "variable", "constant", "macro"))
+_NAME = re.compile(r"[^\s(){},;]{1,100}")
+_PRIVATE = re.compile(r"\b(?:private|local)\b")
 
 
 def extract_generic(grammar: str, source: bytes) -> Facts:
     """The facts of a text in UTF-8, as far as the shape of its tree tells them: definitions."""
     tree = tree_sitter_language_pack.get_parser(grammar).parse(source)  # type: ignore[arg-type]
     language, query = _shapes(grammar)
-    definitions = [
-        one
-        for one in find_definitions(language, query, None, source, tree.root_node)
-        if len(one.name) <= _NAME_CHARACTERS and not any(sign in one.name for sign in " \n\t(")
-    ]
+    found = find_definitions(language, query, None, source, tree.root_node)
     return Facts(
-        language=language.name,
-        definitions=definitions,
+        language=grammar,
+        definitions=_not_local([one for one in found if _NAME.fullmatch(one.name)]),
         skeleton=Skeleton(scopes=[Scope(0, len(source), -1, "module")]),
         occurrences={},
         generic=True,
@@ -94,47 +109,42 @@ def extract_generic(grammar: str, source: bytes) -> Facts:
     )
 
 
-def _exported(header: str, name: str) -> bool:
-    """What does not say `private`, as it is said in most languages."""
-    return re.search(r"\b(?:private|local)\b", header) is None
+def _not_local(definitions: list[Definition]) -> list[Definition]:
+    """Without the variables that stand in the value of another, or in a function."""
+    kept: list[Definition] = []
+    end = 0
+    for one in definitions:
+        if one.start < end and one.kind in ("variable", "constant"):
+            continue
+        kept.append(one)
+        if one.kind in _AROUND:
+            end = max(end, one.end)
+    return kept
 
 
 @functools.cache
 def _shapes(grammar: str) -> tuple[Language, tree_sitter.Query]:
     """The language that the node types of a grammar make, and its query."""
     loaded = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
-    types = [
+    types = dict.fromkeys(
         loaded.node_kind_for_id(number) or ""
         for number in range(loaded.node_kind_count)
         if loaded.node_kind_is_named(number) and loaded.node_kind_is_visible(number)
-    ]
-    types = list(dict.fromkeys(types))
-    patterns = "\n".join(_patterns(loaded, types))
-    comments = tuple(kind for kind in types if kind.endswith("comment"))
-    language = Language(
-        name=grammar, files=(), definitions=patterns, exported=_exported, comments=comments
     )
-    text = patterns + "".join(f"\n({kind}) @comment" for kind in comments)
-    return language, tree_sitter.Query(loaded, text)
-
-
-def _patterns(loaded: tree_sitter.Language, types: list[str]) -> Iterator[str]:
-    identifiers = [kind for kind in types if _IDENTIFIER.search(_snake(kind))]
-    declarators = [kind for kind in types if kind.endswith(("declarator", "variable_declaration"))]
-    for kind in types:
-        defined = _defined(_snake(kind))
-        if defined is None:
-            continue
-        names = [f"{name}: (_) @name" for name in _NAME_FIELDS]
-        names += [f"({declarator} name: (_) @name)" for declarator in declarators]
-        names += [f"({declarator} . (identifier) @name)" for declarator in declarators]
-        found = next((name for name in names if _possible(loaded, f"({kind} {name})")), None)
-        if found is not None:
-            yield f"({kind} {found}) @definition.{defined}"
-            continue
-        for identifier in identifiers:
-            if _possible(loaded, f"({kind} ({identifier}))"):
-                yield f"({kind} ({identifier}) @name) @definition.{defined}"
+    defined = {kind: _defined(_snake(kind)) for kind in types}
+    language = Language(
+        name=grammar,
+        files=(),
+        definitions="\n".join(
+            f"({node}) @definition.{kind}" for node, kind in defined.items() if kind
+        ),
+        clauses=True,
+        comments=[kind for kind in types if kind.endswith("comment")],
+        exported=lambda header, name: _PRIVATE.search(header) is None,
+        name_of=_name_of,
+    )
+    comments = "".join(f"\n({kind}) @comment" for kind in language.comments)
+    return language, tree_sitter.Query(loaded, language.definitions + comments)
 
 
 def _snake(kind: str) -> str:
@@ -148,10 +158,43 @@ def _defined(kind: str) -> str | None:
     return next((defined for words, defined in _KINDS if words.search(kind)), None)
 
 
-def _possible(loaded: tree_sitter.Language, pattern: str) -> bool:
-    """Whether the grammar has such nodes."""
-    try:
-        tree_sitter.Query(loaded, pattern)
-    except tree_sitter.QueryError:
-        return False
-    return True
+def _name_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """The name in what is defined: in a field for it, or the first identifier."""
+    parent = node.parent
+    if parent is None or _USED.search(parent.type):
+        return None
+    # `struct name` without a body only names a type.
+    if node.type.endswith("specifier") and node.child_by_field_name("body") is None:
+        return None
+    if _LOCAL.search(node.type) and _in_body(parent):
+        return None
+    return _first_name(node, _DEPTH)
+
+
+def _in_body(node: tree_sitter.Node | None) -> bool:
+    """Whether this stands in the body of a function, as far as it is near."""
+    for _ in range(_DEPTH):
+        if node is None:
+            break
+        if _BODIES.search(node.type):
+            return True
+        node = node.parent
+    return False
+
+
+def _first_name(node: tree_sitter.Node, depth: int) -> tree_sitter.Node | None:
+    for field in _FIELDS:
+        child = node.child_by_field_name(field)
+        if child is not None:
+            if field == "name" or _is_name(child):
+                return child
+            return _first_name(child, depth - 1) if depth > 1 else None
+    children = [child for child in node.named_children if not _BEFORE.search(child.type)]
+    name = next((child for child in children if _is_name(child)), None)
+    if name is None and children and depth > 1 and _HEAD.search(children[0].type):
+        return _first_name(children[0], depth - 1)
+    return name
+
+
+def _is_name(node: tree_sitter.Node) -> bool:
+    return node.named_child_count == 0 and _IDENTIFIER.search(node.type) is not None

@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from winnow.symbols.grammars import FILES, PROGRAMS
+
 if TYPE_CHECKING:
+    from tree_sitter import Node
+
     from winnow.symbols.extract import Extraction
 
 
@@ -43,8 +47,9 @@ class Language(Struct, frozen=True, kw_only=True):
     which would be slow in the whole text.
 
     ``name_part`` is a regular expression for what of the text of ``@name`` is the name. With
-    ``clauses``, functions of one name that follow each other are one definition. ``most`` is how many of
-    a file are taken, where files may be data.
+    ``clauses``, functions of one name that follow each other are one definition. ``most`` is
+    how many of a file are taken, where files may be data. ``name_of`` finds the name in what is
+    defined, where the query does not.
 
     What the driver sees to: functions in classes are methods, variables there are fields; fields
     in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
@@ -75,6 +80,7 @@ class Language(Struct, frozen=True, kw_only=True):
     name_part: str = ""
     clauses: bool = False
     most: int = 0
+    name_of: Callable[[Node], Node | None] = lambda node: None
 
 
 @functools.cache
@@ -87,6 +93,20 @@ def languages() -> dict[str, Language]:
             if isinstance(value, Language):
                 found[value.name] = value
     return found
+
+
+@functools.cache
+def generic_languages() -> dict[str, Language]:
+    """The languages of which only the grammar is known, by name: they have no query."""
+    return {
+        grammar: Language(
+            name=grammar,
+            files=files.split(),
+            programs=PROGRAMS.get(grammar, "").split(),
+            definitions="",
+        )
+        for grammar, files in FILES.items()
+    }
 
 
 def language_of(path: str, first_line: bytes = b"") -> Language | None:
@@ -111,7 +131,7 @@ _PROGRAM = re.compile(rb"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([A
 @functools.cache
 def _names() -> tuple[dict[str, Language], dict[str, Language]]:
     """Languages by ends of names and whole names, and by programs."""
-    known = languages().values()
+    known = [*generic_languages().values(), *languages().values()]
     return (
         {name: language for language in known for name in language.files},
         {program: language for language in known for program in language.programs},
