@@ -17,15 +17,24 @@ if TYPE_CHECKING:
 SIGNATURE_CHARACTERS = 300
 DOC_CHARACTERS = 600
 # Kinds in whose bodies definitions are local.
-FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator", "macro"))
+FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator"))
+# Kinds that there are only in something.
+MEMBERS = frozenset(("field", "method", "constructor"))
 VARIABLES = frozenset(("variable", "constant"))
 # Kinds whose signature goes on behind the first line, as long as a bracket is open.
-_LONG = (FUNCTIONS | CONTAINERS) - {"section"}
+_LONG = (FUNCTIONS | CONTAINERS | {"macro"}) - {"section"}
 # Where a signature ends: the node types of bodies, in all grammars.
 _BODY = re.compile(
     r"(?:.*_)?(?:body|[bB]lock)|compound_statement|statements|"
-    r"(?:field_|ordered_field_)?declaration_list|enumerator_list|enum_variant_list"
+    r"(?:field_)?declaration_list|enumerator_list|enum_variant_list"
 )
+_ANNOTATIONS = re.compile(
+    r"(?:@(?!(?:interface|mixin|function|keyframes|typep?|opaque|\w*callback)\b)[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s+)+"
+)
+# In a signature of several lines.
+_COMMENT = re.compile(r"\s(?:#|//)\s.*$", re.MULTILINE)
+_BRACKETS = re.compile(r"([(\[]) |,? ([)\]])")
+_BLANK = re.compile(r"\s+")
 # Between the parts of a name, in all languages.
 _SEPARATORS = re.compile(r"::|\\")
 # The part of an XML comment that says what something is.
@@ -36,9 +45,13 @@ _BACKWARDS = (b"-- ^", b"///<", b"//!<", b"/**<")
 _CLAUSES = frozenset(("function", "method", "macro", "operator"))
 # Signs of comments at the beginning and end of lines, in all languages.
 _SIGNS = re.compile(
-    r"^\s*(?:/\*\*?!?<?|\*/|\*|//[/!]?<?|--\[\[|---?(?: ?\|)?|#+!?|;+|%+|\{-\|?|-\})\s?"
+    r"^\s*(?:/\*\*?!?<?|\*/|\*|//[/!]?<?|--\[\[|---?(?: ?\|)?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
     r"|\s*(?:\*+/|-\}|\]\])\s*$"
 )
+
+
+# Lines of comments that are drawn: `// -----`.
+_RULE = re.compile(r"\s*[-=*#/_~+]{3,}\s*")
 
 
 class _Found(NamedTuple):
@@ -48,7 +61,7 @@ class _Found(NamedTuple):
     end: int
     at: int
     pattern: int
-    sort: str  # definition, declaration, local, inside
+    sort: str  # definition, declaration, local, inside, skipped
     kind: str
     node: tree_sitter.Node
     name: str
@@ -70,6 +83,96 @@ class _Outer(NamedTuple):
 _FILE = _Outer(-1, 0, "", "", False)
 
 
+class _Captured:
+    """What the queries have matched; ``found`` by the name's offset and whether it is `@inside`."""
+
+    def __init__(self, language: Language, source: bytes) -> None:
+        self._language = language
+        self._source = source
+        self.found: dict[tuple[int, bool], _Found] = {}
+        # With the string that takes the comment's place in some languages.
+        self.comments: list[tuple[tree_sitter.Node, tree_sitter.Node | None]] = []
+        self.between: list[tree_sitter.Node] = []
+        self.exported: list[tree_sitter.Node] = []
+        self.nested: list[tree_sitter.Node] = []
+        self.access = _Access()
+
+    def take(
+        self, matches: list[tuple[int, dict[str, list[tree_sitter.Node]]]], first: int = 0
+    ) -> None:
+        """Sort matches; ``first`` is the number of patterns that come before these."""
+        for pattern, captures in matches:
+            if "comment" in captures:
+                texts = captures.get("text")
+                self.comments += [(one, texts[0] if texts else None) for one in captures["comment"]]
+            elif (match := self._match(first + pattern, captures)) is not None:
+                key = (match.at, match.sort == "inside")
+                known = self.found.get(key)
+                if known is None or match.pattern < known.pattern:
+                    self.found[key] = match
+            else:
+                self.between += captures.get("between", ())
+                self.nested += captures.get("nested", ())
+                self.exported += captures.get("exported", ())
+                self.access.add(captures.get("access", ()))
+                self.access.listed.update(
+                    _name(self._language, self._source, one)[0]
+                    for one in captures.get("listed", ())
+                )
+
+    def _match(self, pattern: int, captures: dict[str, list[tree_sitter.Node]]) -> _Found | None:
+        capture = next((one for one in captures if "." in one or one == "inside"), None)
+        if capture is None:
+            return None
+        sort, _, kind = capture.partition(".")
+        node = captures[capture][0]
+        # A pattern that repeats captures several nodes: the name is the last of them.
+        named = captures["name"][-1] if "name" in captures else self._language.name_of(node)
+        name, before = _name(self._language, self._source, named) if named else ("", 0)
+        row, column = (named or node).start_point
+        return _Found(
+            captures.get("first", (node,))[0].start_byte,
+            node.end_byte,
+            # What is no definition is told by where it begins: one of each begins there.
+            named.start_byte + before if named is not None and kind else node.start_byte,
+            pattern,
+            sort,
+            kind,
+            node,
+            name,
+            (row, column + before),
+            node.end_point[0],
+            captures,
+        )
+
+
+class _Access:
+    """What a text says elsewhere than at a definition about who sees it."""
+
+    def __init__(self) -> None:
+        self.listed: set[str] = set()
+        # By the node around: where `private` and the like stand, and whether it is that.
+        self._marks: dict[int, list[tuple[int, bool]]] = {}
+
+    def add(self, nodes: Sequence[tree_sitter.Node]) -> None:
+        for node in nodes:
+            if node.parent is not None and node.text is not None:
+                marks = self._marks.setdefault(node.parent.id, [])
+                marks.append((node.start_byte, node.text.startswith(b"private")))
+
+    def allows(self, name: str, kind: str, container: str, header: tree_sitter.Node) -> bool:
+        if self._marks and header.parent is not None:
+            marks = self._marks.get(header.parent.id, ())
+            if any([private for start, private in marks if start < header.start_byte][-1:]):
+                return False
+        return (
+            not self.listed
+            or kind == "module"
+            or name in self.listed
+            or not self.listed.isdisjoint(container.split("."))
+        )
+
+
 def find_definitions(
     language: Language,
     query: tree_sitter.Query,
@@ -81,94 +184,29 @@ def find_definitions(
 
     The queries are of ``language.definitions`` with its comments, and of ``language.nested``.
     """
-    docs = _Docs(source)
-    seen = _Seen()
-    found = _find(language, query, nested, source, root, docs, seen)
-    ordered = sorted(
-        found.values(), key=lambda one: (one.start, -one.end, one.sort == "inside", one.at)
-    )
-    if language.most:
-        del ordered[language.most :]
-    if language.clauses:
-        ordered = _joined(ordered)
-    definitions = list(_nested(language, ordered, source, docs, seen))
-    if language.once:
-        typed = {one.at for one in ordered if "typed" in one.captures}
-        definitions = _once(definitions, typed, language.once)
-    return definitions
-
-
-def _find(
-    language: Language,
-    query: tree_sitter.Query,
-    nested: tree_sitter.Query | None,
-    source: bytes,
-    root: tree_sitter.Node,
-    docs: _Docs,
-    seen: _Seen,
-) -> dict[tuple[int, bool], _Found]:
-    """Matches by the name's offset and whether they are `@inside`; ``docs`` and ``seen`` take
-    what is for them."""
     import tree_sitter
 
-    found: dict[tuple[int, bool], _Found] = {}
-    blocks: list[tree_sitter.Node] = []
-    matches = tree_sitter.QueryCursor(query).matches(root)
-    count = query.pattern_count
-    for first in (0, count):
-        for pattern, captures in matches:
-            if "comment" in captures:
-                docs.add(captures["comment"][0], captures.get("text"))
-            elif "between" in captures:
-                docs.pass_over(captures["between"][0])
-            elif "nested" in captures:
-                blocks += captures["nested"]
-            elif "export" in captures:
-                seen.exports.update(_name(language, source, one)[0] for one in captures["export"])
-            elif "access" in captures:
-                seen.add_access(captures["access"][0])
-            elif (match := _match(language, first + pattern, captures, source)) is not None:
-                key = (match.at, match.sort == "inside")
-                known = found.get(key)
-                if known is None or match.pattern < known.pattern:
-                    found[key] = match
-        matches = []
-        if nested is not None:
-            cursor = tree_sitter.QueryCursor(nested)
-            for block in blocks:
-                matches += cursor.matches(block)
-    return found
-
-
-def _match(
-    language: Language, pattern: int, captures: dict[str, list[tree_sitter.Node]], source: bytes
-) -> _Found | None:
-    for capture, nodes in captures.items():
-        sort, _, kind = capture.partition(".")
-        if kind or sort == "inside":
-            node = nodes[0]
-            # A pattern that repeats captures several nodes: the name is the last of them.
-            named = captures["name"][-1] if "name" in captures else language.name_of(node)
-            if named is None and kind:
-                return None
-            name, before = _name(language, source, named) if named else ("", 0)
-            row, column = (named or node).start_point
-            first = captures.get("first", nodes)[0]
-            return _Found(
-                first.start_byte,
-                node.end_byte,
-                # What is no definition is found by where it begins: one of each begins there.
-                named.start_byte + before if named is not None and kind else node.start_byte,
-                pattern,
-                sort,
-                kind,
-                node,
-                name,
-                (row, column + before),
-                node.end_point[0],
-                captures,
-            )
-    return None
+    captured = _Captured(language, source)
+    captured.take(tree_sitter.QueryCursor(query).matches(root))
+    if nested is not None:
+        cursor = tree_sitter.QueryCursor(nested)
+        for block in captured.nested:
+            captured.take(cursor.matches(block), query.pattern_count)
+    found = sorted(
+        captured.found.values(),
+        key=lambda one: (one.start, -one.end, one.sort == "inside", one.at),
+    )
+    docs = _Docs(source, captured.comments, captured.between)
+    exported = {_text(source, node) for node in captured.exported}
+    if language.most:
+        del found[language.most :]
+    if language.clauses:
+        found = _joined(found)
+    definitions = list(_nested(language, found, source, docs, exported, captured.access))
+    if language.once:
+        typed = {one.at for one in found if "typed" in one.captures}
+        definitions = _once(definitions, typed, language.once)
+    return definitions
 
 
 def _joined(found: list[_Found]) -> list[_Found]:
@@ -193,11 +231,18 @@ def _continues(one: _Found, before: _Found) -> bool:
 
 
 def _nested(
-    language: Language, found: list[_Found], source: bytes, docs: _Docs, seen: _Seen
+    language: Language,
+    found: list[_Found],
+    source: bytes,
+    docs: _Docs,
+    exported: set[str],
+    access: _Access,
 ) -> Iterator[Definition]:
     """Definitions with what they are members of; ``found`` begins with what stands around."""
     around: list[_Outer] = []
     for one in found:
+        if one.sort == "skipped":
+            continue
         # What has the very same range stands beside it: `A, B = 1, 2`.
         while around and (
             around[-1].end < one.end or (around[-1].start, around[-1].end) == (one.start, one.end)
@@ -219,15 +264,22 @@ def _nested(
             continue
         if above in CLASSES:
             kind = {"function": "method", "variable": "field"}.get(kind, kind)
-        elif (local and kind in VARIABLES) or (kind == "field" and above in ("", *FUNCTIONS)):
+        elif (
+            not name
+            or (kind in MEMBERS and above not in CONTAINERS)
+            or (local and (kind in VARIABLES or one.sort == "declaration"))
+        ):
             continue
         header = one.captures.get("first", [_header_node(language, one.node)])[0]
         before = source[header.start_byte : one.at].decode("utf-8", "replace")
+        kind = language.kind(kind, before, name, container)
+        if not kind:
+            continue
         row, column = one.place
         prefix = source[one.at - column : one.at].decode("utf-8", "replace")
         definition = Definition(
             name=name,
-            kind=(kind := language.kind(kind, before, name, container)),
+            kind=kind,
             at=one.at,
             start=header.start_byte,
             end=one.end,
@@ -235,41 +287,27 @@ def _nested(
             end_line=one.end_line,
             columns=(column, len(prefix), _utf16(prefix)),
             container=container,
-            signature=_signature(one.node, kind, source, doc=one.captures.get("doc")),
+            signature=_signature(one, name, kind, source),
             doc=docs.of(header, one.captures.get("doc")),
-            exported=language.exported(before, name)
-            and seen.is_exported(name, kind, container, header),
+            exported="hidden" not in one.captures
+            and access.allows(name, kind, container, header)
+            and (
+                "exported" in one.captures
+                or language.exported(before, name)
+                or (not container and name in exported)
+            ),
             local=local,
             declared=one.sort == "declaration",
         )
         yield definition
-        qualified = _qualified(container, _parts(name))
-        around.append(_Outer(one.start, one.end, qualified, kind, local or kind in FUNCTIONS))
-
-
-class _Seen:
-    """What the text says elsewhere about who sees a definition."""
-
-    def __init__(self) -> None:
-        self.exports: set[str] = set()
-        # By the node around: where `private` and the like stand, and whether it is that.
-        self._access: dict[int, list[tuple[int, bool]]] = {}
-
-    def add_access(self, node: tree_sitter.Node) -> None:
-        if node.parent is not None and node.text is not None:
-            marks = self._access.setdefault(node.parent.id, [])
-            marks.append((node.start_byte, node.text.startswith(b"private")))
-
-    def is_exported(self, name: str, kind: str, container: str, header: tree_sitter.Node) -> bool:
-        if self._access and header.parent is not None:
-            marks = self._access.get(header.parent.id, ())
-            if any([private for start, private in marks if start < header.start_byte][-1:]):
-                return False
-        return (
-            not self.exports
-            or kind == "module"
-            or name in self.exports
-            or not self.exports.isdisjoint(container.split("."))
+        around.append(
+            _Outer(
+                one.start,
+                one.end,
+                _qualified(container, _parts(name)),
+                kind,
+                local or kind in FUNCTIONS,
+            )
         )
 
 
@@ -328,21 +366,27 @@ def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node
     return node
 
 
-def _signature(
-    node: tree_sitter.Node, kind: str, source: bytes, doc: list[tree_sitter.Node] | None
-) -> str:
+def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
     """The definition up to its body, on one line."""
+    long = kind in _LONG
+    body = _body(one.node) if long else None
     # In some grammars the doc is the first part of the definition.
-    start = node.start_byte
-    if doc and doc[0].start_byte == start:
-        start = doc[0].end_byte
-    body = _body(node) if kind in _LONG else None
+    doc = one.captures.get("doc")
+    start = doc[0].end_byte if doc and doc[0].start_byte == one.start else one.start
     if body is not None and body.start_byte > start:
-        text = source[start : min(body.start_byte, start + 4_000)].decode("utf-8", "replace")
+        end = body.start_byte
     else:
-        text = source[start : min(node.end_byte, start + 4_000)].decode("utf-8", "replace")
-        text = _first_line(text, long=kind in _LONG)
-    text = " ".join(text.split()).rstrip(" {:=,;")
+        end = _line_end(source, one, max(start, one.at if long else start), long=long)
+    text = source[start : min(end, start + 4_000)].decode("utf-8", "replace").lstrip()
+    if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
+        if name in text[annotations.end() :]:  # Elixir's `@name value` is no annotation
+            text = text[annotations.end() :]
+    if "\n" in text:
+        text = _COMMENT.sub("", text)
+        text = _BRACKETS.sub(r"\1\2", _BLANK.sub(" ", text))
+    text = text.rstrip(" \t\r\n{:=,;\\")
+    if one.at >= end:  # `typedef struct {…} Name`
+        text = f"{text} {name}"
     if len(text) > SIGNATURE_CHARACTERS:
         text = text[: SIGNATURE_CHARACTERS - 1] + "…"
     return text
@@ -350,71 +394,78 @@ def _signature(
 
 def _body(node: tree_sitter.Node) -> tree_sitter.Node | None:
     body = node.child_by_field_name("body")
+    if body is None and (of := node.child_by_field_name("type")) is not None:
+        body = of.child_by_field_name("body")
     if body is None:
         body = next((child for child in node.named_children if _BODY.fullmatch(child.type)), None)
-    return body
+    # `struct Name(u32)`
+    return None if body is not None and body.type.startswith("ordered") else body
 
 
-def _first_line(text: str, *, long: bool) -> str:
-    """The first line, with ``long`` as many as it takes to close all round brackets."""
-    end = text.find("\n")
-    while long and end >= 0 and text.count("(", 0, end) > text.count(")", 0, end):
-        end = text.find("\n", end + 1)
-    return text if end < 0 else text[:end]
+def _line_end(source: bytes, one: _Found, start: int, *, long: bool) -> int:
+    """Where the first line ends; with ``long`` that of the name, and all round brackets closed."""
+    while source[start : start + 1].isspace():
+        start += 1
+    end = source.find(b"\n", start, one.end)
+    while long and end >= 0 and source.count(b"(", one.at, end) > source.count(b")", one.at, end):
+        end = source.find(b"\n", end + 1, one.end)
+    return end if end >= 0 else one.end
 
 
 class _Docs:
-    """Comments by the line they end on, as far as nothing else stands before them there."""
+    """Comments by the line they end on, as far as nothing else stands before them there.
 
-    def __init__(self, source: bytes) -> None:
+    ``between`` are nodes that may stand between a comment and what it is about: attributes.
+    """
+
+    def __init__(
+        self,
+        source: bytes,
+        comments: list[tuple[tree_sitter.Node, tree_sitter.Node | None]],
+        between: list[tree_sitter.Node],
+    ) -> None:
         self._source = source
         # By the last line: the first one, where the text begins and ends, and whether it is quoted.
         self._comments: dict[int, tuple[int, int, int, bool]] = {}
-        # By the line of a definition: where the one begins that the comment above is for.
-        self._owners: dict[int, int] = {}
+        for comment, quoted in comments:
+            start, end = comment.start_byte, comment.end_byte
+            row, column = comment.start_point
+            if column and source[start - column : start].strip():
+                continue
+            # Some grammars count the line end as part of a comment.
+            text = source[start:end].rstrip()
+            if text.startswith(_BACKWARDS) or (row == 0 and text.startswith(b"#!")):
+                continue
+            if quoted is not None:
+                start, end = quoted.start_byte, quoted.end_byte
+            self._comments[row + text.count(b"\n")] = (row, start, end, quoted is not None)
+        for node in between:
+            self._comments.setdefault(node.end_point[0], (node.start_point[0], 0, 0, False))
 
-    def add(self, comment: tree_sitter.Node, text: list[tree_sitter.Node] | None) -> None:
-        """A comment; ``text`` is the string that takes its place in some languages."""
-        start, end = comment.start_byte, comment.end_byte
-        row, column = comment.start_point
-        if column and self._source[start - column : start].strip():
-            return
-        # Some grammars count the line end as part of a comment.
-        whole = self._source[start:end].rstrip()
-        if whole.startswith(_BACKWARDS) or (row == 0 and whole.startswith(b"#!")):
-            return
-        if text is not None:
-            start, end = text[0].start_byte, text[0].end_byte
-        self._comments[row + whole.count(b"\n")] = (row, start, end, text is not None)
-
-    def pass_over(self, node: tree_sitter.Node) -> None:
-        """What may stand between a comment and its definition."""
-        start, end = node.start_point[0], node.end_point[0]
-        self._comments[end] = (start, node.start_byte, node.start_byte, False)
-
-    def of(self, header: tree_sitter.Node, nodes: list[tree_sitter.Node] | None) -> str:
-        """What is said of the definition that begins with this node, without comment signs."""
+    def of(self, definition: tree_sitter.Node, nodes: list[tree_sitter.Node] | None) -> str:
+        """What is said of a definition, in these nodes or above it, without comment signs."""
         if nodes:
             text = self._source[nodes[0].start_byte : nodes[0].end_byte]
             if "comment" in nodes[0].type:
                 return _short(_unsigned([text.decode("utf-8", "replace")]))
             return _short(_unquoted(text))
-        row = header.start_point[0]
-        if self._owners.setdefault(row, header.start_byte) != header.start_byte:
+        row, column = definition.start_point
+        start = definition.start_byte
+        if row - 1 not in self._comments or self._source[start - column : start].strip():
             return ""
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
             row, start, end, quoted = comment
-            text = self._source[start:end]
             if quoted:
-                return _short(_unquoted(text))
-            texts.insert(0, text.decode("utf-8", "replace"))
-        return _short(_unsigned(texts)) if texts else ""
+                return _short(_unquoted(self._source[start:end]))
+            texts.append(self._source[start:end].decode("utf-8", "replace"))
+        return _short(_unsigned(texts[::-1]))
 
 
 def _unsigned(comments: list[str]) -> str:
+    """Comments without their signs."""
     lines = [_SIGNS.sub("", line) for text in comments for line in text.splitlines()]
-    text = "\n".join(line.strip() for line in lines).strip()
+    text = "\n".join(line.strip() for line in lines if not _RULE.fullmatch(line)).strip()
     return summary[1] if (summary := _SUMMARY.search(text)) else text
 
 

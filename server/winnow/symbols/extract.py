@@ -13,7 +13,7 @@ import tree_sitter_language_pack
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton
 from winnow.symbols.generic import extract_generic
-from winnow.symbols.language import Language
+from winnow.symbols.language import Language, languages
 from winnow.symbols.occurrences import Chains, find_occurrences
 
 
@@ -74,6 +74,8 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
 
 def extract(language: Language, source: bytes) -> Facts:
     """The facts of a text in UTF-8; a language without a query is known by its tree alone."""
+    if language.instead is not None and (other := language.instead(source)):
+        language = languages()[other]
     if not language.definitions:
         return extract_generic(language.grammar or language.name, source)
     grammar = language.grammar or language.name

@@ -36,7 +36,7 @@ _KINDS = tuple(
         ("const|constant", "constant"),
         ("interface|protocol", "interface"),
         ("trait|mixin|role|typeclass", "trait"),
-        ("struct|structure|record|model", "struct"),
+        ("struct|structure|record|model|derived", "struct"),
         ("union", "union"),
         ("enum|enumeration", "enum"),
         ("class|contract|actor|entity|service", "class"),

@@ -32,17 +32,21 @@ class Language(Struct, frozen=True, kw_only=True):
     ``definitions`` is a query. Each of its matches captures the whole as ``@definition.<kind>``
     and the name as ``@name``. In its place, ``@declaration.<kind>`` only says that something is
     elsewhere, as a prototype does, and ``@local.<kind>`` stands in a function that has no name;
-    ``@inside`` is no definition, but members stand in it (Rust's ``impl``). A match may also
+    ``@inside`` is no definition, but members stand in it (Rust's ``impl``), and
+    ``@skipped.<kind>`` keeps later patterns from matching (include guards). A match may also
     capture a ``@doc``; as ``@container`` the names of what it is a member of, where it does not
     stand inside of that; and anything as ``@typed``, which makes it win over others, see ``once``.
     A name that several patterns match is what the first of them says. ``@namespace`` is like
     ``@container`` for what is no class: its functions are no methods. ``@inside`` without
     ``@name`` has as members those of what is around it (Zig's `return struct`). ``@first`` is
-    where the definition begins, if that is before the whole (Zig's `pub`). ``@comment`` with
-    ``@text`` is a doc that is no comment, ``@between`` what may stand between a doc and its
-    definition. Names captured as ``@export`` are seen by other files, with their members, and
-    nothing else is. Behind an ``@access`` that begins with "private", up to the next one,
-    stands what they do not see. In nodes that it captures as
+    where the definition begins, if that is before the whole (Zig's `pub`).
+
+    ``@hidden`` and ``@exported`` in a match decide what else ``exported`` would say;
+    ``@exported`` without a definition is a name that the file exports elsewhere than there.
+    ``@listed`` are all names that other files see, with their members. Behind an ``@access`` that
+    begins with "private", up to the next one, stands what they do not see. ``@between`` may stand
+    between a comment and what it is about (Rust's attributes), and ``@comment`` with ``@text`` is
+    a doc that is no comment. In nodes that it captures as
     ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
     which would be slow in the whole text.
 
@@ -54,14 +58,14 @@ class Language(Struct, frozen=True, kw_only=True):
     What the driver sees to: functions in classes are methods, variables there are fields; fields
     in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
     then corrects the kind by what stands before the name in the definition (decorators and
-    modifiers too), the name, and the name of the container. Of the kinds ``once``, a container has
+    modifiers too), the name, and the name of the container; an empty kind is no definition. Of the kinds ``once``, a container has
     one of each name: the last with a type, else the first.
 
     ``tokens`` is a query whose captures tell what names are for; see ``occurrences.py``.
     ``collect`` adds what a query cannot say: imports, bases, types. ``exported`` tells from what
     stands before the name in the definition, and the name, whether other files see it.
     ``comments`` are the node types of comments, ``header`` the node types around a definition that
-    belong to it: decorators, `export`.
+    belong to it: decorators, `export`. ``instead`` may name another language by the text itself.
     """
 
     name: str
@@ -75,6 +79,7 @@ class Language(Struct, frozen=True, kw_only=True):
     exported: Callable[[str, str], bool] = lambda header, name: True
     kind: Callable[[str, str, str, str], str] = lambda kind, header, name, container: kind
     once: Sequence[str] = ()
+    instead: Callable[[bytes], str] | None = None
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()
     name_part: str = ""

@@ -18,10 +18,10 @@ def _functions(around: str, kind: str) -> str:
 
 DEFINITIONS = (
     """
-(export type: (name) @export)
-(export variable: (variable) @export)
-(export operator: (prefix_id (_) @export))
-(exports (module_export (module) @export))
+(export type: (name) @listed)
+(export variable: (variable) @listed)
+(export operator: (prefix_id (_) @listed))
+(exports (module_export (module) @listed))
 (header module: (module) @name) @definition.module
 (data_type name: (name) @name) @definition.struct
 (newtype name: (name) @name) @definition.struct
@@ -47,8 +47,8 @@ DEFINITIONS = (
   ])) @inside
 (instance name: (name) @name) @inside
 (pattern_synonym (equation synonym: (apply function: (constructor) @name)))
-  @definition.constructor
-(pattern_synonym (equation synonym: (constructor) @name)) @definition.constructor
+  @definition.function
+(pattern_synonym (equation synonym: (constructor) @name)) @definition.function
 (foreign_import signature: (signature name: (variable) @name)) @definition.function
 (declarations (bind pattern: (tuple element: (variable) @name)) @definition.variable)
 (local_binds (function name: (_) @name) @definition.function)

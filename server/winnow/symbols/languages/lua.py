@@ -28,7 +28,7 @@ DEFINITIONS = """
   (expression_list . value: (table_constructor (field
     name: (identifier) @name value: (function_definition)) @definition.method)))
 (table_constructor (field
-  name: (identifier) @name value: (function_definition)) @definition.method)
+  name: (identifier) @name value: (function_definition)) @definition.function)
 (chunk (variable_declaration (assignment_statement
   (variable_list . name: (identifier) @namespace .)
   (expression_list . value: (table_constructor (field name: (identifier) @name)

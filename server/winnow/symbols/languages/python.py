@@ -7,7 +7,7 @@ from winnow.symbols.language import Language
 # What an assignment binds; attributes of `self` are captured wherever they stand.
 _TARGET = """[
   (identifier) @name
-  (pattern_list [(identifier) @name (_ (identifier) @name)])
+  (pattern_list [(identifier) @name (_ [(identifier) @name (_ (identifier) @name)])])
   (tuple_pattern [(identifier) @name (_ (identifier) @name)])
   (list_pattern [(identifier) @name (_ (identifier) @name)])
 ]"""
@@ -49,7 +49,6 @@ DEFINITIONS = f"""
 (ERROR {_BINDINGS[0]})
 (module {_NESTED})
 (class_definition body: (block {_NESTED}))
-(ERROR {_NESTED})
 """
 
 
