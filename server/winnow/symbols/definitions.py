@@ -129,6 +129,8 @@ class _Captured:
         # A pattern that repeats captures several nodes: the name is the last of them.
         named = captures["name"][-1] if "name" in captures else self._language.name_of(node)
         name, before = _name(self._language, self._source, named) if named else ("", 0)
+        if named is None and kind:
+            return None
         row, column = (named or node).start_point
         return _Found(
             captures.get("first", (node,))[0].start_byte,
@@ -379,8 +381,8 @@ def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
         end = _line_end(source, one, max(start, one.at if long else start), long=long)
     text = source[start : min(end, start + 4_000)].decode("utf-8", "replace").lstrip()
     if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
-        if name in text[annotations.end() :]:  # Elixir's `@name value` is no annotation
-            text = text[annotations.end() :]
+        rest = text[annotations.end() :]
+        text = rest if name in rest else text  # Elixir's `@name value` is no annotation
     if "\n" in text:
         text = _COMMENT.sub("", text)
         text = _BRACKETS.sub(r"\1\2", _BLANK.sub(" ", text))

@@ -16,6 +16,7 @@ import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
+from winnow.symbols.grammars import PATTERNS
 from winnow.symbols.language import Language
 
 # What a node defines, by the words of its type; the first one that fits counts.
@@ -84,6 +85,7 @@ _HEAD = re.compile(
 )
 # What is used or imported there, not defined.
 _USED = re.compile(r"use|import|include|open|extends|implements|call|_identifier$")
+_TYPE = re.compile(r"class|interface|struct|trait|object")
 _BODIES = re.compile(r"function_body|^block$|statement_block|compound_statement")
 # How far below a definition its name may be.
 _DEPTH = 5
@@ -135,9 +137,8 @@ def _shapes(grammar: str) -> tuple[Language, tree_sitter.Query]:
     language = Language(
         name=grammar,
         files=(),
-        definitions="\n".join(
-            f"({node}) @definition.{kind}" for node, kind in defined.items() if kind
-        ),
+        definitions=PATTERNS.get(grammar, "")
+        + "\n".join(f"({node}) @definition.{kind}" for node, kind in defined.items() if kind),
         clauses=True,
         comments=[kind for kind in types if kind.endswith("comment")],
         exported=lambda header, name: _PRIVATE.search(header) is None,
@@ -177,7 +178,7 @@ def _in_body(node: tree_sitter.Node | None) -> bool:
         if node is None:
             break
         if _BODIES.search(node.type):
-            return True
+            return node.parent is None or not _TYPE.search(node.parent.type)
         node = node.parent
     return False
 

@@ -15,14 +15,12 @@ FILES: Mapping[str, str] = {
     "ada": ".ada .adb .ads",
     "agda": ".agda",
     "apex": ".apex .trigger",
-    "arduino": ".ino .pde",
     "bicep": ".bicep .bicepparam",
     "bitbake": ".bb .bbappend .bbclass",
     "bsl": ".bsl .os",
     "cairo": ".cairo",
     "capnp": ".capnp",
     "clarity": ".clar",
-    "cuda": ".cu .cuh",
     "d": ".d .di",
     "dart": ".dart",
     "elm": ".elm",
@@ -34,7 +32,7 @@ FILES: Mapping[str, str] = {
     "func": ".fc .func",
     "gdscript": ".gd",
     "gleam": ".gleam",
-    "glsl": ".glsl .vert .frag .geom .comp .tesc .tese .fsh .vsh .glslv .glslf",
+    "glsl": ".glsl .vert .frag .geom .comp .tesc .tese .fsh .glslv .glslf",
     "hack": ".hack .hhi",
     "hare": ".ha",
     "haxe": ".hx .hxsl",
@@ -43,7 +41,6 @@ FILES: Mapping[str, str] = {
     "julia": ".jl",
     "llvm": ".ll",
     "luau": ".luau",
-    "magik": ".magik",
     "nim": ".nim .nims .nimble",
     "nix": ".nix",
     "objc": ".m .mm",
@@ -81,4 +78,41 @@ PROGRAMS: Mapping[str, str] = {
     "perl": "perl",
     "powershell": "pwsh",
     "tcl": "tclsh wish expect",
+}
+
+# By the grammar: patterns for what the shape of its tree does not tell; they come first.
+PATTERNS: Mapping[str, str] = {
+    "erlang": """
+(module_attribute name: (_) @name) @definition.module
+(pp_define lhs: (macro_lhs name: (_) @name)) @definition.macro
+(type_alias name: (type_name name: (_) @name)) @definition.type
+(record_decl name: (_) @name) @definition.struct
+(record_field name: (_) @name) @definition.field
+""",
+    "julia": """
+(source_file (assignment . (call_expression . (identifier) @name)) @definition.function)
+(module_definition (assignment . (call_expression . (identifier) @name)) @definition.function)
+(const_statement (assignment . (identifier) @name)) @definition.constant
+""",
+    "objc": """
+(property_declaration (struct_declaration (struct_declarator (identifier) @name)))
+  @definition.property
+(property_declaration (struct_declaration (struct_declarator
+  (pointer_declarator declarator: (identifier) @name)))) @definition.property
+""",
+    "ocaml": """
+(variant_declaration (constructor_declaration (constructor_name) @name) @definition.enum_member)
+(field_declaration . (field_name) @name) @definition.property
+(exception_definition (constructor_declaration (constructor_name) @name)) @definition.type
+(external (value_name) @name) @definition.function
+(let_binding pattern: (value_name) @name (parameter)) @definition.function
+(let_binding pattern: (value_name) @name body: (fun_expression)) @definition.function
+(let_binding pattern: (value_name) @name body: (function_expression)) @definition.function
+""",
+    "ocaml_interface": """
+(variant_declaration (constructor_declaration (constructor_name) @name) @definition.enum_member)
+(field_declaration . (field_name) @name) @definition.property
+(exception_definition (constructor_declaration (constructor_name) @name)) @definition.type
+(value_specification (value_name) @name) @definition.function
+""",
 }

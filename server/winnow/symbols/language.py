@@ -58,8 +58,8 @@ class Language(Struct, frozen=True, kw_only=True):
     What the driver sees to: functions in classes are methods, variables there are fields; fields
     in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
     then corrects the kind by what stands before the name in the definition (decorators and
-    modifiers too), the name, and the name of the container; an empty kind is no definition. Of the kinds ``once``, a container has
-    one of each name: the last with a type, else the first.
+    modifiers too), the name, and the name of the container; an empty kind is no definition. Of
+    the kinds ``once``, a container has one of each name: the last with a type, else the first.
 
     ``tokens`` is a query whose captures tell what names are for; see ``occurrences.py``.
     ``collect`` adds what a query cannot say: imports, bases, types. ``exported`` tells from what

@@ -39,7 +39,7 @@ def _schemes(node: str, symbol: str) -> str:
 
 CLOJURE = Language(
     name="clojure",
-    files=(".clj", ".cljs", ".cljc", ".edn", ".bb"),
+    files=(".clj", ".cljs", ".cljc", ".edn"),
     programs=("bb", "clojure"),
     definitions=_lists("list_lit", "sym_lit"),
     exported=lambda header, name: not header.startswith("(defn- "),
