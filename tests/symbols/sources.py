@@ -18,7 +18,8 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "  public function run(x:int):void { var y:int = 1; }\n"
         " }\n"
         "}\n",
-        "module:demo class:demo.Shop method:demo.Shop.Shop method:demo.Shop.run",
+        "module:demo class:demo.Shop field:demo.Shop.count constant:demo.Shop.MAX"
+        " method:demo.Shop.Shop method:demo.Shop.run",
     ),
     "ada": (
         "package Demo is\n"
@@ -60,10 +61,6 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "}\n",
         "class:Shop field:Shop.count field:Shop.MAX constructor:Shop.Shop method:Shop.run"
         " enum:Shop.Color enum_member:Shop.Color.RED enum_member:Shop.Color.GREEN",
-    ),
-    "arduino": (
-        "int count = 1;\nvoid setup() { int y = 1; }\nclass Shop { int x; };\n",
-        "function:setup class:Shop field:Shop.x",
     ),
     "bicep": (
         "param location string = 'x'\n"
@@ -125,10 +122,6 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "(define-private (hid) 1)\n",
         "constant:MAX variable:count function:run function:hid",
     ),
-    "cuda": (
-        "__global__ void run(int *a) { int y = 1; }\nstruct P { int x; };\n",
-        "function:run struct:P field:P.x",
-    ),
     "d": (
         "module demo;\n"
         "struct Point { int x; }\n"
@@ -189,7 +182,8 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "run(X) -> X;\n"
         "run(_) -> 0.\n"
         "hid() -> ok.\n",
-        "struct:point function:run function:hid",
+        "module:demo macro:MAX struct:point field:point.x field:point.y type:color"
+        " function:run function:hid",
     ),
     "fish": (
         "function run --description 'Runs'\n  echo hi\nend\nset -g name 1\nalias ll 'ls -l'\n",
@@ -309,7 +303,7 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "  public function run(x:Int):Void { var y = 1; }\n"
         "}\n"
         "interface Run {}\n",
-        "module:demo class:Shop method:Shop.run interface:Run",
+        "module:demo class:Shop field:Shop.count method:Shop.run interface:Run",
     ),
     "hlsl": (
         "cbuffer B { float4 c; };\n"
@@ -339,8 +333,8 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "macro m(x) end\n"
         "Base.show(io, p::Point) = 1\n"
         "end\n",
-        "module:Demo type:Demo.Shape struct:Demo.Point struct:Demo.M function:Demo.run"
-        " macro:Demo.m",
+        "module:Demo constant:Demo.MAX type:Demo.Shape struct:Demo.Point struct:Demo.M"
+        " function:Demo.run function:Demo.add macro:Demo.m",
     ),
     "llvm": (
         "@g = global i32 1\n"
@@ -358,10 +352,6 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "function M.run(x: number): number return x end\n"
         "local function hid() end\n",
         "variable:M type:Point type:T function:M.run function:hid",
-    ),
-    "magik": (
-        "_package sw\n_method shop.run(x)\n  >> x\n_endmethod\n_global add << _proc(a) _endproc\n",
-        "",
     ),
     "nim": (
         "const max = 3\n"
@@ -407,7 +397,7 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "@end\n"
         "int add(int a) { return a; }\n"
         "typedef struct { int x; } Point;\n",
-        "interface:Run method:Run.go interface:Shop struct:Shop..count method:Shop.run"
+        "interface:Run method:Run.go interface:Shop property:Shop.count method:Shop.run"
         " method:Shop.make class:Shop method:Shop.run function:add type:Point",
     ),
     "ocaml": (
@@ -423,15 +413,17 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "class shop = object method run x = x val mutable count = 1 end\n"
         "module type S = sig val f : int end\n"
         'external ext : int -> int = "ext"\n',
-        "module:Demo variable:Demo.x type:color type:point variable:max variable:add"
-        " variable:fact class:shop method:shop.run field:shop.count module:S variable:S.f",
+        "module:Demo variable:Demo.x type:color enum_member:Red enum_member:Green"
+        " type:point property:x property:y type:Bad variable:max function:add"
+        " function:fact function:odd class:shop method:shop.run field:shop.count module:S"
+        " variable:S.f function:ext",
     ),
     "ocaml_interface": (
         "val add : int -> int\n"
         "type color = Red | Green\n"
         "module M : sig val x : int end\n"
         "exception Bad\n",
-        "variable:add type:color module:M variable:M.x",
+        "function:add type:color enum_member:Red enum_member:Green module:M function:M.x type:Bad",
     ),
     "odin": (
         "package demo\n"

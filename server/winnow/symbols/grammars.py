@@ -90,8 +90,7 @@ PATTERNS: Mapping[str, str] = {
 (record_field name: (_) @name) @definition.field
 """,
     "julia": """
-(source_file (assignment . (call_expression . (identifier) @name)) @definition.function)
-(module_definition (assignment . (call_expression . (identifier) @name)) @definition.function)
+(assignment . (call_expression . (identifier) @name)) @definition.function
 (const_statement (assignment . (identifier) @name)) @definition.constant
 """,
     "objc": """
