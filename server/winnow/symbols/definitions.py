@@ -84,7 +84,7 @@ class _Captured:
     def take(
         self, matches: list[tuple[int, dict[str, list[tree_sitter.Node]]]], first: int = 0
     ) -> None:
-        """Sort matches; ``first`` is the number of patterns that come before these."""
+        """Sort matches; ``first`` is the number of the first pattern, low ones win."""
         found = self.found
         for pattern, captures in matches:
             if "name" in captures:
@@ -119,7 +119,7 @@ def find_definitions(
     if nested is not None:
         cursor = tree_sitter.QueryCursor(nested)
         for block in captured.nested:
-            captured.take(cursor.matches(block), query.pattern_count)
+            captured.take(cursor.matches(block), -nested.pattern_count)
     found = sorted(
         captured.found.values(),
         key=lambda one: (one.start, -one.end, one.sort == "inside", one.at),
@@ -265,10 +265,10 @@ def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
     text = source[one.start : min(end, one.start + 4_000)].decode("utf-8", "replace")
     if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
         text = text[annotations.end() :]
+    text = text.rstrip(" \t\r\n{:=,;\\")
     if "\n" in text:
         text = _COMMENT.sub("", text)
         text = _BRACKETS.sub(r"\1\2", _BLANK.sub(" ", text))
-    text = text.rstrip(" \t\r\n{:=,;\\")
     if one.at >= end:  # `typedef struct {…} Name`
         text = f"{text} {name}"
     if len(text) > SIGNATURE_CHARACTERS:

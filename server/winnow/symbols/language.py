@@ -36,14 +36,14 @@ class Language(Struct, frozen=True, kw_only=True):
     ``@exported`` in a match decide what else ``exported`` would say; ``@exported`` without a
     ``@name`` is a name that the file exports elsewhere than at its definition. ``@between`` may
     stand between a comment and what it is about (Rust's attributes). In nodes that it captures as
-    ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
-    which would be slow in the whole text.
+    ``@nested``, another query ``nested`` is run, whose patterns come before the others: it can
+    match what stands at any depth of them, which would be slow in the whole text.
 
     What the driver sees to: functions in classes are methods, variables there are fields; fields
     in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
     then corrects the kind by what stands before the name in the definition (decorators and
-    modifiers too), the name, and the name of the container; an empty kind is no definition. Of the kinds ``once``, a container has
-    one of each name: the last with a type, else the first.
+    modifiers too), the name, and the name of the container; an empty kind is no definition. Of
+    the kinds ``once``, a container has one of each name: the last with a type, else the first.
 
     ``tokens`` is a query whose captures tell what names are for; see ``occurrences.py``.
     ``collect`` adds what a query cannot say: imports, bases, types. ``exported`` tells from what
