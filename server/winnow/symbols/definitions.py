@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from winnow.symbols.facts import CLASSES, CONTAINERS, Definition
@@ -40,8 +40,9 @@ _SIGNS = re.compile(
 )
 
 
+_QUOTES = re.compile(r"^[A-Za-z]{0,2}(?:\"\"\"|'''|[\"'])|(?:\"\"\"|'''|[\"'])$")
 # Lines of comments that are drawn: `// -----`.
-_RULE = re.compile(r"\s*[-=*#/_~+]{3,}\s*")
+_RULE = re.compile(r"\s*[-=*#/_~+]+\s*")
 
 
 class _Found(NamedTuple):
@@ -321,7 +322,7 @@ class _Docs:
     def of(self, definition: tree_sitter.Node, nodes: list[tree_sitter.Node] | None) -> str:
         """What is said of a definition, in these nodes or above it, without comment signs."""
         if nodes:
-            return _short(_unquoted(self._source[nodes[0].start_byte : nodes[0].end_byte]))
+            return _unquoted(self._source[nodes[0].start_byte : nodes[0].end_byte])
         row, column = definition.start_point
         start = definition.start_byte
         if row - 1 not in self._comments or self._source[start - column : start].strip():
@@ -330,23 +331,28 @@ class _Docs:
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
             row, start, end = comment
             texts.append(self._source[start:end].decode("utf-8", "replace"))
-        lines = [_SIGNS.sub("", line) for text in reversed(texts) for line in text.splitlines()]
-        kept = (line.strip() for line in lines if not _RULE.fullmatch(line))
-        return _short("\n".join(kept).strip())
+        return _first_paragraph(
+            text
+            for comment in reversed(texts)
+            for line in comment.splitlines()
+            if not _RULE.fullmatch(text := _SIGNS.sub("", line))
+        )
 
 
 def _unquoted(text: bytes) -> str:
-    decoded = text.decode("utf-8", "replace")
-    decoded = re.sub(r"^[A-Za-z]{0,2}(\"\"\"|'''|\"|')", "", decoded)
-    return "\n".join(
-        line.strip() for line in re.sub(r"(\"\"\"|'''|\"|')$", "", decoded).splitlines()
-    ).strip()
+    return _first_paragraph(_QUOTES.sub("", text.decode("utf-8", "replace")).splitlines())
 
 
-def _short(text: str) -> str:
-    """The first paragraph."""
-    first = text.split("\n\n", 1)[0]
-    return first if len(first) <= DOC_CHARACTERS else first[: DOC_CHARACTERS - 1] + "…"
+def _first_paragraph(lines: Iterable[str]) -> str:
+    """Most docs are long, and nobody reads on in a list of definitions."""
+    kept: list[str] = []
+    for line in lines:
+        if stripped := line.strip():
+            kept.append(stripped)
+        elif kept:
+            break
+    text = "\n".join(kept)
+    return text if len(text) <= DOC_CHARACTERS else text[: DOC_CHARACTERS - 1] + "…"
 
 
 def innermost(starts: list[int], ends: list[int], parents: list[int], at: int) -> int:
