@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from winnow.symbols.facts import CLASSES, CONTAINERS, Definition
@@ -50,8 +50,9 @@ _SIGNS = re.compile(
 )
 
 
+_QUOTES = re.compile(r"^~?[A-Za-z]{0,2}(?:\"\"\"|'''|[\"'])|(?:\"\"\"|'''|[\"'])$")
 # Lines of comments that are drawn: `// -----`.
-_RULE = re.compile(r"\s*[-=*#/_~+]{3,}\s*")
+_RULE = re.compile(r"\s*[-=*#/_~+]+\s*")
 
 
 class _Found(NamedTuple):
@@ -100,7 +101,7 @@ class _Captured:
     def take(
         self, matches: list[tuple[int, dict[str, list[tree_sitter.Node]]]], first: int = 0
     ) -> None:
-        """Sort matches; ``first`` is the number of patterns that come before these."""
+        """Sort matches; ``first`` is the number of the first pattern, low ones win."""
         for pattern, captures in matches:
             if "comment" in captures:
                 texts = captures.get("text")
@@ -193,7 +194,7 @@ def find_definitions(
     if nested is not None:
         cursor = tree_sitter.QueryCursor(nested)
         for block in captured.nested:
-            captured.take(cursor.matches(block), query.pattern_count)
+            captured.take(cursor.matches(block), -nested.pattern_count)
     found = sorted(
         captured.found.values(),
         key=lambda one: (one.start, -one.end, one.sort == "inside", one.at),
@@ -383,10 +384,10 @@ def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
     if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
         rest = text[annotations.end() :]
         text = rest if name in rest else text  # Elixir's `@name value` is no annotation
+    text = text.rstrip(" \t\r\n{:=,;\\")
     if "\n" in text:
         text = _COMMENT.sub("", text)
         text = _BRACKETS.sub(r"\1\2", _BLANK.sub(" ", text))
-    text = text.rstrip(" \t\r\n{:=,;\\")
     if one.at >= end:  # `typedef struct {…} Name`
         text = f"{text} {name}"
     if len(text) > SIGNATURE_CHARACTERS:
@@ -449,8 +450,8 @@ class _Docs:
         if nodes:
             text = self._source[nodes[0].start_byte : nodes[0].end_byte]
             if "comment" in nodes[0].type:
-                return _short(_unsigned([text.decode("utf-8", "replace")]))
-            return _short(_unquoted(text))
+                return _unsigned([text.decode("utf-8", "replace")])
+            return _unquoted(text)
         row, column = definition.start_point
         start = definition.start_byte
         if row - 1 not in self._comments or self._source[start - column : start].strip():
@@ -459,30 +460,39 @@ class _Docs:
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
             row, start, end, quoted = comment
             if quoted:
-                return _short(_unquoted(self._source[start:end]))
+                return _unquoted(self._source[start:end])
             texts.append(self._source[start:end].decode("utf-8", "replace"))
-        return _short(_unsigned(texts[::-1]))
+        return _unsigned(texts[::-1])
 
 
 def _unsigned(comments: list[str]) -> str:
-    """Comments without their signs."""
-    lines = [_SIGNS.sub("", line) for text in comments for line in text.splitlines()]
-    text = "\n".join(line.strip() for line in lines if not _RULE.fullmatch(line)).strip()
-    return summary[1] if (summary := _SUMMARY.search(text)) else text
+    """What comments say, without their signs."""
+    if "<summary>" in comments[0]:
+        text = "".join(_SIGNS.sub("", line) for line in "\n".join(comments).splitlines(True))
+        if summary := _SUMMARY.search(text):
+            comments = [summary[1]]
+    return _first_paragraph(
+        text
+        for comment in comments
+        for line in comment.splitlines()
+        if not _RULE.fullmatch(text := _SIGNS.sub("", line))
+    )
 
 
 def _unquoted(text: bytes) -> str:
-    decoded = text.decode("utf-8", "replace")
-    decoded = re.sub(r"^~?[A-Za-z]{0,2}(\"\"\"|'''|\"|')", "", decoded)
-    return "\n".join(
-        line.strip() for line in re.sub(r"(\"\"\"|'''|\"|')$", "", decoded).splitlines()
-    ).strip()
+    return _first_paragraph(_QUOTES.sub("", text.decode("utf-8", "replace")).splitlines())
 
 
-def _short(text: str) -> str:
-    """The first paragraph."""
-    first = text.split("\n\n", 1)[0]
-    return first if len(first) <= DOC_CHARACTERS else first[: DOC_CHARACTERS - 1] + "…"
+def _first_paragraph(lines: Iterable[str]) -> str:
+    """Most docs are long, and nobody reads on in a list of definitions."""
+    kept: list[str] = []
+    for line in lines:
+        if stripped := line.strip():
+            kept.append(stripped)
+        elif kept:
+            break
+    text = "\n".join(kept)
+    return text if len(text) <= DOC_CHARACTERS else text[: DOC_CHARACTERS - 1] + "…"
 
 
 def innermost(starts: list[int], ends: list[int], parents: list[int], at: int) -> int:

@@ -46,9 +46,11 @@ class Language(Struct, frozen=True, kw_only=True):
     ``@listed`` are all names that other files see, with their members. Behind an ``@access`` that
     begins with "private", up to the next one, stands what they do not see. ``@between`` may stand
     between a comment and what it is about (Rust's attributes), and ``@comment`` with ``@text`` is
-    a doc that is no comment. In nodes that it captures as
-    ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
-    which would be slow in the whole text.
+    a doc that is no comment.
+
+    In nodes that it captures as ``@nested``, another query ``nested`` is run, whose patterns come
+    before the others: it can match what stands at any depth of them, which would be slow in the
+    whole text.
 
     ``name_part`` is a regular expression for what of the text of ``@name`` is the name. With
     ``clauses``, functions of one name that follow each other are one definition. ``most`` is
