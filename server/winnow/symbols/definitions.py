@@ -164,8 +164,8 @@ class _Access:
                 marks.append((node.start_byte, node.text.startswith(b"private")))
 
     def allows(self, name: str, kind: str, container: str, header: tree_sitter.Node) -> bool:
-        if self._marks and header.parent is not None:
-            marks = self._marks.get(header.parent.id, ())
+        if self._marks and (around := header.parent) is not None:
+            marks = self._marks.get(around.id, ())
             if any([private for start, private in marks if start < header.start_byte][-1:]):
                 return False
         return (
@@ -353,6 +353,8 @@ def _name(language: Language, source: bytes, node: tree_sitter.Node) -> tuple[st
     text = source[node.start_byte : node.end_byte]
     if language.name_part and (part := re.search(language.name_part.encode(), text)):
         return part[0].decode("utf-8", "replace"), part.start()
+    if text[:1].isalpha():
+        return text.decode("utf-8", "replace"), 0
     bare = text.lstrip(b"'\"`")
     return bare.rstrip(b"'\"`").decode("utf-8", "replace"), len(text) - len(bare)
 

@@ -55,7 +55,8 @@ class Language(Struct, frozen=True, kw_only=True):
     ``name_part`` is a regular expression for what of the text of ``@name`` is the name. With
     ``clauses``, functions of one name that follow each other are one definition. ``most`` is
     how many of a file are taken, where files may be data. ``name_of`` finds the name in what is
-    defined, where the query does not.
+    defined, where the query does not. ``scripts`` is a query for the parts of a file, ``@script``,
+    that are TypeScript: then nothing else of it counts.
 
     What the driver sees to: functions in classes are methods, variables there are fields; fields
     in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
@@ -88,6 +89,7 @@ class Language(Struct, frozen=True, kw_only=True):
     clauses: bool = False
     most: int = 0
     name_of: Callable[[Node], Node | None] = lambda node: None
+    scripts: str = ""
 
 
 @functools.cache

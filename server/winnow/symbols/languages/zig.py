@@ -6,11 +6,8 @@ from winnow.symbols.language import Language
 
 
 def _declared(kind: str, pattern: str) -> str:
-    """The declaration with `pub` before it and without."""
-    return f"""
-("pub" @first . (Decl {pattern}) @definition.{kind})
-(Decl {pattern}) @definition.{kind}
-"""
+    """The declaration with `pub` before it, or without."""
+    return f'("pub"? @first . (Decl {pattern}) @definition.{kind})\n'
 
 
 def _type(kind: str, value: str) -> str:
