@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 SIGNATURE_CHARACTERS = 300
 DOC_CHARACTERS = 600
+# Definitions that stand in more others than this are left out: no person has written them, and
+# their qualified names would be larger than the file.
+DEPTH = 64
+# A comment further to the right stands behind something, and what does is not looked at.
+INDENT = 200
 # Kinds in whose bodies definitions are local.
 FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator"))
 # Kinds that there are only in something.
@@ -149,11 +154,14 @@ def _nested(
 ) -> Iterator[Definition]:
     """Definitions with what they are members of; ``found`` begins with what stands around."""
     around: list[_Outer] = []
+    columns = _Columns(source)
     for one in found:
         if one.sort == "skipped":
             continue
         while around and around[-1].end < one.end:
             around.pop()
+        if len(around) == DEPTH:
+            continue
         kind = one.kind
         outer = _container(around, one)
         local = one.sort == "local" or outer.local
@@ -179,7 +187,6 @@ def _nested(
         if not kind:
             continue
         row, column = one.name.start_point
-        prefix = source[one.at - column : one.at].decode("utf-8", "replace")
         definition = Definition(
             name=name,
             kind=kind,
@@ -188,7 +195,7 @@ def _nested(
             end=one.end,
             line=row,
             end_line=one.node.end_point[0],
-            columns=(column, len(prefix), _utf16(prefix)),
+            columns=columns.at(row, column, one.at),
             container=container,
             signature=_signature(one, name, kind, source),
             doc=docs.of(header, one.captures.get("doc")),
@@ -243,8 +250,29 @@ def _name(source: bytes, node: tree_sitter.Node) -> str:
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip("'\"`")
 
 
-def _utf16(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+class _Columns:
+    """Columns in bytes, code points and UTF-16 units.
+
+    On a line they are counted on from the last one: a line may be the whole of a large file.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._plain = source.isascii()
+        self._row = -1
+        self._last = (0, 0, 0)
+
+    def at(self, row: int, column: int, offset: int) -> tuple[int, int, int]:
+        if self._plain:
+            return column, column, column
+        known, points, units = self._last
+        if row != self._row or column < known:
+            known = points = units = 0
+        text = self._source[offset - column + known : offset].decode("utf-8", "replace")
+        points += len(text)
+        units += len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+        self._row, self._last = row, (column, points, units)
+        return self._last
 
 
 def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node:
@@ -309,7 +337,7 @@ class _Docs:
         for comment in comments:
             start, end = comment.start_byte, comment.end_byte
             row, column = comment.start_point
-            if column and source[start - column : start].strip():
+            if column > INDENT or source[start - column : start].strip():
                 continue
             last, behind = comment.end_point
             # Some grammars count the line end as part of a comment.
@@ -324,8 +352,10 @@ class _Docs:
         if nodes:
             return _unquoted(self._source[nodes[0].start_byte : nodes[0].end_byte])
         row, column = definition.start_point
+        if row - 1 not in self._comments or column > INDENT:
+            return ""
         start = definition.start_byte
-        if row - 1 not in self._comments or self._source[start - column : start].strip():
+        if self._source[start - column : start].strip():
             return ""
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
