@@ -19,6 +19,7 @@ DOC_CHARACTERS = 600
 # Definitions that stand in more others than this are left out: no person has written them, and
 # their qualified names would be larger than the file.
 DEPTH = 64
+_LINE_FEED = 10
 # A comment further to the right stands behind something, and what does is not looked at.
 INDENT = 200
 # Kinds in whose bodies definitions are local.
@@ -40,8 +41,8 @@ _BRACKETS = re.compile(r"([(\[]) |,? ([)\]])")
 _BLANK = re.compile(r"\s+")
 # Signs of comments at the beginning and end of lines, in all languages.
 _SIGNS = re.compile(
-    r"^\s*(?:/\*\*?!?<?|\*/|\*|//[/!]?<?|--\[\[|---?\|?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
-    r"|\s*(?:\*+/|-\}|\]\])\s*$"
+    r"^\s*(?:/\*\*?!?<?|\*/|\*|//+!?<?|--\[\[|---?\|?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
+    r"|\s*(?:\*+/|/{3,}|-\}|\]\])\s*$"
 )
 
 
@@ -132,7 +133,7 @@ def find_definitions(
     )
     docs = _Docs(source, captured.comments, captured.between)
     exported = {_name(source, node) for node in captured.exported}
-    definitions = list(_nested(language, found, source, docs, exported))
+    definitions = list(_nested(language, found, source, docs, exported, root.has_error))
     if language.once:
         typed = {one.at for one in found if "typed" in one.captures}
         definitions = _once(definitions, typed, language.once)
@@ -150,9 +151,18 @@ def _match(pattern: int, captures: dict[str, list[tree_sitter.Node]]) -> _Found:
 
 
 def _nested(
-    language: Language, found: list[_Found], source: bytes, docs: _Docs, exported: set[str]
+    language: Language,
+    found: list[_Found],
+    source: bytes,
+    docs: _Docs,
+    exported: set[str],
+    broken: bool,
 ) -> Iterator[Definition]:
-    """Definitions with what they are members of; ``found`` begins with what stands around."""
+    """Definitions with what they are members of; ``found`` begins with what stands around.
+
+    ``broken`` says that the text did not parse, see ``flat`` of the language.
+    """
+    lost = language.flat and broken
     around: list[_Outer] = []
     columns = _Columns(source)
     for one in found:
@@ -163,7 +173,10 @@ def _nested(
         if len(around) == DEPTH:
             continue
         kind = one.kind
+        begins_line = one.start == 0 or source[one.start - 1] == _LINE_FEED
         outer = _container(around, one)
+        if language.flat and begins_line and outer.kind in FUNCTIONS:
+            outer = _container([over for over in around if over.kind not in FUNCTIONS], one)
         local = one.sort == "local" or outer.local
         name = _name(source, one.name)
         container, above = outer.name, outer.kind
@@ -179,6 +192,7 @@ def _nested(
             not name
             or (kind in MEMBERS and above not in CONTAINERS)
             or (local and (kind in VARIABLES or one.sort == "declaration"))
+            or (lost and not container and not begins_line and kind in VARIABLES)
         ):
             continue
         header = _header_node(language, one.node)
@@ -290,7 +304,7 @@ def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
     if body is not None and body.start_byte > one.start:
         end = body.start_byte
     else:
-        end = _line_end(source, one, long=long)
+        end = _line_end(source, one, long=long, brackets=kind not in VARIABLES)
     text = source[one.start : min(end, one.start + 4_000)].decode("utf-8", "replace")
     if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
         text = text[annotations.end() :]
@@ -315,10 +329,12 @@ def _body(node: tree_sitter.Node) -> tree_sitter.Node | None:
     return None if body is not None and body.type.startswith("ordered") else body
 
 
-def _line_end(source: bytes, one: _Found, *, long: bool) -> int:
-    """Where the first line ends; with ``long`` that of the name, and all round brackets closed."""
+def _line_end(source: bytes, one: _Found, *, long: bool, brackets: bool) -> int:
+    """Where the first line ends; with ``long`` that of the name; all round ``brackets`` closed."""
     end = source.find(b"\n", one.at if long else one.start, one.end)
-    while long and end >= 0 and source.count(b"(", one.at, end) > source.count(b")", one.at, end):
+    while (
+        brackets and end >= 0 and source.count(b"(", one.at, end) > source.count(b")", one.at, end)
+    ):
         end = source.find(b"\n", end + 1, one.end)
     return end if end >= 0 else one.end
 
