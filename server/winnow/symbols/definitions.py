@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 SIGNATURE_CHARACTERS = 300
 DOC_CHARACTERS = 600
+# Definitions that stand in more others than this are left out: no person has written them, and
+# their qualified names would be larger than the file.
+DEPTH = 64
+_LINE_FEED = 10
+# A comment further to the right stands behind something, and what does is not looked at.
+INDENT = 200
 # Kinds in whose bodies definitions are local.
 FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator"))
 # Kinds that there are only in something.
@@ -45,8 +51,8 @@ _BACKWARDS = (b"-- ^", b"///<", b"//!<", b"/**<")
 _CLAUSES = frozenset(("function", "method", "macro", "operator"))
 # Signs of comments at the beginning and end of lines, in all languages.
 _SIGNS = re.compile(
-    r"^\s*(?:/\*\*?!?<?|\*/|\*|//[/!]?<?|--\[\[|---?(?: ?\|)?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
-    r"|\s*(?:\*+/|-\}|\]\])\s*$"
+    r"^\s*(?:/\*\*?!?<?|\*/|\*|//+!?<?|--\[\[|---?(?: ?\|)?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
+    r"|\s*(?:\*+/|/{3,}|-\}|\]\])\s*$"
 )
 
 
@@ -205,7 +211,9 @@ def find_definitions(
         del found[language.most :]
     if language.clauses:
         found = _joined(found)
-    definitions = list(_nested(language, found, source, docs, exported, captured.access))
+    definitions = list(
+        _nested(language, found, source, docs, exported, captured.access, root.has_error)
+    )
     if language.once:
         typed = {one.at for one in found if "typed" in one.captures}
         definitions = _once(definitions, typed, language.once)
@@ -240,9 +248,15 @@ def _nested(
     docs: _Docs,
     exported: set[str],
     access: _Access,
+    broken: bool,
 ) -> Iterator[Definition]:
-    """Definitions with what they are members of; ``found`` begins with what stands around."""
+    """Definitions with what they are members of; ``found`` begins with what stands around.
+
+    ``broken`` says that the text did not parse, see ``flat`` of the language.
+    """
+    lost = language.flat and broken
     around: list[_Outer] = []
+    columns = _Columns(source)
     for one in found:
         if one.sort == "skipped":
             continue
@@ -251,8 +265,13 @@ def _nested(
             around[-1].end < one.end or (around[-1].start, around[-1].end) == (one.start, one.end)
         ):
             around.pop()
+        if len(around) == DEPTH:
+            continue
         kind = one.kind
+        begins_line = one.start == 0 or source[one.start - 1] == _LINE_FEED
         outer = _container(around, one)
+        if language.flat and begins_line and outer.kind in FUNCTIONS:
+            outer = _container([over for over in around if over.kind not in FUNCTIONS], one)
         local = one.sort == "local" or outer.local
         name = one.name
         container, above = outer.name, outer.kind
@@ -271,6 +290,7 @@ def _nested(
             not name
             or (kind in MEMBERS and above not in CONTAINERS)
             or (local and (kind in VARIABLES or one.sort == "declaration"))
+            or (lost and not container and not begins_line and kind in VARIABLES)
         ):
             continue
         header = one.captures.get("first", [_header_node(language, one.node)])[0]
@@ -279,7 +299,6 @@ def _nested(
         if not kind:
             continue
         row, column = one.place
-        prefix = source[one.at - column : one.at].decode("utf-8", "replace")
         definition = Definition(
             name=name,
             kind=kind,
@@ -288,7 +307,7 @@ def _nested(
             end=one.end,
             line=row,
             end_line=one.end_line,
-            columns=(column, len(prefix), _utf16(prefix)),
+            columns=columns.at(row, column, one.at),
             container=container,
             signature=_signature(one, name, kind, source),
             doc=docs.of(header, one.captures.get("doc")),
@@ -359,8 +378,29 @@ def _name(language: Language, source: bytes, node: tree_sitter.Node) -> tuple[st
     return bare.rstrip(b"'\"`").decode("utf-8", "replace"), len(text) - len(bare)
 
 
-def _utf16(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+class _Columns:
+    """Columns in bytes, code points and UTF-16 units.
+
+    On a line they are counted on from the last one: a line may be the whole of a large file.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._plain = source.isascii()
+        self._row = -1
+        self._last = (0, 0, 0)
+
+    def at(self, row: int, column: int, offset: int) -> tuple[int, int, int]:
+        if self._plain:
+            return column, column, column
+        known, points, units = self._last
+        if row != self._row or column < known:
+            known = points = units = 0
+        text = self._source[offset - column + known : offset].decode("utf-8", "replace")
+        points += len(text)
+        units += len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+        self._row, self._last = row, (column, points, units)
+        return self._last
 
 
 def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node:
@@ -381,7 +421,8 @@ def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
     if body is not None and body.start_byte > start:
         end = body.start_byte
     else:
-        end = _line_end(source, one, max(start, one.at if long else start), long=long)
+        first = one.at if long else start
+        end = _line_end(source, one, first, brackets=kind not in VARIABLES)
     text = source[start : min(end, start + 4_000)].decode("utf-8", "replace").lstrip()
     if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
         rest = text[annotations.end() :]
@@ -407,12 +448,14 @@ def _body(node: tree_sitter.Node) -> tree_sitter.Node | None:
     return None if body is not None and body.type.startswith("ordered") else body
 
 
-def _line_end(source: bytes, one: _Found, start: int, *, long: bool) -> int:
-    """Where the first line ends; with ``long`` that of the name, and all round brackets closed."""
+def _line_end(source: bytes, one: _Found, start: int, *, brackets: bool) -> int:
+    """Where the line of ``start``, or of what follows it, ends; all round ``brackets`` closed."""
     while source[start : start + 1].isspace():
         start += 1
     end = source.find(b"\n", start, one.end)
-    while long and end >= 0 and source.count(b"(", one.at, end) > source.count(b")", one.at, end):
+    while (
+        brackets and end >= 0 and source.count(b"(", one.at, end) > source.count(b")", one.at, end)
+    ):
         end = source.find(b"\n", end + 1, one.end)
     return end if end >= 0 else one.end
 
@@ -435,7 +478,7 @@ class _Docs:
         for comment, quoted in comments:
             start, end = comment.start_byte, comment.end_byte
             row, column = comment.start_point
-            if column and source[start - column : start].strip():
+            if column > INDENT or source[start - column : start].strip():
                 continue
             # Some grammars count the line end as part of a comment.
             text = source[start:end].rstrip()
@@ -455,8 +498,10 @@ class _Docs:
                 return _unsigned([text.decode("utf-8", "replace")])
             return _unquoted(text)
         row, column = definition.start_point
+        if row - 1 not in self._comments or column > INDENT:
+            return ""
         start = definition.start_byte
-        if row - 1 not in self._comments or self._source[start - column : start].strip():
+        if self._source[start - column : start].strip():
             return ""
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:

@@ -69,6 +69,8 @@ class Language(Struct, frozen=True, kw_only=True):
     stands before the name in the definition, and the name, whether other files see it.
     ``comments`` are the node types of comments, ``header`` the node types around a definition that
     belong to it: decorators, `export`. ``instead`` may name another language by the text itself.
+    ``flat``: no function holds what begins a line, and every value outside of functions begins
+    one. Where it looks otherwise, the text did not parse (in C, because of macros).
     """
 
     name: str
@@ -82,6 +84,7 @@ class Language(Struct, frozen=True, kw_only=True):
     exported: Callable[[str, str], bool] = lambda header, name: True
     kind: Callable[[str, str, str, str], str] = lambda kind, header, name, container: kind
     once: Sequence[str] = ()
+    flat: bool = False
     instead: Callable[[bytes], str] | None = None
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()

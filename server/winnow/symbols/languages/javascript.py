@@ -58,7 +58,7 @@ def definitions(class_name: str) -> str:
 (method_definition name: {_NAME}) @definition.method
 (export_statement "default" @name value: {_FUNCTION}) @definition.function
 (export_statement "default" @name value: (class)) @definition.class
-(export_statement "default" @name value: (object)) @definition.variable
+(export_statement "default" @name value: (object)) @definition.constant
 (export_statement "default" @name value: (object)) @inside
 (export_statement "default" value: {WITH_METHODS})
 (variable_declarator value: {WITH_METHODS})
@@ -80,7 +80,7 @@ _DECLARATION = re.compile(
     r"(?:async |abstract )*"
     r"(?:function|class|const|let|var|interface|type|enum|namespace|module)[ *\n]"
 )
-_CONST = re.compile(r"(?:export |declare )*const\s|export default ")
+_CONST = re.compile(r"(?:export |declare )*const\s")
 _PRIVATE = re.compile(r"\bprivate\b")
 
 
