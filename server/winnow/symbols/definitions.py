@@ -20,6 +20,7 @@ DOC_CHARACTERS = 600
 # their qualified names would be larger than the file.
 DEPTH = 64
 _LINE_FEED = 10
+_BLANKS = b" \t\r\f\xef\xbb\xbf"  # with the mark at the beginning of some files
 # A comment further to the right stands behind something, and what does is not looked at.
 INDENT = 200
 # Kinds in whose bodies definitions are local.
@@ -353,7 +354,7 @@ class _Docs:
         for comment in comments:
             start, end = comment.start_byte, comment.end_byte
             row, column = comment.start_point
-            if column > INDENT or source[start - column : start].strip():
+            if column > INDENT or source[start - column : start].strip(_BLANKS):
                 continue
             last, behind = comment.end_point
             # Some grammars count the line end as part of a comment.
@@ -371,7 +372,7 @@ class _Docs:
         if row - 1 not in self._comments or column > INDENT:
             return ""
         start = definition.start_byte
-        if self._source[start - column : start].strip():
+        if self._source[start - column : start].strip(_BLANKS):
             return ""
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
