@@ -48,8 +48,12 @@ _SIGNS = re.compile(
 
 
 _QUOTES = re.compile(r"^[A-Za-z]{0,2}(?:\"\"\"|'''|[\"'])|(?:\"\"\"|'''|[\"'])$")
-# Lines of comments that are drawn: `// -----`.
-_RULE = re.compile(r"\s*[-=*#/_~+]+\s*")
+# Lines of comments that are drawn, `// -----`, or said to a tool.
+_RULE = re.compile(
+    r"\s*[-=*#/_~+]+\s*"
+    r"|\s*(?:eslint-|@ts-|prettier-ignore|biome-ignore|istanbul |go:|nolint|NOLINT|noqa|pylint:"
+    r"|type: ignore|pragma: |clang-format |@__|#__).*"
+)
 
 
 class _Found(NamedTuple):
