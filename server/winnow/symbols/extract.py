@@ -71,7 +71,7 @@ def parser(grammar: str) -> tree_sitter.Parser:
 
 @functools.cache
 def query(grammar: str, text: str) -> tree_sitter.Query:
-    language: tree_sitter.Language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
     made: tree_sitter.Query = tree_sitter.Query(language, text)
     return made
 
