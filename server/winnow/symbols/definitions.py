@@ -184,6 +184,8 @@ def _nested(
             outer = _container([over for over in around if over.kind not in FUNCTIONS], one)
         local = one.sort == "local" or outer.local
         name = _name(source, one.name)
+        if not name:  # the parser has put it there, where one is missing
+            continue
         container, above = outer.name, outer.kind
         if "container" in one.captures:
             names = [_name(source, node) for node in one.captures["container"]]
@@ -194,8 +196,7 @@ def _nested(
         if above in CLASSES:
             kind = {"function": "method", "variable": "field"}.get(kind, kind)
         elif (
-            not name
-            or (kind in MEMBERS and above not in CONTAINERS)
+            (kind in MEMBERS and above not in CONTAINERS)
             or (local and (kind in VARIABLES or one.sort == "declaration"))
             or (lost and not container and not begins_line and kind in VARIABLES)
         ):
