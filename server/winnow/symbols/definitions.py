@@ -279,6 +279,9 @@ def _nested(
             outer = _container([over for over in around if over.kind not in FUNCTIONS], one)
         local = one.sort == "local" or outer.local
         name = one.name
+        # The parser has put it there, where one is missing.
+        if not name and one.sort != "inside":
+            continue
         container, above = outer.name, outer.kind
         nodes = one.captures.get("container") or one.captures.get("namespace")
         if nodes:
@@ -292,8 +295,7 @@ def _nested(
         if above in CLASSES:
             kind = {"function": "method", "variable": "field"}.get(kind, kind)
         elif (
-            not name
-            or (kind in MEMBERS and above not in CONTAINERS)
+            (kind in MEMBERS and above not in CONTAINERS)
             or (local and (kind in VARIABLES or one.sort == "declaration"))
             or (lost and not container and not begins_line and kind in VARIABLES)
         ):
