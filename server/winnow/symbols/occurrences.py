@@ -15,6 +15,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@arguments``   the arguments of a call, with their brackets
 ``@subscript``   an expression with a subscript; its first child is what is subscripted
 ``@parenthesis`` an expression in brackets
+``@object``      what keys stand in; ``Extraction.contexts`` tells what it is an object of
 
 What stands before a name is told from the text: identifiers come in order, so that the end of one
 expression is looked up where the next one begins. A tree walk costs ten times as much.
@@ -101,6 +102,10 @@ class Chains:
             self._ends[end] = (start, name)
         elif receiver[1] != UNKNOWN and len(receiver[1]) < CHAIN_CHARACTERS:
             self._ends[end] = (receiver[0], f"{receiver[1]}.{name}")
+
+    def know(self, start: int, end: int, text: str) -> None:
+        """Say what the expression from start to end is in short form."""
+        self._ends[end] = (start, text)
 
     def number(self, text: str) -> int:
         """The number of a receiver in the table."""
@@ -220,9 +225,10 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
         kind = capture.partition(".")[2]
         for node in nodes:
             start, name = node.start_byte, ""
-            named = node.child_by_field_name("name")
+            named = node.child_by_field_name("name") or node.child_by_field_name("key")
             if named is not None:
-                name = source[named.start_byte : named.end_byte].decode("utf-8", "replace")
+                if kind != "block":
+                    name = source[named.start_byte : named.end_byte].decode("utf-8", "replace")
                 # The name itself belongs to the scope around, and so do a class's bases.
                 start = named.end_byte
                 for field in ("body",) if kind == "class" else ("type_parameters", "parameters"):
@@ -243,6 +249,9 @@ def _identifiers(
     source, flags, chains = extraction.source, extraction.flags, extraction.chains
     typed = _Ranges(captured.get("typed", ()))
     calls = _Ranges(captured.get("arguments", ()))
+    objects = _Ranges(captured.get("object", ()))
+    # Keys whose objects may be described behind them: the numbers of their name, and where.
+    keys: list[tuple[list[int], int, int]] = []
     skipped = {node.start_byte for node in captured.get("skip", ())}
     names: dict[str, list[int]] = {}
     operators = b".>:"
@@ -271,10 +280,25 @@ def _identifiers(
             flag |= IN_TYPE
         known = names.get(name)
         if known is None:
-            names[name] = [start, flag, place]
+            known = names[name] = [start, flag, place]
         else:
             known += (start, flag, place)
+        if flag & SHORTHAND or flag & ROLE == KEY:
+            around = objects.around(start)
+            if around is not None:
+                keys.append((known, len(known) - 1, around))
+    for numbers, index, around in keys:
+        numbers[index] = number(_context(extraction, around))
     return names
+
+
+def _context(extraction: Extraction, at: int) -> str:
+    """The short form of what an object with keys is, which begins at this offset."""
+    start, end, rest = extraction.contexts.get(at, (0, 0, ""))
+    if not end:
+        return rest or UNKNOWN
+    described = extraction.chains.describe(start, end)
+    return described + rest if described else UNKNOWN
 
 
 class _Ranges:
