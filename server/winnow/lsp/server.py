@@ -20,6 +20,7 @@ import winnow
 from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
 from winnow.lsp.convert import folders_of, path_of
+from winnow.lsp.indexing import build_index, tell_changes, watch_files
 from winnow.lsp.protocol import (
     INVALID_PARAMS,
     WinnowProtocol,
@@ -196,7 +197,15 @@ def _add_lifecycle(server: WinnowServer) -> None:
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
-        _in_background(server, _pull_configuration(server))
+        _in_background(server, _begin(server))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(params: types.DidSaveTextDocumentParams) -> None:
+        tell_changes(server, [params.text_document.uri])
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def watched(params: types.DidChangeWatchedFilesParams) -> None:
+        tell_changes(server, [change.uri for change in params.changes])
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def changed(params: types.DidChangeConfigurationParams) -> None:
@@ -214,6 +223,7 @@ def _add_lifecycle(server: WinnowServer) -> None:
         new = [path for folder in params.event.added if (path := path_of(folder.uri))]
         kept = [folder for folder in server.searching.folders if folder not in gone]
         server.searching.folders = list(dict.fromkeys(kept + new))
+        _in_background(server, build_index(server))
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(_: None) -> None:
@@ -225,6 +235,13 @@ def _in_background(server: WinnowServer, work: Any) -> None:
     task = asyncio.create_task(work)
     server.background.add(task)
     task.add_done_callback(server.background.discard)
+
+
+async def _begin(server: WinnowServer) -> None:
+    """What is done for a session without being asked: its settings first, they may forbid it."""
+    await _pull_configuration(server)
+    _in_background(server, watch_files(server))
+    await build_index(server)
 
 
 async def _pull_configuration(server: WinnowServer) -> None:

@@ -103,7 +103,9 @@ def parser(grammar: str) -> tree_sitter.Parser:
 
 @functools.cache
 def query(grammar: str, text: str) -> tree_sitter.Query:
-    return tree_sitter.Query(tree_sitter_language_pack.get_language(grammar), text)  # type: ignore[arg-type]
+    language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    compiled: tree_sitter.Query = tree_sitter.Query(language, text)
+    return compiled
 
 
 def extract(language: Language, source: bytes) -> Facts:

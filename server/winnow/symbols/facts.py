@@ -33,7 +33,8 @@ class Definition(Struct, frozen=True, array_like=True, gc=False):
     ``at`` is the offset of the name, ``start`` and ``end`` are of the whole definition. ``line``
     is that of the name, from 0, and ``column`` its column in bytes, code points and UTF-16 units.
     ``container`` is the qualified name of what it is a member of, with dots, else empty; ``local``
-    says that it stands in a function. ``doc`` is without comment signs.
+    says that it stands in a function, ``declared`` that it is a mere declaration: a prototype in a
+    header, an overload. ``doc`` is without comment signs.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Definition(Struct, frozen=True, array_like=True, gc=False):
     doc: str = ""
     exported: bool = True
     local: bool = False
+    declared: bool = False
 
     @property
     def qualified_name(self) -> str:
@@ -97,9 +99,9 @@ SHORTHAND = 0x80  # `{name}`: a key and a value in one
 IN_TYPE = 0x100  # in an annotation, a base or a cast
 DEFINES = 0x200  # the name of a definition
 PARAMETER = 0x400  # binds a parameter
-QUALIFIES = 0x800  # stands before a dot in a type, and can only be a namespace
+QUALIFIES = 0x1000  # stands before a dot in a type, and can only be a namespace
 
-MENTIONED = 0x1000  # in a doc comment or a list of exports: types, values, whatever has the name
+MENTIONED = 0x2000  # in a doc comment or a list of exports: types, values, whatever has the name
 
 
 class Occurrence(Struct, frozen=True, gc=False):

@@ -45,6 +45,7 @@ TYPESCRIPT = Language(
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.TYPESCRIPT_RULES,
+    skipped=frozenset(("this", "super", "undefined")),
     header=("export_statement", "lexical_declaration", "variable_declaration"),
 )
 TSX = Language(
@@ -55,6 +56,7 @@ TSX = Language(
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.TYPESCRIPT_RULES,
+    skipped=frozenset(("this", "super", "undefined")),
     header=("export_statement", "lexical_declaration", "variable_declaration"),
 )
 JAVASCRIPT = Language(
@@ -66,5 +68,6 @@ JAVASCRIPT = Language(
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.JAVASCRIPT_RULES,
+    skipped=frozenset(("this", "super", "undefined")),
     header=("export_statement", "lexical_declaration", "variable_declaration"),
 )

@@ -55,9 +55,9 @@ class Reference(Struct, frozen=True, gc=False):
 class Meaning(Struct, frozen=True):
     """What an occurrence means, as far as it can be said.
 
-    ``unknown`` says that it may be a member of anything, ``untyped`` that this is because a parameter
-    is declared without a type; ``of`` is the class whose member it is, where none was found that
-    defines it.
+    ``unknown`` says that it may be a member of anything, ``untyped`` that this is because a
+    parameter is declared without a type; ``of`` is the class whose member it is, where none was
+    found that defines it.
     """
 
     targets: list[Target] = []
@@ -73,6 +73,8 @@ class Resolver:
         self.view = view
         self.session = Session(view)
         self.types = Types(self.session)
+        # Uses of a name that may mean the symbol, or another one that is called so.
+        self.undecided = 0
         self._families: dict[Class, frozenset[Class]] = {}
 
     # --- from an occurrence to what it means -----------------------------------------------
@@ -171,6 +173,8 @@ class Resolver:
                 elif owners and self._possible(facts, name, meaning, owners):
                     tier: Tier = "possible" if meaning.untyped else "likely"
                     yield Reference(file.path, at, flags, tier)
+                elif owners and meaning.unknown:
+                    self.undecided += 1
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""

@@ -38,13 +38,12 @@ if TYPE_CHECKING:
 
 _BOTH = """
 (identifier) @identifier
-(this) @identifier @skip
-(super) @identifier @skip
+(this) @identifier
+(super) @identifier
 (property_identifier) @identifier
 (private_property_identifier) @identifier
 (shorthand_property_identifier) @identifier @shorthand
 (shorthand_property_identifier_pattern) @identifier @shorthand @bind
-((identifier) @skip (#eq? @skip "undefined"))
 (function_declaration name: (identifier) @bind)
 (generator_function_declaration name: (identifier) @bind)
 (function_expression name: (identifier) @bind)
@@ -176,7 +175,7 @@ TYPESCRIPT_TOKENS = (
 (constructor_type) @scope.function
 (call_expression type_arguments: (_) @typearguments)
 (new_expression type_arguments: (_) @typearguments)
-(parenthesized_expression [(as_expression) (satisfies_expression) (type_assertion)]) @cast
+(parenthesized_expression [(as_expression) (satisfies_expression) (type_assertion)]) @casting
 (public_field_definition) @field
 (property_signature) @field
 (type_parameter constraint: (_)) @constrained
@@ -240,7 +239,7 @@ def prepare(extraction: Extraction) -> None:
         named = left.child_by_field_name("property") if left is not None else None
         if named is not None:
             flags[named.start_byte] = flags.get(named.start_byte, 0) | WRITTEN
-    for node in captured.get("cast", ()):
+    for node in captured.get("casting", ()):
         declared = _cast(extraction, node.named_children[0])
         if declared:
             extraction.chains.know(node.start_byte, node.end_byte, f"<{declared}>")
@@ -734,8 +733,6 @@ class _Learned:
             return next((part for part in parts if part), "")
         if kind == "assignment_expression":
             return self.value(node.child_by_field_name("right"))
-        if kind == "this":
-            return "this"
         if kind == "new_expression" and node.child_by_field_name("arguments") is None:
             constructor = self.value(node.child_by_field_name("constructor"))
             return constructor + "()" if constructor else ""
@@ -747,8 +744,6 @@ class _Learned:
         if not end:
             return rest
         described = self._extraction.chains.describe(start, end)
-        if not described and self._extraction.source[start:end] == b"this":
-            described = "this"
         return described + rest if described else ""
 
     def bases(self, node: tree_sitter.Node) -> None:
