@@ -1,73 +1,79 @@
-"""TypeScript, with JSX, and JavaScript."""
+"""TypeScript, with and without TSX."""
 
 from __future__ import annotations
 
+import functools
+
 from winnow.symbols.language import Language
+from winnow.symbols.languages.javascript import HEADER, definitions, exported, kind
 from winnow.symbols.scoping import typescript as scoping
 
-_COMMON = """
-(function_declaration name: (_) @name) @definition.function
-(generator_function_declaration name: (_) @name) @definition.function
-(class_body (method_definition name: (_) @name) @definition.method)
-(variable_declarator name: (identifier) @name) @definition.variable
+_NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
+_FUNCTION = "[(arrow_function) (function_expression)]"
+
+DEFINITIONS = (
+    f"""
+(internal_module name: _ @name) @definition.namespace
+(module name: _ @name) @definition.module
+(ambient_declaration "global" @name) @definition.namespace
+(internal_module body: (statement_block
+  (function_declaration name: (identifier) @name) @definition.function))
+(ambient_declaration (function_signature name: (identifier) @name) @definition.function)
+(function_signature name: (identifier) @name) @declaration.function
+(abstract_class_declaration name: (type_identifier) @name) @definition.class
+(interface_declaration name: (type_identifier) @name) @definition.interface
+(type_alias_declaration name: (type_identifier) @name) @definition.type
+(type_alias_declaration name: (type_identifier) @name value: (object_type)) @inside
+(type_alias_declaration name: (type_identifier) @name
+  value: (intersection_type (object_type))) @inside
+(type_alias_declaration value: [
+  (object_type [
+    (property_signature name: {_NAME}) @definition.field
+    (method_signature name: {_NAME}) @definition.method])
+  (intersection_type (object_type [
+    (property_signature name: {_NAME}) @definition.field
+    (method_signature name: {_NAME}) @definition.method]))
+])
+(interface_body (property_signature name: {_NAME}) @definition.field)
+(interface_body (method_signature name: {_NAME}) @definition.method)
+(enum_declaration name: (identifier) @name) @definition.enum
+(enum_body [(property_identifier) (string)] @name @definition.enum_member)
+(enum_assignment name: {_NAME}) @definition.enum_member
+(class_body (method_signature name: {_NAME}) @declaration.method)
+(abstract_method_signature name: {_NAME}) @definition.method
+(public_field_definition name: {_NAME} value: {_FUNCTION}) @definition.method
+(public_field_definition name: {_NAME}) @definition.field
+(required_parameter [(accessibility_modifier) "readonly" (override_modifier)]
+  pattern: (identifier) @name) @definition.field
+(optional_parameter [(accessibility_modifier) "readonly" (override_modifier)]
+  pattern: (identifier) @name) @definition.field
 """
-JAVASCRIPT_DEFINITIONS = (
-    _COMMON
-    + """
-(class_declaration name: (_) @name) @definition.class
-(field_definition property: (_) @name) @definition.field
-"""
-)
-TYPESCRIPT_DEFINITIONS = (
-    _COMMON
-    + """
-(class_declaration name: (_) @name) @definition.class
-(abstract_class_declaration name: (_) @name) @definition.class
-(interface_declaration name: (_) @name) @definition.interface
-(type_alias_declaration name: (_) @name) @definition.type
-(enum_declaration name: (_) @name) @definition.enum
-(internal_module name: (_) @name) @definition.namespace
-(function_signature name: (_) @name) @definition.function
-(method_signature name: (_) @name) @definition.method
-(abstract_method_signature name: (_) @name) @definition.method
-(public_field_definition name: (_) @name) @definition.field
-(property_signature name: (_) @name) @definition.property
-(enum_body name: (_) @name @definition.enum_member)
-(enum_assignment name: (_) @name) @definition.enum_member
-"""
+    + definitions(
+        "type_identifier",
+        (
+            "(program {})",
+            "(program (export_statement {}))",
+            "(ambient_declaration {})",
+            "(internal_module body: (statement_block {}))",
+            "(internal_module body: (statement_block (export_statement {})))",
+            "(module body: (statement_block {}))",
+            "(module body: (statement_block (export_statement {})))",
+        ),
+    )
 )
 
-TYPESCRIPT = Language(
-    name="typescript",
-    files=(".ts", ".mts", ".cts"),
-    definitions=TYPESCRIPT_DEFINITIONS,
-    tokens=scoping.TYPESCRIPT_TOKENS,
+_language = functools.partial(
+    Language,
+    definitions=DEFINITIONS,
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.TYPESCRIPT_RULES,
-    skipped=frozenset(("this", "super", "undefined")),
-    header=("export_statement", "lexical_declaration", "variable_declaration"),
+    skipped=scoping.SKIPPED,
+    exported=exported,
+    kind=kind,
+    header=HEADER,
 )
-TSX = Language(
-    name="tsx",
-    files=(".tsx",),
-    definitions=TYPESCRIPT_DEFINITIONS,
-    tokens=scoping.TSX_TOKENS,
-    prepare=scoping.prepare,
-    collect=scoping.collect,
-    rules=scoping.TYPESCRIPT_RULES,
-    skipped=frozenset(("this", "super", "undefined")),
-    header=("export_statement", "lexical_declaration", "variable_declaration"),
+TYPESCRIPT = _language(
+    name="typescript", files=(".ts", ".mts", ".cts"), tokens=scoping.TYPESCRIPT_TOKENS
 )
-JAVASCRIPT = Language(
-    name="javascript",
-    files=(".js", ".jsx", ".mjs", ".cjs"),
-    programs=("node",),
-    definitions=JAVASCRIPT_DEFINITIONS,
-    tokens=scoping.JAVASCRIPT_TOKENS,
-    prepare=scoping.prepare,
-    collect=scoping.collect,
-    rules=scoping.JAVASCRIPT_RULES,
-    skipped=frozenset(("this", "super", "undefined")),
-    header=("export_statement", "lexical_declaration", "variable_declaration"),
-)
+TSX = _language(name="tsx", files=(".tsx",), tokens=scoping.TSX_TOKENS)

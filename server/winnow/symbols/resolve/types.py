@@ -52,10 +52,30 @@ class Untyped(Struct, frozen=True, gc=False):
     """Whatever is passed for a parameter without a declared type, or comes from that."""
 
 
-Type = Class | Instance | Function | Items | Untyped | Module | External | None
+class Signature(Struct, frozen=True, gc=False):
+    """What a function type says, written down in a scope of a file."""
+
+    path: str
+    scope: int
+    parameters: tuple[str, ...]
+    returns: str
+
+
+class Returning(Struct, frozen=True, gc=False):
+    """A function that gives this when it is called."""
+
+    of: Type
+
+
+Type = (
+    Class | Instance | Function | Items | Signature | Returning | Untyped | Module | External | None
+)
 UNTYPED = Untyped()
 
-_STEP = re.compile(r"\(\)|\[\]|<[^>]*>|[\w$]+")
+# A call, an item, what is passed for a parameter, a cast (to a generic type, too), a name.
+_STEP = re.compile(
+    r"\(\)|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|[\w$#]+"
+)
 _HEAD = re.compile(r"[\w$.]+")
 
 
@@ -97,6 +117,8 @@ class Types:
                 value = self._called(value)
             elif step == "[]":
                 value = self._item(value)
+            elif step[0] == "(":
+                value = self._passed(value, int(step[2:-1]))
             elif step[0] == "<":
                 value = self.declared(file, scope, step[1:-1])
             else:
@@ -109,7 +131,7 @@ class Types:
         if first[0] == "<":
             return self.declared(file, scope, first[1:-1]), steps[1:]
         if first in rules.instance:
-            return self._self(file, scope), steps[1:]
+            return self._receiver(file, scope, first), steps[1:]
         if first == rules.super_name:
             owner = self._self(file, scope)
             rest = steps[1:]
@@ -122,13 +144,26 @@ class Types:
             for one in file.imports.get(dotted, ()):
                 path = self.session.module(file, one.module)
                 return (Module(path) if path else External(one.module)), steps[count:]
-        return self.of_targets(resolve(self.session, file, scope, first)), steps[1:]
+        targets = resolve(self.session, file, scope, first)
+        if not targets and rules.closed:
+            return External("", first[:1].isupper()), steps[1:]
+        return self.of_targets(targets), steps[1:]
+
+    def _receiver(self, file: FileFacts, scope: int, name: str) -> Type:
+        """`self` or `this`: an object of the class around, or what a function declares for it."""
+        place = scope
+        while place >= 0 and file.scopes[place].kind != "class":
+            said = file.skeleton.types.get(place, {}).get(name)
+            if said is not None:
+                return self._said(file, place, said)
+            place = file.scopes[place].parent
+        return self._self(file, scope)
 
     def _self(self, file: FileFacts, scope: int) -> Type:
         around = file.class_around(scope)
         if around is None:
             return None
-        return Instance(Class(file.path, around, file.qualified(around)))
+        return Instance(Class(file.path, file.canonical[around], file.qualified(around)))
 
     def of_targets(self, targets: list[Target]) -> Type:
         """The type of the first of some bindings that has one."""
@@ -146,6 +181,9 @@ class Types:
 
     def _bound(self, file: FileFacts, scope: int, name: str, owner: Class | None) -> Type:
         """What a name is that this scope binds: a class, a function, or what was said of it."""
+        alias = file.skeleton.aliases.get(name)
+        if alias and file.rules.merging:
+            return self.declared(file, scope, alias)
         qualified = f"{file.qualified(scope)}.{name}" if scope else name
         inner = file.classes.get(qualified)
         if inner is not None:
@@ -155,9 +193,10 @@ class Types:
             return self._said(file, scope, said)
         if (scope, name) in file.functions or name in file.skeleton.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
-        alias = file.skeleton.aliases.get(name)
         if alias:
             return self._class_named(file, scope, alias)
+        if file.rules.typed_parameters:
+            return None
         return UNTYPED if self._is_parameter(file, scope, name) else None
 
     def _is_parameter(self, file: FileFacts, scope: int, name: str) -> bool:
@@ -176,7 +215,17 @@ class Types:
 
     def _called(self, value: Type) -> Type:
         if isinstance(value, Class):
-            return Instance(value)
+            file = self.session.file(value.path)
+            around, _, last = value.name.rpartition(".")
+            scope = file.classes.get(around, 0) if file and around else 0
+            if file is None or last not in file.skeleton.returns.get(scope, {}):
+                return Instance(value)
+            value = Function(value.path, scope, last)  # with a namespace of the same name
+        if isinstance(value, Returning):
+            return value.of
+        if isinstance(value, Signature):
+            file = self.session.file(value.path)
+            return self.declared(file, value.scope, value.returns) if file else None
         if isinstance(value, (External, Untyped)):
             # An object of a foreign class; what a foreign function returns may be ours.
             return value if isinstance(value, Untyped) or value.capital else None
@@ -186,12 +235,34 @@ class Types:
         said = file.skeleton.returns.get(value.scope, {}).get(value.name) if file else None
         if file is None or said is None:
             return None
+        if said[0] == "@":
+            return self._said(file, value.scope, said)
         if said[0] == ":":
             if said[1:].strip("'\" ").rpartition(".")[2] in file.rules.self_types and value.owner:
                 return Instance(value.owner)
             return self.declared(file, value.scope, said[1:])
         inside = file.functions.get((value.scope, value.name), value.scope)
         return self.of(file, inside, said[1:])
+
+    def _passed(self, value: Type, index: int) -> Type:
+        """What a function gets for the parameter with this number."""
+        if isinstance(value, Class):
+            definer = self.definer(value, "constructor")
+            value = Function(definer.path, definer.scope, "constructor") if definer else None
+        if isinstance(value, Signature):
+            file = self.session.file(value.path)
+            if file is None or index >= len(value.parameters):
+                return None
+            return self.declared(file, value.scope, value.parameters[index])
+        if not isinstance(value, Function):
+            return None
+        file = self.session.file(value.path)
+        for scope in file.overloads.get((value.scope, value.name), ()) if file else ():
+            said = file.skeleton.types.get(scope, {}).get(f"#{index}") if file else None
+            found = self._said(file, scope, said) if file and said else None
+            if found is not None and not isinstance(found, External):
+                return found
+        return None
 
     def _item(self, value: Type) -> Type:
         if isinstance(value, Items):
@@ -209,6 +280,13 @@ class Types:
             return self._attribute(value.of, name, value.above, instance=True)
         if isinstance(value, Class):
             return self._attribute(value, name, above=False, instance=False)
+        if isinstance(value, Items):
+            return self._of_items(value, name)
+        return None
+
+    def _of_items(self, value: Items, name: str) -> Type:
+        """A member of a container."""
+        rules = next(iter(language.rules for language in ()), None)
         return None
 
     def _in_module(self, value: Module, name: str) -> Type:

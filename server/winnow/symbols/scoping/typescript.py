@@ -184,6 +184,8 @@ TYPESCRIPT_TOKENS = (
 )
 TSX_TOKENS = TYPESCRIPT_TOKENS.replace(" (type_assertion)", "") + _JSX
 
+# Names that stand for no symbol.
+SKIPPED = frozenset(("this", "super", "undefined"))
 # A longer type says too little about what is asked of it.
 TYPE_CHARACTERS = 400
 _NAME = re.compile(r"[\w$]+(?:\.[\w$]+)*")
