@@ -11,13 +11,8 @@ import tree_sitter
 import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
-<<<<<<< HEAD
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton, scope_at
-from winnow.symbols.language import Language
-=======
-from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton
 from winnow.symbols.language import Language, languages
->>>>>>> issue-4-defs
 from winnow.symbols.occurrences import Chains, find_occurrences
 
 

@@ -11,19 +11,26 @@ answer nothing.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from winnow.symbols.facts import (
     ATTRIBUTE,
+    BARE,
     IMPORTED,
+    IN_TYPE,
     KEY,
     KEYWORD,
     LABEL,
     MEMBER,
+    MENTIONED,
+    PARAMETER,
+    QUALIFIES,
     ROLE,
+    SHORTHAND,
     STRING,
 )
 from winnow.symbols.resolve.names import (
@@ -39,6 +46,8 @@ from winnow.symbols.resolve.names import (
 from winnow.symbols.resolve.session import FileFacts, Session
 from winnow.symbols.resolve.types import Class, Function, Instance, Types, Untyped
 from winnow.symbols.view import View
+
+DEFAULT = "default"
 
 Tier = Literal["certain", "likely", "possible"]
 
@@ -66,6 +75,66 @@ class Meaning(Struct, frozen=True):
     of: Class | None = None
 
 
+# Spaces of names: one name can be a type, a value and a namespace.
+VALUES, TYPES, NAMESPACES = 1, 2, 4
+_SPACES = {
+    "class": VALUES | TYPES,
+    "enum": VALUES | TYPES,
+    "interface": TYPES,
+    "type": TYPES,
+    "namespace": NAMESPACES | VALUES,
+    "module": NAMESPACES | VALUES,
+}
+
+
+def space(flags: int) -> int:
+    """The spaces that an occurrence can mean."""
+    if flags & MENTIONED or flags & ROLE == IMPORTED:
+        return VALUES | TYPES | NAMESPACES
+    if flags & QUALIFIES:
+        return NAMESPACES
+    return TYPES if flags & IN_TYPE else VALUES
+
+
+class _Names:
+    """The names that a symbol is looked for under: its own, and those that imports give it."""
+
+    def __init__(self, name: str) -> None:
+        self.first = name
+        # By name the files to look at, None for all.
+        self._files: dict[str, set[str] | None] = {name: None}
+        self._todo = [name]
+        self._seen: set[tuple[str, int]] = set()
+
+    def __iter__(self) -> Iterator[str]:
+        while self._todo:
+            yield self._todo.pop(0)
+
+    def add(self, name: str, path: str | None = None) -> None:
+        known = self._files.get(name, set())
+        if known is None or (path is not None and path in known):
+            return
+        self._files[name] = None if path is None else {*known, path}
+        if name not in self._todo:
+            self._todo.append(name)
+
+    def add_renamed(self, file: FileFacts, name: str, at: int) -> None:
+        """The name that an import or export at this place gives, where it is another one."""
+        for one in file.skeleton.imports:
+            if one.at == at and one.local != name and one.name in (name, DEFAULT):
+                self.add(one.local, None if one.exported and one.scope == 0 else file.path)
+
+    def only_in(self, name: str) -> set[str] | None:
+        return self._files[name]
+
+    def is_new(self, file: FileFacts, at: int) -> bool:
+        place = (file.path, at)
+        if place in self._seen:
+            return False
+        self._seen.add(place)
+        return True
+
+
 class Resolver:
     """Answers about one view, for one request."""
 
@@ -89,14 +158,39 @@ class Resolver:
             return Meaning(exported(self.session, file.path, name))
         if role == MEMBER:
             around = file.class_around(scope)
-            return Meaning([Name(file.path, around, name)] if around is not None else [])
+            if around is None:
+                return Meaning()
+            return Meaning([Name(file.path, file.canonical[around], name)])
+        if flags & SHORTHAND:
+            return self._shorthand(file, scope, name, flags, receiver)
         if role == ATTRIBUTE:
             return self._attribute(file, scope, name, file.skeleton.receivers[receiver])
         if role == KEYWORD:
             return self._keyword(file, scope, name, file.skeleton.receivers[receiver])
-        if role in (KEY, LABEL):
-            return Meaning(unknown=role == KEY)
+        if role == KEY:
+            return self._key(file, scope, name, file.skeleton.receivers[receiver])
+        if role == LABEL:
+            return Meaning()
         return Meaning(resolve(self.session, file, scope, name))
+
+    def _shorthand(
+        self, file: FileFacts, scope: int, name: str, flags: int, receiver: int
+    ) -> Meaning:
+        """A variable and a member in one."""
+        variable = resolve(self.session, file, scope, name)
+        if flags & PARAMETER:
+            around = file.class_around(scope)
+            member = [] if around is None else [Name(file.path, file.canonical[around], name)]
+            return Meaning([*variable, *member])
+        key = self._key(file, scope, name, file.skeleton.receivers[receiver])
+        return replace(key, targets=[*variable, *key.targets])
+
+    def _key(self, file: FileFacts, scope: int, name: str, receiver: str) -> Meaning:
+        """A key of an object: a member of what is expected there, if anything is."""
+        if not receiver:
+            return Meaning()
+        found = self._attribute(file, scope, name, receiver)
+        return replace(found, targets=[one for one in found.targets if isinstance(one, Name)])
 
     def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:
         for one in file.skeleton.imports:
@@ -144,6 +238,40 @@ class Resolver:
         inner = file.functions.get((scope, function)) if file else None
         return [Name(path, inner, name)] if inner is not None else []
 
+    # --- types and values of one name ------------------------------------------------------
+
+    def _told_apart(self, target: Target, file: FileFacts, at: int, flags: int) -> Target:
+        """A target with only those declarations of its name that this occurrence can mean."""
+        if not isinstance(target, Name) or not file.rules.merging:
+            return target
+        declared = self._declarations(target)
+        spaces = declared.get(at) if target.path == file.path else None
+        meant = spaces or space(flags)
+        for _ in declared:  # what is of two kinds joins them
+            for one in declared.values():
+                meant |= one if one & meant else 0
+        return target if all(one & meant for one in declared.values()) else replace(
+            target, spaces=meant
+        )
+
+    def _declarations(self, target: Name) -> dict[int, int]:
+        """The declarations of a name in a scope by offset, with the spaces they are in."""
+        file = self.session.file(target.path)
+        if file is None:
+            return {}
+        return {
+            one.at: _SPACES.get(one.kind, VALUES)
+            for one in self.view.definitions_in(target.path)
+            if one.name == target.name
+            and file.canonical[file.scope_at(one.at)] == target.scope
+        }
+
+    def _in_space(self, file: FileFacts, at: int, flags: int, target: Target) -> bool:
+        if not isinstance(target, Name) or not target.spaces:
+            return True
+        here = self._declarations(target).get(at) if file.path == target.path else None
+        return bool((here or space(flags)) & target.spaces)
+
     # --- from a symbol to its references ---------------------------------------------------
 
     def at(self, path: str, offset: int, name: str) -> list[Target]:
@@ -154,27 +282,76 @@ class Resolver:
         for at, flags, receiver in self.session.unpacked(file, name):
             if at == offset:
                 meaning = self.meaning(file, name, at, flags, receiver)
-                return [target for target in meaning.targets if not isinstance(target, External)]
+                return [
+                    self._told_apart(target, file, at, flags)
+                    for target in meaning.targets
+                    if not isinstance(target, External)
+                ]
         return []
 
     def references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
         """Every use of what these targets are, declarations included."""
-        wanted = frozenset(targets)
+        wanted = {self._everything(target): target for target in targets}
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
+        family = self._overrides(name, owners)
+        wanted |= {(one := Name(each.path, each.scope, name)): one for each in family}
+        names = _Names(name)
+        self._add_defaults(names, wanted)
+        for called in names:
+            for facts, numbers in self._files(called, names):
+                for at, flags, receiver in numbers:
+                    meaning = self.meaning(facts, called, at, flags, receiver)
+                    meant = [wanted[target] for target in meaning.targets if target in wanted]
+                    if meant:
+                        if not any(self._in_space(facts, at, flags, one) for one in meant):
+                            continue
+                        if facts.rules.renames and flags & ROLE in (IMPORTED, BARE):
+                            names.add_renamed(facts, called, at)
+                        if names.is_new(facts, at):
+                            yield Reference(facts.path, at, flags, "certain")
+                    elif called != name or not owners:
+                        continue
+                    elif self._possible(facts, name, meaning, owners, family):
+                        tier: Tier = "possible" if meaning.untyped else "likely"
+                        yield Reference(facts.path, at, flags, tier)
+                    elif meaning.unknown:
+                        self.undecided += 1
+
+    def _files(
+        self, name: str, names: _Names
+    ) -> Iterator[tuple[FileFacts, Iterable[tuple[int, int, int]]]]:
+        """Files with occurrences of a name, and these."""
+        only = names.only_in(name)
         for file, packed in self.view.occurrences(name):
             facts = self.session.file(file.path)
-            if facts is None:
+            if facts is not None and (only is None or file.path in only):
+                numbers = iter(array("I", packed))
+                yield facts, zip(numbers, numbers, numbers, strict=True)
+
+    def _add_defaults(self, names: _Names, wanted: dict[Target, Target]) -> None:
+        """Whatever is called `default` may be one of these, if a file of theirs exports it so."""
+        for target in list(wanted):
+            file = self.session.file(target.path) if isinstance(target, Name) else None
+            if file is None or not file.rules.renames:
                 continue
-            numbers = iter(array("I", packed))
-            for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
-                meaning = self.meaning(facts, name, at, flags, receiver)
-                if not wanted.isdisjoint(meaning.targets):
-                    yield Reference(file.path, at, flags, "certain")
-                elif owners and self._possible(facts, name, meaning, owners):
-                    tier: Tier = "possible" if meaning.untyped else "likely"
-                    yield Reference(file.path, at, flags, tier)
-                elif owners and meaning.unknown:
-                    self.undecided += 1
+            if target in exported(self.session, file.path, DEFAULT):
+                names.add(DEFAULT)
+
+    def _everything(self, target: Target) -> Target:
+        return replace(target, spaces=0) if isinstance(target, Name) and target.spaces else target
+
+    def _overrides(self, name: str, owners: list[Class]) -> list[Class]:
+        """The classes whose members of this name count as one with those of the owners: of those
+        that they override, and that override these."""
+        tops: set[Class] = set()
+        definers = self.types.definers(name) if owners else {}
+        for owner in owners:
+            file = self.session.file(owner.path)
+            if file is not None and file.rules.family:
+                tops.update(one for one in self.types.mro(owner) if one in definers)
+        if not tops:
+            return []
+        return [one for one in definers if not tops.isdisjoint(self.types.mro(one))]
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""
@@ -185,14 +362,23 @@ class Resolver:
             return None
         return Class(target.path, target.scope, file.qualified(target.scope))
 
-    def _possible(self, file: FileFacts, name: str, meaning: Meaning, owners: list[Class]) -> bool:
+    def _possible(
+        self,
+        file: FileFacts,
+        name: str,
+        meaning: Meaning,
+        owners: list[Class],
+        overrides: list[Class],
+    ) -> bool:
         """Whether a member that is not known to be one of these can be."""
         if meaning.of is not None:
+            if overrides:
+                return False
             # Used in a class that leaves it to those below to define it.
             return any(meaning.of in self.types.mro(owner) for owner in owners)
         if not meaning.unknown:
             return False
-        family = frozenset().union(*(self.family(owner) for owner in owners))
+        family = frozenset(overrides) or frozenset().union(*map(self.family, owners))
         foreign = [one for one in self.types.definers(name) if one not in family]
         others = len(foreign) + (name in file.rules.common)
         if not others:

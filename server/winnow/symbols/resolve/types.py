@@ -7,11 +7,14 @@ returns. Expressions are in the short form of :class:`~winnow.symbols.facts.Skel
 from __future__ import annotations
 
 import re
+from array import array
 
 from msgspec import Struct
 
 from winnow.symbols.facts import PARAMETER
 from winnow.symbols.resolve.names import External, Module, Name, Target, exported, resolve
+from winnow.symbols.resolve import signatures
+from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.resolve.session import FileFacts, Session
 
 DEPTH = 8  # of declarations that lead to others
@@ -76,7 +79,6 @@ UNTYPED = Untyped()
 _STEP = re.compile(
     r"\(\)|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|[\w$#]+"
 )
-_HEAD = re.compile(r"[\w$.]+")
 
 
 class Types:
@@ -110,6 +112,7 @@ class Types:
         if not steps:
             return None
         value, rest = self._first(file, scope, steps)
+        rules = file.rules
         for step in rest:
             if value is None:
                 return None
@@ -121,6 +124,8 @@ class Types:
                 value = self._passed(value, int(step[2:-1]))
             elif step[0] == "<":
                 value = self.declared(file, scope, step[1:-1])
+            elif isinstance(value, Items):
+                value = _of_items(value, step, rules)
             else:
                 value = self._member(value, step)
         return value
@@ -280,13 +285,6 @@ class Types:
             return self._attribute(value.of, name, value.above, instance=True)
         if isinstance(value, Class):
             return self._attribute(value, name, above=False, instance=False)
-        if isinstance(value, Items):
-            return self._of_items(value, name)
-        return None
-
-    def _of_items(self, value: Items, name: str) -> Type:
-        """A member of a container."""
-        rules = next(iter(language.rules for language in ()), None)
         return None
 
     def _in_module(self, value: Module, name: str) -> Type:
@@ -321,14 +319,22 @@ class Types:
 
     def declared(self, file: FileFacts, scope: int, text: str) -> Type:
         """The type that a declaration names: an object of the first class in it that is known."""
-        for part in _alternatives(text.strip().strip("'\"")):
+        foreign: Type = None
+        for part in signatures.split(text.strip().strip("'\""), "|&"):
             found = self._declared_one(file, scope, part.strip().strip("'\""))
-            if found is not None:
+            if found is not None and (not file.rules.closed or not isinstance(found, External)):
                 return found
-        return None
+            foreign = foreign or found
+        return foreign
 
     def _declared_one(self, file: FileFacts, scope: int, text: str) -> Type:
-        head, arguments = _generic(text)
+        if not text:
+            return None
+        if file.rules.closed:
+            found, text = self._written(file, scope, text)
+            if found is not None or not text:
+                return found
+        head, arguments = signatures.generic(text)
         last = head.rpartition(".")[2]
         rules = file.rules
         if last in rules.self_types:
@@ -349,13 +355,34 @@ class Types:
             return Items(inner) if inner is not None else None
         return self._class_named(file, scope, head)
 
+    def _written(self, file: FileFacts, scope: int, text: str) -> tuple[Type, str]:
+        """What a type of TypeScript's grammar says, or else the text that is left to look at."""
+        if text.startswith("readonly "):
+            text = text[9:].lstrip()
+        if text.startswith("("):
+            inner = signatures.unwrapped(text)
+            if inner != text:
+                return self.declared(file, scope, inner), ""
+        function = signatures.function(text) if "=>" in text else None
+        if function is not None:
+            return Signature(file.path, scope, *function), ""
+        if text.startswith("typeof "):
+            return self.of(file, scope, text[7:]), ""
+        if text in file.rules.any_types:
+            return UNTYPED, ""
+        if text[0] in "{[`-0123456789" or text.startswith(("keyof ", "asserts ", "infer ")):
+            return None, ""
+        if " is " in text or " extends " in text:
+            return None, ""
+        return None, text
+
     def _class_named(self, file: FileFacts, scope: int, name: str) -> Type:
-        found = self.of(file, scope, name)
-        return (
-            Instance(found)
-            if isinstance(found, Class)
-            else (found if isinstance(found, External) else None)
-        )
+        found = self.of(file, scope, name) if name else None
+        if isinstance(found, Class):
+            return Instance(found)
+        if file.rules.merging and not isinstance(found, (Function, Module)):
+            return found  # an alias, or a parameter of a type with bounds
+        return found if isinstance(found, External) else None
 
     # --- classes ---------------------------------------------------------------------------
 
@@ -391,45 +418,32 @@ class Types:
         """All classes that define a member of this name."""
         known = self._definers.get(name)
         if known is None:
-            known = {}
+            known = self._marked(name)
             for file, definition in self.session.definitions(name):
                 facts = self.session.file(file.path) if definition.container else None
-                scope = facts.classes.get(definition.container) if facts else None
-                if facts and scope is not None:
+                if facts is None or facts.rules.marked:
+                    continue
+                scope = facts.classes.get(definition.container)
+                if scope is not None:
                     known[Class(file.path, scope, definition.container)] = None
             self._definers[name] = known
         return known
 
-
-def _alternatives(text: str) -> list[str]:
-    """The parts of `A | B`, outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for place, sign in enumerate(text):
-        if sign in "([{<":
-            depth += 1
-        elif sign in ")]}>":
-            depth -= 1
-        elif sign == "|" and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
-    return [*parts, text[start:]]
+    def _marked(self, name: str) -> dict[Class, None]:
+        """The same in files where members are marked."""
+        found: dict[Class, None] = {}
+        for file, packed in self.session.view.occurrences(name):
+            facts = self.session.file(file.path)
+            if facts is None or not facts.rules.marked:
+                continue
+            numbers = iter(array("I", packed))
+            for scope in facts.members(zip(numbers, numbers, numbers, strict=True)):
+                found[Class(file.path, scope, facts.qualified(scope))] = None
+        return found
 
 
-def _generic(text: str) -> tuple[str, list[str]]:
-    """`A[B, C]` and `A<B, C>` as `A` and its arguments."""
-    head = _HEAD.match(text)
-    if head is None:
-        return "", []
-    rest = text[head.end() :].strip()
-    if len(rest) < 2 or rest[0] not in "[<" or rest[-1] not in "]>":
-        return (head.group(), []) if not rest else ("", [])
-    arguments, depth, start = [], 0, 1
-    for place, sign in enumerate(rest[:-1]):
-        if sign in "([{<":
-            depth += 1
-        elif sign in ")]}>":
-            depth -= 1
-        elif sign == "," and depth == 1:
-            arguments.append(rest[start:place])
-            start = place + 1
-    return head.group(), [*arguments, rest[start:-1]]
+def _of_items(value: Items, name: str, rules: Rules) -> Type:
+    """A member of a container: a function that gives one like it, or one of its items."""
+    if name in rules.same:
+        return Returning(value)
+    return Returning(value.of) if name in rules.item else None
