@@ -101,6 +101,7 @@ DEFINES = 0x200  # the name of a definition
 PARAMETER = 0x400  # binds a parameter
 QUALIFIES = 0x1000  # stands before a dot in a type, and can only be a namespace
 
+STATIC = 0x4000  # a member of the class itself, not of its objects
 MENTIONED = 0x2000  # in a doc comment or a list of exports: types, values, whatever has the name
 
 

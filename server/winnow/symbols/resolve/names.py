@@ -10,12 +10,14 @@ from winnow.symbols.resolve.session import FileFacts, Session
 
 class Name(Struct, frozen=True, gc=False):
     """A name bound in a scope of a file; scope 0 is what others can import. ``spaces`` leaves only
-    some of what is declared under this name, see `references.Space`; 0 leaves all."""
+    some of what is declared under this name, see `references.space`; 0 leaves all. ``static`` are
+    members of a class itself, where objects can have others of this name."""
 
     path: str
     scope: int
     name: str
     spaces: int = 0
+    static: bool = False
 
 
 class Module(Struct, frozen=True, gc=False):

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from winnow.symbols.facts import (
     ATTRIBUTE,
     BARE,
+    CALLED,
     IMPORTED,
     IN_TYPE,
     KEY,
@@ -31,6 +32,7 @@ from winnow.symbols.facts import (
     QUALIFIES,
     ROLE,
     SHORTHAND,
+    STATIC,
     STRING,
 )
 from winnow.symbols.resolve.names import (
@@ -44,7 +46,7 @@ from winnow.symbols.resolve.names import (
     resolve,
 )
 from winnow.symbols.resolve.session import FileFacts, Session
-from winnow.symbols.resolve.types import Class, Function, Instance, Types, Untyped
+from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, Types, Untyped
 from winnow.symbols.view import View
 
 DEFAULT = "default"
@@ -160,7 +162,8 @@ class Resolver:
             around = file.class_around(scope)
             if around is None:
                 return Meaning()
-            return Meaning([Name(file.path, file.canonical[around], name)])
+            static = bool(flags & STATIC)
+            return Meaning([Name(file.path, file.canonical[around], name, static=static)])
         if flags & SHORTHAND:
             return self._shorthand(file, scope, name, flags, receiver)
         if role == ATTRIBUTE:
@@ -171,7 +174,13 @@ class Resolver:
             return self._key(file, scope, name, file.skeleton.receivers[receiver])
         if role == LABEL:
             return Meaning()
-        return Meaning(resolve(self.session, file, scope, name))
+        if name == "constructor" and flags & CALLED:
+            return self._attribute(file, scope, name, file.rules.super_name)
+        found = resolve(self.session, file, scope, name)
+        around = file.class_around(scope) if flags & MENTIONED and not found else None
+        if around is not None:
+            return self._attribute(file, scope, name, next(iter(file.rules.instance)))
+        return Meaning(found)
 
     def _shorthand(
         self, file: FileFacts, scope: int, name: str, flags: int, receiver: int
@@ -212,10 +221,16 @@ class Resolver:
         if isinstance(kind, Instance):
             return self._member(kind.of, name, above=kind.above)
         if isinstance(kind, Class):
-            return self._member(kind, name, above=False)
+            return self._member(kind, name, above=False, static=True)
         return Meaning()
 
-    def _member(self, owner: Class, name: str, *, above: bool) -> Meaning:
+    def _member(
+        self, owner: Class, name: str, *, above: bool, static: bool = False
+    ) -> Meaning:
+        file = self.session.file(owner.path)
+        if file is not None and file.rules.family:
+            found = self.types.members(owner, name, above=above, static=static)
+            return Meaning(list(found)) if found or above else Meaning(of=owner)
         definer = self.types.definer(owner, name, above=above)
         if definer is not None:
             return Meaning([Name(definer.path, definer.scope, name)])
@@ -293,7 +308,8 @@ class Resolver:
         """Every use of what these targets are, declarations included."""
         wanted = {self._everything(target): target for target in targets}
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
-        family = self._overrides(name, owners)
+        static = any(isinstance(one, Name) and one.static for one in targets)
+        family = [] if static or name == "constructor" else self._overrides(name, owners)
         wanted |= {(one := Name(each.path, each.scope, name)): one for each in family}
         names = _Names(name)
         self._add_defaults(names, wanted)
@@ -348,10 +364,16 @@ class Resolver:
         for owner in owners:
             file = self.session.file(owner.path)
             if file is not None and file.rules.family:
-                tops.update(one for one in self.types.mro(owner) if one in definers)
+                tops.update(
+                    one for one in self.types.mro(owner) if definers.get(one, 0) & OF_OBJECTS
+                )
         if not tops:
             return []
-        return [one for one in definers if not tops.isdisjoint(self.types.mro(one))]
+        return [
+            one
+            for one, kind in definers.items()
+            if kind & OF_OBJECTS and not tops.isdisjoint(self.types.mro(one))
+        ]
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""
@@ -372,13 +394,14 @@ class Resolver:
     ) -> bool:
         """Whether a member that is not known to be one of these can be."""
         if meaning.of is not None:
-            if overrides:
+            if file.rules.family:
                 return False
             # Used in a class that leaves it to those below to define it.
             return any(meaning.of in self.types.mro(owner) for owner in owners)
         if not meaning.unknown:
             return False
-        family = frozenset(overrides) or frozenset().union(*map(self.family, owners))
+        overriding = file.rules.family
+        family = frozenset((*overrides, *owners)) if overriding else frozenset().union(*map(self.family, owners))
         foreign = [one for one in self.types.definers(name) if one not in family]
         others = len(foreign) + (name in file.rules.common)
         if not others:

@@ -13,6 +13,7 @@ from winnow.symbols.facts import (
     PARAMETER,
     ROLE,
     SHORTHAND,
+    STATIC,
     WRITTEN,
     Definition,
     Import,
@@ -97,8 +98,9 @@ class FileFacts:
                 found.setdefault((around, scope.name), []).append(number)
         return found
 
-    def members(self, numbers: Iterable[tuple[int, int, int]]) -> Iterator[int]:
-        """Scopes of classes that have one of these occurrences of a name as a member."""
+    def members(self, numbers: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, bool]]:
+        """Scopes of classes that have one of these occurrences of a name as a member, and whether
+        it is static."""
         for at, flags, receiver in numbers:
             role = flags & ROLE
             if role == MEMBER or (
@@ -111,7 +113,7 @@ class FileFacts:
             ):
                 around = self.class_around(self.scope_at(at))
                 if around is not None:
-                    yield self.canonical[around]
+                    yield self.canonical[around], bool(flags & STATIC)
 
 
 class Session:

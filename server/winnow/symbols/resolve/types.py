@@ -14,10 +14,11 @@ from msgspec import Struct
 from winnow.symbols.facts import PARAMETER
 from winnow.symbols.resolve.names import External, Module, Name, Target, exported, resolve
 from winnow.symbols.resolve import signatures
-from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.resolve.rules import SIGNATURE, Rules
 from winnow.symbols.resolve.session import FileFacts, Session
 
 DEPTH = 8  # of declarations that lead to others
+OF_OBJECTS, OF_CLASS = 1, 2  # what members are for
 MRO = 60  # classes above a class
 
 
@@ -70,8 +71,14 @@ class Returning(Struct, frozen=True, gc=False):
     of: Type
 
 
+class Taking(Struct, frozen=True, gc=False):
+    """A function that takes this."""
+
+    of: Type
+
+
 Type = (
-    Class | Instance | Function | Items | Signature | Returning | Untyped | Module | External | None
+    Class | Instance | Function | Items | Signature | Returning | Taking | Untyped | Module | External | None
 )
 UNTYPED = Untyped()
 
@@ -86,7 +93,7 @@ class Types:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._definers: dict[str, dict[Class, None]] = {}
+        self._definers: dict[str, dict[Class, int]] = {}
         self._mro: dict[Class, list[Class]] = {}
         self._busy: set[tuple[str, int, str]] = set()
         self._known: dict[tuple[str, int, str], Type] = {}
@@ -111,6 +118,9 @@ class Types:
         steps = _STEP.findall(expression)
         if not steps:
             return None
+        if steps[0] == "[]":
+            inner = self.of(file, scope, expression[2:])
+            return Items(inner) if inner is not None else None
         value, rest = self._first(file, scope, steps)
         rules = file.rules
         for step in rest:
@@ -226,6 +236,8 @@ class Types:
             if file is None or last not in file.skeleton.returns.get(scope, {}):
                 return Instance(value)
             value = Function(value.path, scope, last)  # with a namespace of the same name
+        if isinstance(value, Instance):
+            value = self._attribute(value.of, SIGNATURE, value.above, instance=True)
         if isinstance(value, Returning):
             return value.of
         if isinstance(value, Signature):
@@ -254,6 +266,10 @@ class Types:
         if isinstance(value, Class):
             definer = self.definer(value, "constructor")
             value = Function(definer.path, definer.scope, "constructor") if definer else None
+        if isinstance(value, Taking):
+            return value.of
+        if isinstance(value, Instance):
+            value = self._attribute(value.of, SIGNATURE, value.above, instance=True)
         if isinstance(value, Signature):
             file = self.session.file(value.path)
             if file is None or index >= len(value.parameters):
@@ -414,8 +430,37 @@ class Types:
         classes = self.mro(owner)[1 if above else 0 :]
         return next((one for one in classes if one in definers), None)
 
-    def definers(self, name: str) -> dict[Class, None]:
-        """All classes that define a member of this name."""
+    def members(
+        self, owner: Class, name: str, *, above: bool = False, static: bool = False
+    ) -> list[Name]:
+        """What a member of a class means: those of the nearest classes that define it, on all ways
+        upwards; of objects, or of the class itself as far as it has one."""
+        definers = self.definers(name)
+        if not definers:
+            return []
+        kind = OF_CLASS if static else OF_OBJECTS
+        for wanted in (kind, OF_OBJECTS | OF_CLASS):
+            found = self._nearest(self._bases(owner) if above else [owner], definers, wanted)
+            if found:
+                return [
+                    Name(one.path, one.scope, name, static=not definers[one] & ~OF_CLASS & wanted)
+                    for one in found
+                ]
+        return []
+
+    def _nearest(self, level: list[Class], definers: dict[Class, int], kind: int) -> list[Class]:
+        found: dict[Class, None] = {}
+        seen: set[Class] = set()
+        while level and len(seen) < MRO:
+            seen.update(level)
+            found.update((one, None) for one in level if definers.get(one, 0) & kind)
+            above = [base for one in level if one not in found for base in self._bases(one)]
+            level = [base for base in dict.fromkeys(above) if base not in seen]
+        return list(found)
+
+    def definers(self, name: str) -> dict[Class, int]:
+        """All classes that define a member of this name, with whether they have it for their
+        objects, for themselves, or both: OF_OBJECTS, OF_CLASS."""
         known = self._definers.get(name)
         if known is None:
             known = self._marked(name)
@@ -425,25 +470,28 @@ class Types:
                     continue
                 scope = facts.classes.get(definition.container)
                 if scope is not None:
-                    known[Class(file.path, scope, definition.container)] = None
+                    known[Class(file.path, scope, definition.container)] = OF_OBJECTS
             self._definers[name] = known
         return known
 
-    def _marked(self, name: str) -> dict[Class, None]:
+    def _marked(self, name: str) -> dict[Class, int]:
         """The same in files where members are marked."""
-        found: dict[Class, None] = {}
+        found: dict[Class, int] = {}
         for file, packed in self.session.view.occurrences(name):
             facts = self.session.file(file.path)
             if facts is None or not facts.rules.marked:
                 continue
             numbers = iter(array("I", packed))
-            for scope in facts.members(zip(numbers, numbers, numbers, strict=True)):
-                found[Class(file.path, scope, facts.qualified(scope))] = None
+            for scope, static in facts.members(zip(numbers, numbers, numbers, strict=True)):
+                one = Class(file.path, scope, facts.qualified(scope))
+                found[one] = found.get(one, 0) | (OF_CLASS if static else OF_OBJECTS)
         return found
 
 
 def _of_items(value: Items, name: str, rules: Rules) -> Type:
     """A member of a container: a function that gives one like it, or one of its items."""
+    if name in rules.takes:
+        return Taking(value.of)
     if name in rules.same:
         return Returning(value)
     return Returning(value.of) if name in rules.item else None

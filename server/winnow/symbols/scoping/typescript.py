@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from winnow.symbols.facts import (
     BINDS,
+    CALLED,
     IMPORTED,
     IN_TYPE,
     KEY,
@@ -20,13 +21,13 @@ from winnow.symbols.facts import (
     QUALIFIES,
     ROLE,
     SHORTHAND,
+    STATIC,
     STRING,
     WRITTEN,
     Import,
-    Scope,
     merged,
 )
-from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.resolve.rules import SIGNATURE, Rules
 from winnow.symbols.view import View
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ _BOTH = """
 (catch_clause) @scope.block
 (for_statement) @scope.block
 (for_in_statement) @scope.block
+(class_body (method_definition "static") @static)
+(new_expression constructor: [(identifier) (member_expression)] @new)
+(call_expression function: (super) @new.super)
 (variable_declaration) @hoisted
 (arguments) @arguments
 (subscript_expression) @subscript
@@ -113,6 +117,7 @@ JAVASCRIPT_TOKENS = (
 (formal_parameters (assignment_pattern left: (identifier) @parameter))
 (formal_parameters (rest_pattern (identifier) @parameter))
 (field_definition property: [(property_identifier) (private_property_identifier)] @member)
+(field_definition "static") @static
 (field_definition value: (_)) @field
 (assignment_expression left: (member_expression object: (this))) @assignment.this
 (assignment_expression left: (member_expression
@@ -169,13 +174,14 @@ TYPESCRIPT_TOKENS = (
 (function_signature) @scope.function @function
 (method_signature) @scope.function @function
 (abstract_method_signature) @scope.function @function
-(call_signature) @scope.function
-(construct_signature) @scope.function
+(call_signature) @scope.function @signature
+(construct_signature) @scope.function @signature
 (function_type) @scope.function
 (constructor_type) @scope.function
 (call_expression type_arguments: (_) @typearguments)
 (new_expression type_arguments: (_) @typearguments)
 (parenthesized_expression [(as_expression) (satisfies_expression) (type_assertion)]) @casting
+(public_field_definition "static") @static
 (public_field_definition) @field
 (property_signature) @field
 (type_parameter constraint: (_)) @constrained
@@ -210,7 +216,7 @@ _DOC = re.compile(
     rb"|@(?:param|returns?|type|throws|typedef|property|prop|extends|implements|template|this|see"
     rb"|satisfies|enum)\s+\{(?P<type>[^}\n]*)\}"
 )
-_WORD = re.compile(rb"(?<![\w$.'\"])[A-Za-z_$][\w$]*")
+_WORD = re.compile(rb"(?<![\w$'\"])(?<![\w$)\]]\.)[A-Za-z_$][\w$]*")
 
 
 # --- before identifiers are read -----------------------------------------------------------------
@@ -226,6 +232,7 @@ def prepare(extraction: Extraction) -> None:
     for node in captured.get("assigned", ()):
         _unbind(flags, node)
     _name_functions(extraction)
+    _name_signatures(extraction)
     _hoist(extraction)
     for node in captured.get("import", ()):
         _import(extraction, node)
@@ -241,6 +248,15 @@ def prepare(extraction: Extraction) -> None:
         named = left.child_by_field_name("property") if left is not None else None
         if named is not None:
             flags[named.start_byte] = flags.get(named.start_byte, 0) | WRITTEN
+    for node in captured.get("static", ()):
+        named = node.child_by_field_name("name") or node.child_by_field_name("property")
+        if named is not None:
+            flags[named.start_byte] = flags.get(named.start_byte, 0) | STATIC
+    for node in captured.get("new", ()):
+        named = node.child_by_field_name("property") or node
+        flags[named.start_byte] = flags.get(named.start_byte, 0) | CALLED
+    for node in captured.get("new.super", ()):
+        extraction.more.append(("constructor", node.start_byte, CALLED))
     for node in captured.get("casting", ()):
         declared = _cast(extraction, node.named_children[0])
         if declared:
@@ -280,9 +296,18 @@ def _name_functions(extraction: Extraction) -> None:
             number = starts.get(start) if inner is None else None
             if number is not None and name.type != "object_pattern":
                 scope = extraction.scopes[number]
-                extraction.scopes[number] = Scope(
-                    scope.start, scope.end, scope.parent, scope.kind, extraction.text(name)
-                )
+                extraction.scopes[number] = replace(scope, name=extraction.text(name))
+
+
+def _name_signatures(extraction: Extraction) -> None:
+    """Signatures of a call or `new` in an interface stand under a name that nothing else has."""
+    starts = {scope.start: number for number, scope in enumerate(extraction.scopes)}
+    for node in extraction.captured.get("signature", ()):
+        number = starts.get(node.start_byte)
+        if number is not None:
+            scope = extraction.scopes[number]
+            name = SIGNATURE if node.type == "call_signature" else "constructor"
+            extraction.scopes[number] = replace(scope, name=name)
 
 
 def _hoist(extraction: Extraction) -> None:
@@ -661,6 +686,8 @@ def collect(extraction: Extraction) -> None:
         learned.named(node, ":" + _type(extraction, node.child_by_field_name("constraint")))
     for node in captured.get("function", ()):
         learned.function(node)
+    for node in captured.get("signature", ()):
+        learned.signature(node)
     for node in captured.get("declarator", ()):
         learned.variable(node)
     for node in captured.get("field", ()):
@@ -673,6 +700,8 @@ def collect(extraction: Extraction) -> None:
         declared = _type(extraction, node.child_by_field_name("type"))
         if declared:
             learned.learn(extraction.scope_at(node.start_byte), "this", ":" + declared)
+    for node in captured.get("static", ()):
+        learned.static(node)
     for node in captured.get("assignment.this", ()):
         learned.assignment(node)
     for node in captured.get("return", ()):
@@ -738,6 +767,9 @@ class _Learned:
         if kind == "new_expression" and node.child_by_field_name("arguments") is None:
             constructor = self.value(node.child_by_field_name("constructor"))
             return constructor + "()" if constructor else ""
+        if kind == "array":
+            items = (self.value(child) for child in node.named_children)
+            return next(("[]" + item for item in items if item and item[0] != "["), "")
         return self._extraction.chains.describe(node.start_byte, node.end_byte)
 
     def place(self, place: Place) -> str:
@@ -823,6 +855,20 @@ class _Learned:
                     self.learn(self.scope(name), text, said)
             elif declared or body is None:
                 self.returns(self.scope(name), text, said)
+        self.parameters(node, parameters)
+
+    def signature(self, node: tree_sitter.Node) -> None:
+        """What an interface says of calling its objects, or `new`."""
+        declared = _type(self._extraction, node.child_by_field_name("return_type"))
+        scope = self._extraction.scope_at(node.start_byte)
+        if node.type == "call_signature":
+            around = self._extraction.class_around(scope)
+            if declared and around is not None:
+                self.returns(self._number[around], SIGNATURE, ":" + declared)
+        self.parameters(node, node.child_by_field_name("parameters"))
+
+    def parameters(self, node: tree_sitter.Node, parameters: tree_sitter.Node | None) -> None:
+        extraction = self._extraction
         if parameters is None:
             single = node.child_by_field_name("parameter")
             if single is not None:
@@ -918,6 +964,17 @@ class _Learned:
         if said:
             self.learn(scope, text, "=" + said)
 
+    def static(self, node: tree_sitter.Node) -> None:
+        """`this` in what is static is the class."""
+        extraction = self._extraction
+        around = extraction.class_around(extraction.scope_at(node.start_byte))
+        body = node.child_by_field_name("body") or node.child_by_field_name("value")
+        name = extraction.scopes[around].name if around is not None else ""
+        if body is not None and name:
+            scope = extraction.function_around(extraction.scope_at(body.start_byte))
+            if scope is not None and scope > (around or 0):
+                self.learn(scope, "this", "=" + name)
+
     def loop(self, node: tree_sitter.Node) -> None:
         """`for (const x of y)`: x is an item of y."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -984,8 +1041,9 @@ def _documented(extraction: Extraction) -> None:
             continue
         for match in _DOC.finditer(extraction.source, start, end):
             span = match.span("link") if match["link"] else match.span("type")
+            flag = MENTIONED if match["link"] else IN_TYPE
             for word in _WORD.finditer(extraction.source, *span):
-                extraction.more.append((word.group().decode(), word.start(), MENTIONED))
+                extraction.more.append((word.group().decode(), word.start(), flag))
 
 
 # --- resolving -------------------------------------------------------------------------------------
@@ -1073,6 +1131,7 @@ _LISTS = frozenset(
 # Members of lists that give a list of the same items, and those that give one item.
 _SAME = frozenset("filter slice concat reverse sort splice values toSorted toReversed".split())
 _ITEM = frozenset("find findLast at pop shift".split())
+_TAKES = frozenset("push unshift add fill".split())
 # Members of the built-in types that are met most.
 _COMMON = frozenset(
     "length concat join slice indexOf includes push pop shift unshift splice map filter forEach"
@@ -1099,6 +1158,7 @@ TYPESCRIPT_RULES = Rules(
     containers=_LISTS,
     same=_SAME,
     item=_ITEM,
+    takes=_TAKES,
     common=_COMMON,
     self_types=frozenset(("this",)),
 )
@@ -1115,5 +1175,6 @@ JAVASCRIPT_RULES = Rules(
     containers=_LISTS,
     same=_SAME,
     item=_ITEM,
+    takes=_TAKES,
     common=_COMMON,
 )
