@@ -110,7 +110,7 @@ _JSX = """
 (jsx_attribute (property_identifier) @key)
 """
 JAVASCRIPT_TOKENS = (
-    _BOTH
+    _BOTH.replace("!type ", "")
     + _JSX
     + """
 (formal_parameters (identifier) @parameter)
