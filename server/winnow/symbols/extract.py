@@ -42,6 +42,8 @@ class Extraction:
         self.flags: dict[int, int] = {}
         # Occurrences that are no identifiers to the grammar: name, offset, flags.
         self.more: list[tuple[str, int, int]] = []
+        # Members that are no identifiers: name, offset, flags, number of the receiver.
+        self.members: list[tuple[str, int, int, int]] = []
         # What objects with keys are, by their offset: the expression from one offset to another
         # (none if they are 0), and what follows it in the short form.
         self.contexts: dict[int, tuple[int, int, str]] = {}

@@ -170,6 +170,17 @@ def scope_at(starts: list[int], scopes: list[Scope], at: int) -> int:
     return max(number, 0)
 
 
+def declared_in(scopes: list[Scope], number: int) -> int:
+    """The scope that the name of a class or function is bound in: around its type parameters, too,
+    which end where it ends."""
+    around = scopes[number].parent
+    while around > 0 and scopes[around].end == scopes[number].end:
+        if scopes[around].kind != "block":
+            break
+        around = scopes[around].parent
+    return max(around, 0)
+
+
 def merged(scopes: list[Scope]) -> list[int]:
     """For each scope its number, or that of the first of its name where the declarations of a
     class or namespace stand in several places."""
@@ -177,10 +188,8 @@ def merged(scopes: list[Scope]) -> list[int]:
     found: list[int] = []
     for number, scope in enumerate(scopes):
         if scope.name and scope.kind in ("class", "namespace"):
-            around = scope.parent
-            while around > 0 and scopes[around].kind == "block":
-                around = scopes[around].parent
-            found.append(first.setdefault((found[around] if around >= 0 else 0, scope.name), number))
+            around = found[declared_in(scopes, number)]
+            found.append(first.setdefault((around, scope.name), number))
         else:
             found.append(number)
     return found

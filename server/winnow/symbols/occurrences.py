@@ -205,6 +205,8 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
         extraction.language.collect(extraction)
     for name, at, flag in extraction.more:
         names.setdefault(name, []).extend((at, flag, 0))
+    for name, at, flag, receiver in extraction.members:
+        names.setdefault(name, []).extend((at, flag, receiver))
     return {name: array("I", numbers).tobytes() for name, numbers in names.items()}
 
 

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from winnow.symbols.facts import (
     ATTRIBUTE,
     BARE,
+    BINDS,
     CALLED,
     IMPORTED,
     IN_TYPE,
@@ -34,6 +35,7 @@ from winnow.symbols.facts import (
     SHORTHAND,
     STATIC,
     STRING,
+    declared_in,
 )
 from winnow.symbols.resolve.names import (
     External,
@@ -50,6 +52,8 @@ from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, 
 from winnow.symbols.view import View
 
 DEFAULT = "default"
+FAMILY_TO_OTHERS = 8
+CONSTRUCTOR = "constructor"
 
 Tier = Literal["certain", "likely", "possible"]
 
@@ -79,14 +83,6 @@ class Meaning(Struct, frozen=True):
 
 # Spaces of names: one name can be a type, a value and a namespace.
 VALUES, TYPES, NAMESPACES = 1, 2, 4
-_SPACES = {
-    "class": VALUES | TYPES,
-    "enum": VALUES | TYPES,
-    "interface": TYPES,
-    "type": TYPES,
-    "namespace": NAMESPACES | VALUES,
-    "module": NAMESPACES | VALUES,
-}
 
 
 def space(flags: int) -> int:
@@ -94,7 +90,7 @@ def space(flags: int) -> int:
     if flags & MENTIONED or flags & ROLE == IMPORTED:
         return VALUES | TYPES | NAMESPACES
     if flags & QUALIFIES:
-        return NAMESPACES
+        return NAMESPACES if flags & IN_TYPE else NAMESPACES | VALUES
     return TYPES if flags & IN_TYPE else VALUES
 
 
@@ -174,7 +170,7 @@ class Resolver:
             return self._key(file, scope, name, file.skeleton.receivers[receiver])
         if role == LABEL:
             return Meaning()
-        if name == "constructor" and flags & CALLED:
+        if name == CONSTRUCTOR and flags & CALLED:
             return self._attribute(file, scope, name, file.rules.super_name)
         found = resolve(self.session, file, scope, name)
         around = file.class_around(scope) if flags & MENTIONED and not found else None
@@ -275,10 +271,9 @@ class Resolver:
         if file is None:
             return {}
         return {
-            one.at: _SPACES.get(one.kind, VALUES)
-            for one in self.view.definitions_in(target.path)
-            if one.name == target.name
-            and file.canonical[file.scope_at(one.at)] == target.scope
+            at: space(flags)
+            for at, flags, _ in self.session.unpacked(file, target.name)
+            if flags & BINDS and file.canonical[file.scope_at(at)] == target.scope
         }
 
     def _in_space(self, file: FileFacts, at: int, flags: int, target: Target) -> bool:
@@ -306,10 +301,12 @@ class Resolver:
 
     def references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
         """Every use of what these targets are, declarations included."""
+        if name == CONSTRUCTOR:
+            yield from self._constructed(targets)
         wanted = {self._everything(target): target for target in targets}
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
         static = any(isinstance(one, Name) and one.static for one in targets)
-        family = [] if static or name == "constructor" else self._overrides(name, owners)
+        family = [] if static or name == CONSTRUCTOR else self._overrides(name, owners)
         wanted |= {(one := Name(each.path, each.scope, name)): one for each in family}
         names = _Names(name)
         self._add_defaults(names, wanted)
@@ -332,6 +329,18 @@ class Resolver:
                         yield Reference(facts.path, at, flags, tier)
                     elif meaning.unknown:
                         self.undecided += 1
+
+    def _constructed(self, targets: list[Target]) -> Iterator[Reference]:
+        """Where objects of a class are made, for its constructor."""
+        for target in targets:
+            file = self.session.file(target.path) if isinstance(target, Name) else None
+            if file is None or not isinstance(target, Name) or not file.rules.merging:
+                continue
+            around = file.canonical[declared_in(file.scopes, target.scope)]
+            of = Name(target.path, around, file.scopes[target.scope].name)
+            for one in self.references(of.name, [of]):
+                if one.flags & CALLED:
+                    yield one
 
     def _files(
         self, name: str, names: _Names
@@ -382,7 +391,8 @@ class Resolver:
             return None
         if file.scopes[target.scope].kind != "class":
             return None
-        return Class(target.path, target.scope, file.qualified(target.scope))
+        named = file.scopes[target.scope].name or not file.rules.merging
+        return Class(target.path, target.scope, file.qualified(target.scope) if named else "")
 
     def _possible(
         self,
@@ -406,7 +416,8 @@ class Resolver:
         others = len(foreign) + (name in file.rules.common)
         if not others:
             return True
-        return others == 1 and any(
+        # A family that defines it again and again is more probable than one other class.
+        return others <= max(1, len(family) // FAMILY_TO_OTHERS) and any(
             self.session.unpacked(file, one.name.rpartition(".")[2]) for one in family
         )
 

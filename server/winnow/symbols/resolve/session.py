@@ -18,6 +18,7 @@ from winnow.symbols.facts import (
     Definition,
     Import,
     Skeleton,
+    declared_in,
     merged,
     scope_at,
 )
@@ -79,6 +80,15 @@ class FileFacts:
         """Scopes of classes and namespaces by qualified name."""
         return {
             self.qualified(number): self.canonical[number]
+            for number, scope in enumerate(self.scopes)
+            if scope.kind in ("class", "namespace") and scope.name
+        }
+
+    @cached_property
+    def inner(self) -> dict[tuple[int, str], int]:
+        """Scopes of classes and namespaces by the scope that their name is bound in."""
+        return {
+            (self.canonical[declared_in(self.scopes, number)], scope.name): self.canonical[number]
             for number, scope in enumerate(self.scopes)
             if scope.kind in ("class", "namespace") and scope.name
         }

@@ -84,8 +84,10 @@ UNTYPED = Untyped()
 
 # A call, an item, what is passed for a parameter, a cast (to a generic type, too), a name.
 _STEP = re.compile(
-    r"\(\)|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|[\w$#]+"
+    r"\(\)|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|\{\d+\}|[\w$#]+"
 )
+
+_LITERAL = re.compile(r"\{\d+\}")  # a type without a name, by the number of its scope
 
 
 class Types:
@@ -145,6 +147,8 @@ class Types:
         first, rules = steps[0], file.rules
         if first[0] == "<":
             return self.declared(file, scope, first[1:-1]), steps[1:]
+        if first[0] == "{":
+            return Class(file.path, int(first[1:-1]), ""), steps[1:]
         if first in rules.instance:
             return self._receiver(file, scope, first), steps[1:]
         if first == rules.super_name:
@@ -200,7 +204,10 @@ class Types:
         if alias and file.rules.merging:
             return self.declared(file, scope, alias)
         qualified = f"{file.qualified(scope)}.{name}" if scope else name
-        inner = file.classes.get(qualified)
+        if file.rules.merging:
+            inner = file.inner.get((scope, name))
+        else:
+            inner = file.classes.get(qualified)
         if inner is not None:
             return Class(file.path, inner, qualified)
         said = file.skeleton.types.get(scope, {}).get(name)
@@ -268,6 +275,8 @@ class Types:
             value = Function(definer.path, definer.scope, "constructor") if definer else None
         if isinstance(value, Taking):
             return value.of
+        if isinstance(value, External):
+            return value
         if isinstance(value, Instance):
             value = self._attribute(value.of, SIGNATURE, value.above, instance=True)
         if isinstance(value, Signature):
@@ -386,6 +395,8 @@ class Types:
             return self.of(file, scope, text[7:]), ""
         if text in file.rules.any_types:
             return UNTYPED, ""
+        if _LITERAL.fullmatch(text):
+            return Instance(Class(file.path, int(text[1:-1]), "")), ""
         if text[0] in "{[`-0123456789" or text.startswith(("keyof ", "asserts ", "infer ")):
             return None, ""
         if " is " in text or " extends " in text:
@@ -483,7 +494,8 @@ class Types:
                 continue
             numbers = iter(array("I", packed))
             for scope, static in facts.members(zip(numbers, numbers, numbers, strict=True)):
-                one = Class(file.path, scope, facts.qualified(scope))
+                named = facts.scopes[scope].name
+                one = Class(file.path, scope, facts.qualified(scope) if named else "")
                 found[one] = found.get(one, 0) | (OF_CLASS if static else OF_OBJECTS)
         return found
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from winnow.symbols.facts import (
+    ATTRIBUTE,
     BINDS,
     CALLED,
     IMPORTED,
@@ -27,6 +28,7 @@ from winnow.symbols.facts import (
     Import,
     merged,
 )
+from winnow.symbols.occurrences import UNKNOWN
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
 from winnow.symbols.view import View
 
@@ -48,8 +50,8 @@ _BOTH = """
 (function_declaration name: (identifier) @bind)
 (generator_function_declaration name: (identifier) @bind)
 (function_expression name: (identifier) @bind)
-(class_declaration name: (_) @bind)
-(class name: (_) @bind)
+(class_declaration name: (_) @bind @name.both)
+(class name: (_) @bind @name.both)
 (variable_declarator name: (identifier) @bind)
 (pair_pattern value: (identifier) @bind)
 (array_pattern (identifier) @bind)
@@ -92,6 +94,7 @@ _BOTH = """
 (class_body (method_definition "static") @static)
 (new_expression constructor: [(identifier) (member_expression)] @new)
 (call_expression function: (super) @new.super)
+(subscript_expression index: (string (string_fragment) @quoted))
 (variable_declaration) @hoisted
 (arguments) @arguments
 (subscript_expression) @subscript
@@ -134,9 +137,9 @@ TYPESCRIPT_TOKENS = (
 (type_identifier) @identifier @name.type
 (nested_type_identifier module: (identifier) @name.namespace)
 (nested_type_identifier module: (nested_identifier) @name.namespace)
-(abstract_class_declaration name: (_) @bind)
+(abstract_class_declaration name: (_) @bind @name.both)
 (interface_declaration name: (_) @bind)
-(enum_declaration name: (_) @bind)
+(enum_declaration name: (_) @bind @name.both)
 (type_alias_declaration name: (_) @bind)
 (internal_module name: (identifier) @bind)
 (module name: (identifier) @bind)
@@ -166,8 +169,9 @@ TYPESCRIPT_TOKENS = (
 (enum_declaration) @scope.class
 (type_alias_declaration) @scope.class @alias
 (object_type) @scope.class
-(internal_module name: (identifier)) @scope.namespace
-(module name: (identifier)) @scope.namespace
+(internal_module name: (identifier)) @scope.namespace @namespace
+(module name: (identifier)) @scope.namespace @namespace
+(lookup_type (literal_type (string (string_fragment) @quoted)))
 (class_declaration type_parameters: (_)) @scope.block
 (abstract_class_declaration type_parameters: (_)) @scope.block
 (interface_declaration type_parameters: (_)) @scope.block
@@ -229,6 +233,10 @@ def prepare(extraction: Extraction) -> None:
         flags[node.start_byte] = flags.get(node.start_byte, 0) | IN_TYPE
     for node in captured.get("name.namespace", ()):
         _qualify(flags, node)
+    for node in captured.get("name.both", ()):
+        flags[node.start_byte] = flags.get(node.start_byte, 0) & ~IN_TYPE | MENTIONED
+    for node in captured.get("namespace", ()):
+        _mark_namespace(flags, node)
     for node in captured.get("assigned", ()):
         _unbind(flags, node)
     _name_functions(extraction)
@@ -265,6 +273,21 @@ def prepare(extraction: Extraction) -> None:
         _mark_members(extraction, node.child_by_field_name("value"))
     for node in captured.get("object", ()):
         extraction.contexts[node.start_byte] = _expected(extraction, node)
+
+
+_TYPES_ONLY = frozenset(("interface_declaration", "type_alias_declaration", "comment"))
+
+
+def _mark_namespace(flags: dict[int, int], node: tree_sitter.Node) -> None:
+    """The name of a namespace is a value, too, if there are values in it."""
+    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+    if name is None or name.type != "identifier":
+        return
+    empty = body is None or all(
+        (child.child_by_field_name("declaration") or child).type in _TYPES_ONLY
+        for child in body.named_children
+    )
+    flags[name.start_byte] = flags.get(name.start_byte, 0) | QUALIFIES | (IN_TYPE if empty else 0)
 
 
 def _qualify(flags: dict[int, int], node: tree_sitter.Node) -> None:
@@ -544,6 +567,8 @@ def _type(extraction: Extraction, node: tree_sitter.Node | None) -> str:
         if not node.named_children:
             return ""
         node = node.named_children[0]
+    if node.type == "object_type":
+        return f"{{{extraction.scope_at(node.start_byte)}}}"
     if node.end_byte - node.start_byte > TYPE_CHARACTERS:
         return ""
     text = _SPACE.sub(" ", extraction.text(node)).strip()
@@ -715,7 +740,37 @@ def collect(extraction: Extraction) -> None:
             said = learned.value(value)
             if said:
                 learned.learn(0, "default", "=" + said)
+    for node in captured.get("quoted", ()):
+        _quoted(extraction, node)
     _documented(extraction)
+
+
+def _quoted(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """A member in quotes: `x["a"]`, and `T["a"]` in a type."""
+    string = node.parent
+    owner = string.parent if string is not None else None
+    if owner is not None and owner.type == "literal_type":
+        owner = owner.parent
+    inner = owner.named_children[0] if owner is not None else None
+    if inner is None:
+        return
+    if owner is not None and owner.type == "lookup_type":
+        receiver = _lookup(extraction, inner)
+    else:
+        receiver = extraction.chains.describe(inner.start_byte, inner.end_byte)
+    number = extraction.chains.number(receiver.encode() if receiver else UNKNOWN)
+    flags = ATTRIBUTE | (IN_TYPE if owner is not None and owner.type == "lookup_type" else 0)
+    extraction.members.append((extraction.text(node), node.start_byte, flags, number))
+
+
+def _lookup(extraction: Extraction, node: tree_sitter.Node) -> str:
+    """The short form of what a type is looked up in: `T["a"]["b"]` as `<T>.a.b`."""
+    if node.type == "lookup_type" and len(node.named_children) == 2:
+        owner = _lookup(extraction, node.named_children[0])
+        key = _string(extraction, node.named_children[1])
+        return f"{owner}.{key}" if owner and key.isidentifier() else ""
+    declared = _step(_type(extraction, node))
+    return f"<{declared}>" if declared else ""
 
 
 class _Learned:
@@ -815,6 +870,8 @@ class _Learned:
             if text in WRAPPERS and arguments is not None and arguments.named_children:
                 return self.named_types(arguments.named_children[0])
             return [text] if text else []
+        if kind == "object_type":
+            return [_type(self._extraction, node)]
         if kind in ("union_type", "intersection_type", "parenthesized_type", "readonly_type"):
             return [name for child in node.named_children for name in self.named_types(child)]
         return []
@@ -828,7 +885,7 @@ class _Learned:
         scope = self._number[self._extraction.scope_at(value.start_byte - 1)]
         if names:
             self._extraction.bases.setdefault(scope, []).extend(names)
-        elif value.type != "object_type":
+        else:
             text = _type(self._extraction, value)
             if text:
                 self._extraction.aliases[self._extraction.text(name)] = text
