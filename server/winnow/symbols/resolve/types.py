@@ -203,13 +203,12 @@ class Types:
         alias = file.skeleton.aliases.get(name)
         if alias and file.rules.merging:
             return self.declared(file, scope, alias)
-        qualified = f"{file.qualified(scope)}.{name}" if scope else name
         if file.rules.merging:
             inner = file.inner.get((scope, name))
         else:
-            inner = file.classes.get(qualified)
+            inner = file.classes.get(f"{file.qualified(scope)}.{name}" if scope else name)
         if inner is not None:
-            return Class(file.path, inner, qualified)
+            return Class(file.path, inner, file.qualified(inner))
         said = file.skeleton.types.get(scope, {}).get(name)
         if said is not None:
             return self._said(file, scope, said)

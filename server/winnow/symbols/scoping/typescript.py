@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 import posixpath
 import re
 from typing import TYPE_CHECKING
@@ -94,6 +95,7 @@ _BOTH = """
 (class_body (method_definition "static") @static)
 (new_expression constructor: [(identifier) (member_expression)] @new)
 (call_expression function: (super) @new.super)
+(call_expression function: (import) arguments: (arguments . (string))) @import.call
 (subscript_expression index: (string (string_fragment) @quoted))
 (variable_declaration) @hoisted
 (arguments) @arguments
@@ -244,6 +246,8 @@ def prepare(extraction: Extraction) -> None:
     _hoist(extraction)
     for node in captured.get("import", ()):
         _import(extraction, node)
+    for node in captured.get("import.call", ()):
+        _import_call(extraction, node)
     _exports(extraction)
     for node in captured.get("declarator", ()):
         _require(extraction, node)
@@ -374,6 +378,16 @@ def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
                         _add_import(extraction, scope, module, text, name, alias)
 
 
+def _import_call(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`import("./a")` as an expression: a module under a name that no source can have."""
+    arguments = node.child_by_field_name("arguments")
+    if arguments is not None:
+        at = node.start_byte
+        module = _string(extraction, arguments.named_children[0])
+        extraction.imports.append(Import(f"import#{at}", module, "", 0, at, exported=False))
+        extraction.chains.know(at, node.end_byte, f"import#{at}")
+
+
 def _add_default(extraction: Extraction, scope: int, module: str, node: tree_sitter.Node) -> None:
     """`import X from`: a use of what the module exports as `default`, too."""
     _add_import(extraction, scope, module, "default", node, None)
@@ -407,14 +421,13 @@ def _exports(extraction: Extraction) -> None:
         ranges.append((node.start_byte, node.end_byte))
     _publish(extraction, public)
     if exports or extraction.captured.get("import"):
-        extraction.private = [
-            definition.name
-            for definition in extraction.definitions
-            if not definition.container
-            and not definition.local
-            and definition.name not in public
-            and not any(start < definition.at < end for start, end in ranges)
-        ]
+        starts = [start for start, _ in ranges]
+        for definition in extraction.definitions:
+            if definition.container or definition.local or definition.name in public:
+                continue
+            place = bisect_right(starts, definition.at) - 1
+            if place < 0 or ranges[place][1] <= definition.at:
+                extraction.private.append(definition.name)
 
 
 def _publish(extraction: Extraction, names: set[str]) -> None:
