@@ -52,7 +52,7 @@ from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, 
 from winnow.symbols.view import View
 
 DEFAULT = "default"
-FAMILY_TO_OTHERS = 8
+FAMILY_TO_OTHERS = 3
 CONSTRUCTOR = "constructor"
 
 Tier = Literal["certain", "likely", "possible"]
