@@ -11,8 +11,7 @@ from winnow.symbols.scoping import typescript as scoping
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
 _FUNCTION = "[(arrow_function) (function_expression)]"
 
-DEFINITIONS = (
-    f"""
+DEFINITIONS = f"""
 (internal_module name: _ @name) @definition.namespace
 (module name: _ @name) @definition.module
 (ambient_declaration "global" @name) @definition.namespace
@@ -47,19 +46,17 @@ DEFINITIONS = (
   pattern: (identifier) @name) @definition.field
 (optional_parameter [(accessibility_modifier) "readonly" (override_modifier)]
   pattern: (identifier) @name) @definition.field
-"""
-    + definitions(
-        "type_identifier",
-        (
-            "(program {})",
-            "(program (export_statement {}))",
-            "(ambient_declaration {})",
-            "(internal_module body: (statement_block {}))",
-            "(internal_module body: (statement_block (export_statement {})))",
-            "(module body: (statement_block {}))",
-            "(module body: (statement_block (export_statement {})))",
-        ),
-    )
+""" + definitions(
+    "type_identifier",
+    (
+        "(program {})",
+        "(program (export_statement {}))",
+        "(ambient_declaration {})",
+        "(internal_module body: (statement_block {}))",
+        "(internal_module body: (statement_block (export_statement {})))",
+        "(module body: (statement_block {}))",
+        "(module body: (statement_block (export_statement {})))",
+    ),
 )
 
 _language = functools.partial(

@@ -49,7 +49,7 @@ def resolve(session: Session, file: FileFacts, scope: int, name: str) -> list[Ta
     rules = file.rules
     place, first = scope, True
     while place >= 0:
-        if place in bound or (file.scopes[place].kind == "namespace" and _merged(file, place, bound)):
+        if place in bound or _in_other_part(file, place, bound):
             hidden = file.scopes[place].kind == "class" and (
                 rules.members_bare == "never" or (rules.members_bare == "direct" and not first)
             )
@@ -60,9 +60,9 @@ def resolve(session: Session, file: FileFacts, scope: int, name: str) -> list[Ta
     return from_stars(session, file, name, set())
 
 
-def _merged(file: FileFacts, scope: int, bound: frozenset[int]) -> bool:
-    """Whether another part of this namespace binds a name."""
-    return any(
+def _in_other_part(file: FileFacts, scope: int, bound: frozenset[int]) -> bool:
+    """Whether another part of a namespace binds a name."""
+    return file.scopes[scope].kind == "namespace" and any(
         file.scopes[other].kind == "namespace" and file.canonical[other] == file.canonical[scope]
         for other in bound
     )

@@ -220,9 +220,7 @@ class Resolver:
             return self._member(kind, name, above=False, static=True)
         return Meaning()
 
-    def _member(
-        self, owner: Class, name: str, *, above: bool, static: bool = False
-    ) -> Meaning:
+    def _member(self, owner: Class, name: str, *, above: bool, static: bool = False) -> Meaning:
         file = self.session.file(owner.path)
         if file is not None and file.rules.family:
             found = self.types.members(owner, name, above=above, static=static)
@@ -261,8 +259,10 @@ class Resolver:
         for _ in declared:  # what is of two kinds joins them
             for one in declared.values():
                 meant |= one if one & meant else 0
-        return target if all(one & meant for one in declared.values()) else replace(
-            target, spaces=meant
+        return (
+            target
+            if all(one & meant for one in declared.values())
+            else replace(target, spaces=meant)
         )
 
     def _declarations(self, target: Name) -> dict[int, int]:
@@ -410,8 +410,10 @@ class Resolver:
             return any(meaning.of in self.types.mro(owner) for owner in owners)
         if not meaning.unknown:
             return False
-        overriding = file.rules.family
-        family = frozenset((*overrides, *owners)) if overriding else frozenset().union(*map(self.family, owners))
+        if file.rules.family:
+            family = frozenset((*overrides, *owners))
+        else:
+            family = frozenset().union(*map(self.family, owners))
         foreign = [one for one in self.types.definers(name) if one not in family]
         others = len(foreign) + (name in file.rules.common)
         if not others:

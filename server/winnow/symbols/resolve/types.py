@@ -12,8 +12,8 @@ from array import array
 from msgspec import Struct
 
 from winnow.symbols.facts import PARAMETER
-from winnow.symbols.resolve.names import External, Module, Name, Target, exported, resolve
 from winnow.symbols.resolve import signatures
+from winnow.symbols.resolve.names import External, Module, Name, Target, exported, resolve
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
 from winnow.symbols.resolve.session import FileFacts, Session
 
@@ -77,9 +77,8 @@ class Taking(Struct, frozen=True, gc=False):
     of: Type
 
 
-Type = (
-    Class | Instance | Function | Items | Signature | Returning | Taking | Untyped | Module | External | None
-)
+Callable = Function | Signature | Returning | Taking
+Type = Class | Instance | Callable | Items | Untyped | Module | External | None
 UNTYPED = Untyped()
 
 # A call, an item, what is passed for a parameter, a cast (to a generic type, too), a name.

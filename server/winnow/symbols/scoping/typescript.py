@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from bisect import bisect_right
 import posixpath
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -463,9 +464,7 @@ def _export(extraction: Extraction, node: tree_sitter.Node) -> Iterator[str]:
     if source is not None:
         spaced = [child for child in node.named_children if child.type == "namespace_export"]
         for child in spaced:
-            _add_import(
-                extraction, scope, module, "", child.named_children[0], None, exported=True
-            )
+            _add_import(extraction, scope, module, "", child.named_children[0], None, exported=True)
         if not spaced:
             extraction.stars.append(module)
         return
@@ -709,7 +708,7 @@ def _passed(extraction: Extraction, function: tree_sitter.Node, index: int, dept
     return (start, end, f"{rest}(#{index})") if end or rest else NOWHERE
 
 
-# --- after identifiers are read --------------------------------------------------------------------
+# --- after identifiers are read -------------------------------------------------------------------
 
 
 def collect(extraction: Extraction) -> None:
@@ -1116,7 +1115,7 @@ def _documented(extraction: Extraction) -> None:
                 extraction.more.append((word.group().decode(), word.start(), flag))
 
 
-# --- resolving -------------------------------------------------------------------------------------
+# --- resolving ------------------------------------------------------------------------------------
 
 _ENDS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs", ".d.mts", ".d.cts")
 _WRITTEN_ENDS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
@@ -1131,7 +1130,7 @@ def module(view: View, importer: str, name: str) -> str | None:
     folder = importer.rpartition("/")[0]
     if name.startswith("."):
         return _file(view, posixpath.normpath(f"{folder}/{name}"))
-    if name.startswith("/") or name.startswith("node:"):
+    if name.startswith(("/", "node:")):
         return None
     for start in _SOURCES:
         if name.startswith(start):
@@ -1187,7 +1186,13 @@ def _package(view: View, importer: str, name: str) -> str | None:
             break
     if not found:
         return None
-    return max(found, key=lambda path: (len(os.path.commonprefix([path, importer])), -len(path)))
+    return max(found, key=lambda path: (_shared(path, importer), -len(path)))
+
+
+def _shared(one: str, other: str) -> int:
+    """How many folders two paths have in common."""
+    pairs = zip(one.split("/"), other.split("/"), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 WRAPPERS = frozenset(
