@@ -59,12 +59,14 @@ Tier = Literal["certain", "likely", "possible"]
 
 
 class Reference(Struct, frozen=True, gc=False):
-    """A place where a symbol is used; ``at`` is an offset in bytes."""
+    """A place where a symbol is used; ``at`` is an offset in bytes. ``name`` is what stands there,
+    where that is another name."""
 
     path: str
     at: int
     flags: int
     tier: Tier
+    name: str = ""
 
 
 class Meaning(Struct, frozen=True):
@@ -223,12 +225,21 @@ class Resolver:
     def _member(self, owner: Class, name: str, *, above: bool, static: bool = False) -> Meaning:
         file = self.session.file(owner.path)
         if file is not None and file.rules.family:
+            if static and self._is_in_namespace(file, owner, name):
+                return Meaning([Name(owner.path, owner.scope, name)])
             found = self.types.members(owner, name, above=above, static=static)
             return Meaning(list(found)) if found or above else Meaning(of=owner)
         definer = self.types.definer(owner, name, above=above)
         if definer is not None:
             return Meaning([Name(definer.path, definer.scope, name)])
         return Meaning() if above else Meaning(of=owner)
+
+    def _is_in_namespace(self, file: FileFacts, owner: Class, name: str) -> bool:
+        """Whether one of the namespaces that a class's name stands for binds a name."""
+        return any(
+            file.scopes[scope].kind == "namespace" and file.canonical[scope] == owner.scope
+            for scope in self.session.bound(file, name)
+        )
 
     def _keyword(self, file: FileFacts, scope: int, name: str, called: str) -> Meaning:
         """The parameter of the function called, or the field of the class without a constructor."""
@@ -248,6 +259,17 @@ class Resolver:
         return [Name(path, inner, name)] if inner is not None else []
 
     # --- types and values of one name ------------------------------------------------------
+
+    def told_apart(
+        self, targets: list[Target], file: FileFacts, at: int, flags: int
+    ) -> list[Target]:
+        """Targets in the workspace, each with only those declarations of its name that this
+        occurrence can mean."""
+        return [
+            self._told_apart(target, file, at, flags)
+            for target in targets
+            if not isinstance(target, External)
+        ]
 
     def _told_apart(self, target: Target, file: FileFacts, at: int, flags: int) -> Target:
         """A target with only those declarations of its name that this occurrence can mean."""
@@ -292,11 +314,7 @@ class Resolver:
         for at, flags, receiver in self.session.unpacked(file, name):
             if at == offset:
                 meaning = self.meaning(file, name, at, flags, receiver)
-                return [
-                    self._told_apart(target, file, at, flags)
-                    for target in meaning.targets
-                    if not isinstance(target, External)
-                ]
+                return self.told_apart(meaning.targets, file, at, flags)
         return []
 
     def references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
@@ -321,7 +339,9 @@ class Resolver:
                         if facts.rules.renames and flags & ROLE in (IMPORTED, BARE):
                             names.add_renamed(facts, called, at)
                         if names.is_new(facts, at):
-                            yield Reference(facts.path, at, flags, "certain")
+                            written = self._written(facts, called, at, flags)
+                            other = "" if written == name else written
+                            yield Reference(facts.path, at, flags, "certain", other)
                     elif called != name or not owners:
                         continue
                     elif self._possible(facts, name, meaning, owners, family):
@@ -329,6 +349,18 @@ class Resolver:
                         yield Reference(facts.path, at, flags, tier)
                     elif meaning.unknown:
                         self.undecided += 1
+
+    def _written(self, file: FileFacts, name: str, at: int, flags: int) -> str:
+        """What stands where an occurrence of a name is."""
+        if name == CONSTRUCTOR and flags & CALLED:
+            return file.rules.super_name
+        if name == DEFAULT and flags & ROLE == IMPORTED:
+            for one in file.skeleton.imports:
+                if one.at == at and any(
+                    start == at for start, _, _ in self.session.unpacked(file, one.local)
+                ):
+                    return one.local
+        return name
 
     def _constructed(self, targets: list[Target]) -> Iterator[Reference]:
         """Where objects of a class are made, for its constructor."""
@@ -340,7 +372,7 @@ class Resolver:
             of = Name(target.path, around, file.scopes[target.scope].name)
             for one in self.references(of.name, [of]):
                 if one.flags & CALLED:
-                    yield one
+                    yield replace(one, name=one.name or of.name)
 
     def _files(
         self, name: str, names: _Names

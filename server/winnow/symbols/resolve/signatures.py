@@ -8,6 +8,7 @@ from collections.abc import Iterator
 _HEAD = re.compile(r"[\w$.]+")
 _OPENING, _CLOSING = "([{<", ")]}>"
 _FUNCTION = re.compile(r"(?:abstract\s+)?(?:new\s*)?(?:<.*?>\s*)?\(")
+_PARAMETERS = re.compile(r"[<,]\s*(?:const\s+)?(\w+)")
 _ARROW = re.compile(r"\s*=>\s*")
 _TYPED = re.compile(r"[^:]*?\??\s*:\s*")
 
@@ -46,8 +47,11 @@ def function(text: str) -> tuple[tuple[str, ...], str] | None:
     arrow = _ARROW.match(text, end + 1) if end else None
     if arrow is None:
         return None
-    inside = split(text[start.end() : end], ",")
-    return tuple(_parameters(inside)), text[arrow.end() :]
+    # Its own type parameters say nothing.
+    own = set(_PARAMETERS.findall(start.group()))
+    inside = [*_parameters(split(text[start.end() : end], ",")), text[arrow.end() :]]
+    *parameters, returns = ["" if one.strip() in own else one for one in inside]
+    return tuple(parameters), returns
 
 
 def _parameters(parts: list[str]) -> Iterator[str]:

@@ -257,13 +257,15 @@ class Types:
         said = file.skeleton.returns.get(value.scope, {}).get(value.name) if file else None
         if file is None or said is None:
             return None
+        inside = file.functions.get((value.scope, value.name), value.scope)
         if said[0] == "@":
             return self._said(file, value.scope, said)
         if said[0] == ":":
             if said[1:].strip("'\" ").rpartition(".")[2] in file.rules.self_types and value.owner:
                 return Instance(value.owner)
-            return self.declared(file, value.scope, said[1:])
-        inside = file.functions.get((value.scope, value.name), value.scope)
+            # Type parameters are bound inside of a function.
+            within = inside if file.rules.merging else value.scope
+            return self.declared(file, within, said[1:])
         return self.of(file, inside, said[1:])
 
     def _passed(self, value: Type, index: int) -> Type:

@@ -536,7 +536,7 @@ def _export_value(
             extraction.imports.append(Import(text, "", extraction.text(value), 0, value.start_byte))
     else:
         bound = BINDS if extraction.scope_at(place) == 0 else 0
-        extraction.flags[place] = STRING | bound
+        extraction.flags[place] = extraction.flags.get(place, 0) & ~ROLE | STRING | bound
 
 
 def _common_exports(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -626,7 +626,7 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
         if declared is not None:
             return _declared(extraction, declared)
         value = parent.child_by_field_name("value")
-        return _of(value, "") if value is not None and value.id != node.id else NOWHERE
+        return _of(extraction, value, "") if value is not None and value.id != node.id else NOWHERE
     if kind in ("required_parameter", "optional_parameter"):
         declared = parent.child_by_field_name("type")
         if declared is not None:
@@ -640,14 +640,14 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
     if kind == "assignment_expression":
         left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
         other = left if right is not None and right.id == node.id else right
-        return _of(other, "")
+        return _of(extraction, other, "")
     if kind == "arguments":
         call = parent.parent
         called = None
         if call is not None:
             called = call.child_by_field_name("function") or call.child_by_field_name("constructor")
         index = next((i for i, one in enumerate(parent.named_children) if one.id == node.id), 0)
-        return _of(called, f"(#{index})")
+        return _of(extraction, called, f"(#{index})")
     if kind in ("pair", "pair_pattern") and parent.parent is not None:
         key = parent.child_by_field_name("key")
         start, end, rest = extraction.contexts.get(parent.parent.start_byte, NOWHERE)
@@ -658,15 +658,18 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
         start, end, rest = _expected(extraction, parent, depth + 1)
         return (start, end, rest + "[]") if end or rest else NOWHERE
     if kind == "for_in_statement":
-        return _of(parent.child_by_field_name("right"), "[]")
+        return _of(extraction, parent.child_by_field_name("right"), "[]")
     if kind in ("return_statement", "arrow_function"):
         return _return_expected(extraction, parent)
     return NOWHERE
 
 
-def _of(node: tree_sitter.Node | None, rest: str) -> Place:
+def _of(extraction: Extraction, node: tree_sitter.Node | None, rest: str) -> Place:
     """The type of an expression, and what follows it."""
-    if node is not None and node.type in ("as_expression", "non_null_expression"):
+    if node is not None and node.type in ("as_expression", "satisfies_expression"):
+        declared = _cast(extraction, node)
+        if declared:
+            return (0, 0, f"<{declared}>")
         node = node.named_children[0]
     return (node.start_byte, node.end_byte, rest) if node is not None else NOWHERE
 
@@ -701,9 +704,9 @@ def _passed(extraction: Extraction, function: tree_sitter.Node, index: int, dept
         method, owner = called.child_by_field_name("property"), called.child_by_field_name("object")
         name = extraction.text(method) if method is not None else ""
         if name in _EACH and (index == _EACH[name] or name == "sort"):
-            return _of(owner, "[]")
+            return _of(extraction, owner, "[]")
         if name == "then" and index == 0:
-            return _of(owner, "")
+            return _of(extraction, owner, "")
     start, end, rest = _expected(extraction, function, depth + 1)
     return (start, end, f"{rest}(#{index})") if end or rest else NOWHERE
 
