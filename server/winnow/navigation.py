@@ -42,12 +42,15 @@ _SEPARATOR = re.compile(r"\.|::|#|/")
 
 
 class Asked(Struct, frozen=True):
-    """A symbol that was asked for: its name, what it is bound to, and the definitions of that.
+    """A symbol that was asked for: where, its name, what it is bound to, and the definitions of
+    that.
 
     ``guessed`` says that nothing tells what the name means there, and the targets are all members
     of that name.
     """
 
+    path: str
+    at: int
     name: str
     targets: list[Target]
     places: list[Place]
@@ -109,7 +112,9 @@ class Navigation:
                 if guessed:
                     definers = self.resolver.types.definers(name)
                     targets = [Name(one.path, one.scope, name) for one in definers]
-                return Asked(name, targets, places(self.resolver.session, targets), guessed)
+                return Asked(
+                    path, at, name, targets, places(self.resolver.session, targets), guessed
+                )
         return None
 
     def symbols_on(self, path: str, line: int) -> list[tuple[int, str]]:
@@ -129,7 +134,7 @@ class Navigation:
         if found is not None:
             return found
         place = Place(file.path, definition.at, definition.name, definition)
-        return Asked(definition.name, [], [place])
+        return Asked(file.path, definition.at, definition.name, [], [place])
 
     def named(self, name_path: str) -> list[tuple[File, Definition]]:
         """The definitions that a name such as `send`, `Client.send` or `net/Client::send` means,
@@ -147,9 +152,9 @@ class Navigation:
 
     # --- answers ---------------------------------------------------------------------------
 
-    def references(self, asked: Asked) -> Iterator[Use]:
-        """Every use of a symbol, definitions included."""
-        for one in self.resolver.references(asked.name, asked.targets):
+    def references(self, asked: Asked, path: str | None = None) -> Iterator[Use]:
+        """Every use of a symbol, definitions included; in one file only, if it is named."""
+        for one in self.resolver.references(asked.name, asked.targets, path):
             source = self.sources.read(one.path)
             name = one.name or asked.name
             if source is None or not source.holds(one.at, name):
@@ -159,45 +164,47 @@ class Navigation:
             tier: Tier = "possible" if asked.guessed else one.tier
             yield Use(one.path, one.at, name, kind, tier)
 
-    def callers(self, place: Place) -> list[Call]:
-        """The functions that call the one defined at a place."""
-        asked = self.named_at(place.path, place.at, place.name)
+    def callers(self, asked: Asked) -> list[Call]:
+        """The functions that call a symbol; calls outside of all functions count for the file."""
         found: dict[tuple[str, int], Call] = {}
-        for use in self.references(asked) if asked else ():
+        for use in self.references(asked):
             if use.kind != "call" or use.tier == "possible":
                 continue
             around = function_around(self.view, use.path, use.at)
-            caller = (
-                Place(use.path, around.at, around.name, around)
-                if around
-                else Place(use.path, 0, "")
-            )
-            key = (caller.path, caller.at if around else -1)
-            found.setdefault(key, Call(caller, use.path, [])).calls.append(use.at)
+            place = Place(use.path, 0, "")
+            if around is not None:
+                place = Place(use.path, around.at, around.name, around)
+            key = (use.path, around.at if around else -1)
+            found.setdefault(key, Call(place, use.path, [])).calls.append(use.at)
         return list(found.values())
 
-    def callees(self, place: Place) -> list[Call]:
-        """The functions that the one defined at a place calls."""
-        if place.definition is None:
-            return []
+    def callees(self, asked: Asked) -> list[Call]:
+        """The functions that the bodies of a symbol's definitions call."""
+        found: dict[tuple[str, int], Call] = {}
+        for place in asked.places:
+            for at, called in self._called_in(place):
+                key = (called.path, called.at)
+                found.setdefault(key, Call(called, place.path, [])).calls.append(at)
+        return sorted(found.values(), key=lambda call: min(call.calls))
+
+    def _called_in(self, place: Place) -> Iterator[tuple[int, Place]]:
+        """The calls in a definition: where, and of what, as far as that is known."""
         source = self.sources.read(place.path)
         file = self.resolver.session.file(place.path)
-        if source is None or file is None:
-            return []
+        if place.definition is None or source is None or file is None:
+            return
         start, end = place.at + len(place.name.encode()), place.definition.end
-        found: dict[tuple[str, int], Call] = {}
         for name, packed in self.view.all_occurrences(place.path).items():
             size = len(name.encode())
             for one in unpacked(packed):
-                if not start <= one.at < end or kind_of(source, one.at + size, one.flags) != "call":
+                if not start <= one.at < end or not source.holds(one.at, name):
+                    continue
+                if kind_of(source, one.at + size, one.flags) != "call":
                     continue
                 meaning = self.resolver.meaning(file, name, one.at, one.flags, one.receiver)
                 for called in places(self.resolver.session, meaning.targets)[:1]:
                     if called.definition is not None:
-                        key = (called.path, called.at)
-                        call = found.setdefault(key, Call(called, place.path, []))
-                        call.calls.append(one.at)
-        return sorted(found.values(), key=lambda call: min(call.calls))
+                        yield one.at, called
 
 
 def kind_of(source: Source, end: int, flags: int) -> Kind:

@@ -17,12 +17,12 @@ from winnow.errors import InvalidParams, NoSymbol
 from winnow.globs import InvalidGlob, glob_regex
 from winnow.navigation import Asked, Navigation, Use
 from winnow.shorten import shorten
-from winnow.symbol_requests import Answered, Asking, ask, index_reasons
+from winnow.symbol_requests import Answered, Asking, absolute, ask, index_reasons
 from winnow.symbols.facts import Definition
 from winnow.symbols.resolve.places import Place, function_around
 from winnow.symbols.view import File
 from winnow.text.files import search_roots
-from winnow.text.paths import Located, locate, path_of_uri
+from winnow.text.paths import locate, path_of_uri
 from winnow.types import Completeness, Progress, Skipped
 from winnow.types.find_references import (
     FindReferencesParams,
@@ -62,7 +62,7 @@ async def find_references(
     chosen = _chosen(params, roots)
     asking = Asking(
         names=[_leaf(params.name)] if params.name else [],
-        paths=[_absolute(roots, located)] if located else [],
+        paths=[absolute(roots, located)] if located else [],
     )
 
     def work(navigation: Navigation) -> Found:
@@ -86,10 +86,6 @@ async def find_references(
 
 
 # --- what is asked for ---------------------------------------------------------------------
-
-
-def _absolute(roots: Sequence[Path], located: Located) -> str:
-    return os.path.normpath(os.path.join(roots[located.place], located.below)).replace(os.sep, "/")
 
 
 def _chosen(params: FindReferencesParams, roots: Sequence[Path]) -> Callable[[Use], bool]:

@@ -9,22 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
+from winnow.errors import SearchError
 from winnow.navigation import Navigation
 from winnow.sources import Sources
-from winnow.text.candidates import files_with
+from winnow.text.definers import Look, files_with
 from winnow.text.files import search_roots
+from winnow.text.paths import Located, locate
 from winnow.types import IndexState, Progress, SearchParams
 from winnow.workspace import Workspace
 
 ATTEMPTS = 3
 COMPLETE = frozenset(("ready", "stale"))
 
+# How often what is known so far is sent, before the index is complete.
+EARLY_SECONDS = 0.15
+
 T = TypeVar("T")
+E = TypeVar("E")
 
 
 class Asking(msgspec.Struct, frozen=True):
@@ -44,16 +53,25 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
     timed_out: bool = False
 
 
+class Early(msgspec.Struct, Generic[E], frozen=True):
+    """What is done with the first facts, while more are being taken: ``work`` in a thread, and
+    ``emit`` with its result."""
+
+    work: Callable[[Navigation], E]
+    emit: Callable[[E], None]
+
+
 async def ask(
     workspace: Workspace,
     asking: Asking,
     work: Callable[[Navigation], T],
     progress: Progress,
+    early: Early[E] | None = None,
 ) -> Answered[T]:
     """Do the work on what is known, once enough is known for it."""
     timed_out = False
     if workspace.index.state().state not in COMPLETE:
-        timed_out = await _prepare(workspace, asking, progress)
+        timed_out = await _prepare(workspace, asking, progress, early)
     for attempt in range(ATTEMPTS):
         async with navigating(workspace) as (navigation, state):
             result = await asyncio.to_thread(work, navigation)
@@ -67,27 +85,52 @@ async def ask(
 async def navigating(workspace: Workspace) -> AsyncIterator[tuple[Navigation, IndexState]]:
     """What is known now, for one thread at a time."""
     async with workspace.index.snapshot(workspace.buffers) as (view, state):
-        sources = Sources(
-            search_roots(workspace.folders), workspace.buffers, workspace.config.limits.parse_bytes
-        )
-        yield Navigation(view, sources), state
+        yield Navigation(view, sources_of(workspace)), state
 
 
-async def _prepare(workspace: Workspace, asking: Asking, progress: Progress) -> bool:
+def sources_of(workspace: Workspace) -> Sources:
+    """The texts of the workspace's files, for one request. Raises NoWorkspace and NotFound."""
+    roots = search_roots(workspace.folders)
+    return Sources(roots, workspace.buffers, workspace.config.limits.parse_bytes)
+
+
+def workspace_path(workspace: Workspace, path: Path) -> str | None:
+    """A path as facts have it: absolute, below a root as the workspace spells it, with ``/``; None
+    outside of all roots."""
+    try:
+        roots = search_roots(workspace.folders)
+        located = locate(str(path), roots, tuple(workspace.buffers))
+    except SearchError:
+        return None
+    return absolute(roots, located)
+
+
+def absolute(roots: Sequence[Path], located: Located) -> str:
+    """A path that was located, as facts have it."""
+    return os.path.normpath(os.path.join(roots[located.place], located.below)).replace(os.sep, "/")
+
+
+async def _prepare(
+    workspace: Workspace, asking: Asking, progress: Progress, early: Early[E] | None
+) -> bool:
     """Have the files that matter taken first; whether the time was too short for all."""
     ripgrep = workspace.run_ripgrep()
     scope = workspace.scope(SearchParams())
     paths = [*asking.paths]
-    late = False
     if asking.names:
-        found, late = await files_with(ripgrep, scope, asking.names)
-        paths += found
+        look = Look("|".join(map(re.escape, asking.names)))
+        async with contextlib.aclosing(files_with(ripgrep, scope, look)) as found:
+            paths += [scope.absolute(path) async for path in found]
     loop = asyncio.get_running_loop()
-    taken = 0
+    taken, due = 0, loop.time() + EARLY_SECONDS
     async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
         taken += len(some)
         progress(f"{taken} files read")
-    return late or loop.time() >= ripgrep.deadline
+        if early is not None and loop.time() >= due:
+            async with navigating(workspace) as (navigation, _):
+                early.emit(await asyncio.to_thread(early.work, navigation))
+            due = loop.time() + EARLY_SECONDS
+    return loop.time() >= ripgrep.deadline
 
 
 def index_reasons(answered: Answered[T]) -> list[str]:

@@ -216,14 +216,14 @@ class FolderIndex:
         changed = set(stale.changed)
         if fresh := [path for path in known if path not in changed and path not in stale.gone]:
             yield fresh
-        batches = self._batches([*stale.changed, *missing], urgent=True)
+        batches = self._batches([*stale.changed, *stale.gone, *missing], urgent=True)
         end = time.monotonic() + seconds
         async with contextlib.aclosing(batches):
             with contextlib.suppress(asyncio.TimeoutError, StopAsyncIteration):
                 while True:
                     batch = await asyncio.wait_for(batches.__anext__(), end - time.monotonic())
                     await self._write(batch)
-                    yield list(batch)
+                    yield [path for path, facts in batch.items() if facts is not None]
 
     async def _batches(
         self, paths: Sequence[str], urgent: bool

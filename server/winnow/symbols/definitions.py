@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from winnow.symbols.facts import CLASSES, CONTAINERS, Definition
@@ -26,13 +26,16 @@ _LONG = FUNCTIONS | CLASSES
 # Where a signature ends: the node types of bodies, in all grammars.
 _BODY = re.compile(
     r"(?:.*_)?(?:body|block)|compound_statement|statements|"
-    r"(?:field_|ordered_field_)?declaration_list|enumerator_list|enum_variant_list"
+    r"(?:field_)?declaration_list|enumerator_list|enum_variant_list"
 )
 _ANNOTATIONS = re.compile(r"(?:@(?!interface\b)[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s+)+")
+# In a signature of several lines.
+_COMMENT = re.compile(r"\s(?:#|//)\s.*$", re.MULTILINE)
+_BRACKETS = re.compile(r"([(\[]) |,? ([)\]])")
 _BLANK = re.compile(r"\s+")
 # Signs of comments at the beginning and end of lines, in all languages.
 _SIGNS = re.compile(
-    r"^\s*(?:/\*\*?!?<?|\*/|\*|//[/!]?<?|--\[\[|---?\|?|#+!?|;+|%+|\{-\|?|-\})\s?"
+    r"^\s*(?:/\*\*?!?<?|\*/|\*|//[/!]?<?|--\[\[|---?\|?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
     r"|\s*(?:\*+/|-\}|\]\])\s*$"
 )
 
@@ -163,9 +166,11 @@ def _nested(
             continue
         if above in CLASSES:
             kind = {"function": "method", "variable": "field"}.get(kind, kind)
-        elif not name or (kind in MEMBERS and above not in CONTAINERS):
-            continue
-        elif local and (kind in VARIABLES or one.sort == "declaration"):
+        elif (
+            not name
+            or (kind in MEMBERS and above not in CONTAINERS)
+            or (local and (kind in VARIABLES or one.sort == "declaration"))
+        ):
             continue
         header = _header_node(language, one.node)
         before = source[header.start_byte : one.at].decode("utf-8", "replace")
@@ -184,8 +189,8 @@ def _nested(
             end_line=one.node.end_point[0],
             columns=(column, len(prefix), _utf16(prefix)),
             container=container,
-            signature=_signature(one.node, kind, source),
-            doc=docs.of(header.start_point[0], one.captures.get("doc")),
+            signature=_signature(one, name, kind, source),
+            doc=docs.of(header, one.captures.get("doc")),
             exported="hidden" not in one.captures
             and (
                 "exported" in one.captures
@@ -197,7 +202,13 @@ def _nested(
         )
         yield definition
         around.append(
-            _Outer(one.start, one.end, definition.qualified_name, kind, local or kind in FUNCTIONS)
+            _Outer(
+                one.start,
+                one.end,
+                definition.qualified_name.replace("::", "."),
+                kind,
+                local or kind in FUNCTIONS,
+            )
         )
 
 
@@ -213,22 +224,14 @@ def _container(around: list[_Outer], one: _Found) -> _Outer:
     return _FILE
 
 
-def _once(
-    definitions: list[Definition], typed: set[int], kinds: Sequence[str]
-) -> list[Definition]:
+def _once(definitions: list[Definition], typed: set[int], kinds: Sequence[str]) -> list[Definition]:
     """Without the repetitions of kinds that a container has one of each name of."""
     kept: dict[str, Definition] = {}
     for one in definitions:
         known = kept.get(one.qualified_name)
-        if (
-            known is None
-            or one.kind not in kinds
-            or (known.kind in kinds and one.at in typed)
-        ):
+        if known is None or one.kind not in kinds or (known.kind in kinds and one.at in typed):
             kept[one.qualified_name] = one
-    return [
-        one for one in definitions if one.kind not in kinds or kept[one.qualified_name] is one
-    ]
+    return [one for one in definitions if one.kind not in kinds or kept[one.qualified_name] is one]
 
 
 def _qualified(container: str, name: str) -> str:
@@ -251,18 +254,23 @@ def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node
     return node
 
 
-def _signature(node: tree_sitter.Node, kind: str, source: bytes) -> str:
+def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
     """The definition up to its body, on one line."""
-    start = node.start_byte
-    body = _body(node) if kind in _LONG else None
-    whole = body is not None and body.start_byte > start
-    end = body.start_byte if body is not None and whole else node.end_byte
-    text = source[start : min(end, start + 4_000)].decode("utf-8", "replace")
+    long = kind in _LONG
+    body = _body(one.node) if long else None
+    if body is not None and body.start_byte > one.start:
+        end = body.start_byte
+    else:
+        end = _line_end(source, one, long=long)
+    text = source[one.start : min(end, one.start + 4_000)].decode("utf-8", "replace")
     if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
         text = text[annotations.end() :]
-    if not whole:
-        text = _first_line(text, long=kind in _LONG)
-    text = _BLANK.sub(" ", text).rstrip(" {:=,;\\")
+    if "\n" in text:
+        text = _COMMENT.sub("", text)
+        text = _BRACKETS.sub(r"\1\2", _BLANK.sub(" ", text))
+    text = text.rstrip(" \t\r\n{:=,;\\")
+    if one.at >= end:  # `typedef struct {…} Name`
+        text = f"{text} {name}"
     if len(text) > SIGNATURE_CHARACTERS:
         text = text[: SIGNATURE_CHARACTERS - 1] + "…"
     return text
@@ -270,17 +278,20 @@ def _signature(node: tree_sitter.Node, kind: str, source: bytes) -> str:
 
 def _body(node: tree_sitter.Node) -> tree_sitter.Node | None:
     body = node.child_by_field_name("body")
+    if body is None and (of := node.child_by_field_name("type")) is not None:
+        body = of.child_by_field_name("body")
     if body is None:
         body = next((child for child in node.named_children if _BODY.fullmatch(child.type)), None)
-    return body
+    # `struct Name(u32)`
+    return None if body is not None and body.type.startswith("ordered") else body
 
 
-def _first_line(text: str, *, long: bool) -> str:
-    """The first line, with ``long`` as many as it takes to close all round brackets."""
-    end = text.find("\n")
-    while long and end >= 0 and text.count("(", 0, end) > text.count(")", 0, end):
-        end = text.find("\n", end + 1)
-    return text if end < 0 else text[:end]
+def _line_end(source: bytes, one: _Found, *, long: bool) -> int:
+    """Where the first line ends; with ``long`` that of the name, and all round brackets closed."""
+    end = source.find(b"\n", one.at if long else one.start, one.end)
+    while long and end >= 0 and source.count(b"(", one.at, end) > source.count(b")", one.at, end):
+        end = source.find(b"\n", end + 1, one.end)
+    return end if end >= 0 else one.end
 
 
 class _Docs:
@@ -307,16 +318,18 @@ class _Docs:
         for node in between:
             self._comments.setdefault(node.end_point[0], (node.start_point[0], 0, 0))
 
-    def of(self, row: int, nodes: list[tree_sitter.Node] | None) -> str:
-        """What is said of a definition that begins on this line, without comment signs."""
+    def of(self, definition: tree_sitter.Node, nodes: list[tree_sitter.Node] | None) -> str:
+        """What is said of a definition, in these nodes or above it, without comment signs."""
         if nodes:
             return _short(_unquoted(self._source[nodes[0].start_byte : nodes[0].end_byte]))
+        row, column = definition.start_point
+        start = definition.start_byte
+        if row - 1 not in self._comments or self._source[start - column : start].strip():
+            return ""
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
             row, start, end = comment
             texts.append(self._source[start:end].decode("utf-8", "replace"))
-        if not texts:
-            return ""
         lines = [_SIGNS.sub("", line) for text in reversed(texts) for line in text.splitlines()]
         kept = (line.strip() for line in lines if not _RULE.fullmatch(line))
         return _short("\n".join(kept).strip())

@@ -49,12 +49,11 @@ class Language(Struct, frozen=True, kw_only=True):
 
     ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``.
     ``prepare`` and ``collect`` add what a query cannot say, before and after identifiers are read:
-    flags of single names, imports, bases, types. ``rules`` are for resolving names.
-    ``skipped`` are names whose occurrences are not kept (`self`). ``exported``
-    tells from what stands before the name in the definition, and the name, whether other files see
-    it. ``comments`` are the node types of comments, ``header`` the node types around a definition
-    that belong to it: decorators, `export`. ``instead`` may name another language by the text
-    itself.
+    flags of single names, imports, bases, types. ``rules`` are for resolving names, ``skipped``
+    names whose occurrences are not kept (`self`). ``exported`` tells from what stands before the
+    name in the definition, and the name, whether other files see it. ``comments`` are the node
+    types of comments, ``header`` the node types around a definition that belong to it: decorators,
+    `export`. ``instead`` may name another language by the text itself.
     """
 
     name: str

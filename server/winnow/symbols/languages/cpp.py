@@ -8,7 +8,7 @@ from winnow.symbols.languages.c import CONSTANT, ENUMERATOR, KEYWORDS, MACROS, u
 
 def _qualified(name: str, depth: int = 3) -> str:
     """The name behind up to as many `Scope::`."""
-    inner = name if depth == 1 else f"[{name} {_qualified(name, depth - 1)}]"
+    inner = f"[{name}]" if depth == 1 else f"[{name} {_qualified(name, depth - 1)}]"
     return f"""(qualified_identifier
       scope: [(namespace_identifier) @container (template_type name: (_) @container)]
       name: {inner})"""
@@ -25,7 +25,7 @@ def _wrapped(leaf: str, depth: int) -> str:
 
 def _function(name: str) -> str:
     """The declarator of a function, with what it returns around it."""
-    declarator = f"(function_declarator declarator: {name})"
+    declarator = f"(function_declarator declarator: [{name}])"
     return f"""[
       {declarator}
       (pointer_declarator declarator: {declarator})
@@ -34,18 +34,19 @@ def _function(name: str) -> str:
     ]"""
 
 
-_PLAIN = """[
+# Alternatives without brackets around: an alternation right in another one does not match.
+_PLAIN = """
   (identifier) @name (field_identifier) @name (destructor_name) @name (operator_name) @name
   (template_function name: (identifier) @name)
-]"""
+"""
 _VARIABLE = "(identifier) @name"
 _FIELD = "(field_identifier) @name"
-_TYPE = "[(type_identifier) @name (template_type name: (type_identifier) @name)]"
+_TYPE = "(type_identifier) @name (template_type name: (type_identifier) @name)"
 
 
 def _records(specifier: str, kind: str) -> str:
     return f"""
-({specifier} name: {_TYPE} body: (_)) @definition.{kind}
+({specifier} name: [{_TYPE}] body: (_)) @definition.{kind}
 ({specifier} name: {_qualified(_TYPE, 2)} body: (_)) @definition.{kind}
 (type_definition type: ({specifier} !name body: (_))
   declarator: (type_identifier) @name) @definition.{kind}
@@ -108,7 +109,8 @@ def kind(kind: str, header: str, name: str, container: str) -> str:
         return "constructor"
     if kind in ("function", "method") and name.startswith("operator"):
         return "operator"
-    return "constant" if kind == "variable" and CONSTANT.search(header) else kind
+    is_value = kind == "variable" or (kind == "field" and "static" in header)
+    return "constant" if is_value and CONSTANT.search(header) else kind
 
 
 CPP = Language(

@@ -10,7 +10,7 @@ _TYPES = """
 (type_spec name: (type_identifier) @name) @definition.type
 (type_alias name: (type_identifier) @name) @definition.type
 """
-_RECEIVER = "[(type_identifier) @container (generic_type type: (type_identifier) @container)]"
+_RECEIVER = "(type_identifier) @container (generic_type type: (type_identifier) @container)"
 
 DEFINITIONS = f"""
 (type_declaration . (type_spec
@@ -22,7 +22,7 @@ DEFINITIONS = f"""
 {_TYPES}
 (method_declaration
   receiver: (parameter_list (parameter_declaration
-    type: [{_RECEIVER} (pointer_type {_RECEIVER})]))
+    type: [{_RECEIVER} (pointer_type [{_RECEIVER}])]))
   name: (field_identifier) @name) @definition.method
 (function_declaration name: (identifier) @name) @definition.function
 (field_declaration name: (field_identifier) @name) @definition.field
@@ -34,8 +34,8 @@ DEFINITIONS = f"""
   (generic_type type: (type_identifier) @name)
 ]) @definition.field
 (method_elem name: (field_identifier) @name) @definition.method
-(const_declaration . (const_spec name: (identifier) @name) .) @definition.constant
-(const_spec name: (identifier) @name) @definition.constant
+(const_declaration . (const_spec (identifier) @name) .) @definition.constant
+(const_spec (identifier) @name) @definition.constant
 (source_file (var_declaration . (var_spec name: (identifier) @name) .) @definition.variable)
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition.variable))
 (source_file (var_declaration

@@ -10,7 +10,7 @@ from winnow.symbols.scoping import typescript as scoping
 
 _FUNCTION = "[(arrow_function) (function_expression) (generator_function)]"
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
-_WITH_METHODS = f"""(object [
+WITH_METHODS = f"""(object [
   (method_definition name: {_NAME}) @definition.method
   (pair key: {_NAME} value: {_FUNCTION}) @definition.method
 ])"""
@@ -26,10 +26,12 @@ def _declared_values(where: str) -> str:
         f"""
 {where.format(f"(_ {sign} . (variable_declarator name: (identifier) @name) .) @definition.{kind}")}
 {where.format(f"(_ {sign} (variable_declarator name: (identifier) @name) @definition.{kind})")}
-{where.format(f'''(_ {sign} (variable_declarator name: [
+{
+            where.format(f'''(_ {sign} (variable_declarator name: [
   (object_pattern [(shorthand_property_identifier_pattern) @name
-    (pair_pattern value: (identifier) @name)])
-  (array_pattern (identifier) @name)]) @definition.{kind})''')}"""
+    (pair_pattern value: (identifier) @name) (rest_pattern (identifier) @name)])
+  (array_pattern (identifier) @name)]) @definition.{kind})''')
+        }"""
         for kind, sign in _VALUES
     )
 
@@ -54,17 +56,17 @@ def definitions(class_name: str, wheres: Sequence[str]) -> str:
   left: (member_expression
     object: (identifier) @container property: (property_identifier) @name)
   right: {_FUNCTION}) @definition.method))
+(statement_block (function_declaration name: (identifier) @name) @local.function)
 (function_declaration name: (identifier) @name) @definition.function
 (generator_function_declaration name: (identifier) @name) @definition.function
-(statement_block (function_declaration name: (identifier) @name) @local.function)
 (class_declaration name: ({class_name}) @name) @definition.class
 (method_definition name: {_NAME}) @definition.method
 (export_statement "default" @name value: {_FUNCTION}) @definition.function
 (export_statement "default" @name value: (class)) @definition.class
 (export_statement "default" @name value: (object)) @definition.constant
 (export_statement "default" @name value: (object)) @inside
-(export_statement "default" value: {_WITH_METHODS})
-(variable_declarator value: {_WITH_METHODS})
+(export_statement "default" value: {WITH_METHODS})
+(variable_declarator value: {WITH_METHODS})
 """
         + "\n".join(
             f"""
@@ -90,7 +92,7 @@ def definitions(class_name: str, wheres: Sequence[str]) -> str:
 
 
 _DECLARATION = re.compile(
-    r"(?:async |abstract )*(?:function|class|const|let|var|interface|type|enum|namespace|module)\b"
+    r"(?:async |abstract )*(?:function|class|const|let|var|interface|type|enum|namespace|module)[ *\n]"
 )
 _PRIVATE = re.compile(r"\bprivate\b")
 

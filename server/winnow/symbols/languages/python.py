@@ -8,7 +8,7 @@ from winnow.symbols.scoping import python as scoping
 # What an assignment binds; attributes of `self` are captured wherever they stand.
 _TARGET = """[
   (identifier) @name
-  (pattern_list [(identifier) @name (_ (identifier) @name)])
+  (pattern_list [(identifier) @name (_ [(identifier) @name (_ (identifier) @name)])])
   (tuple_pattern [(identifier) @name (_ (identifier) @name)])
   (list_pattern [(identifier) @name (_ (identifier) @name)])
 ]"""

@@ -37,7 +37,7 @@ DEFINITIONS = (
 (mod_item name: (identifier) @name body: (_)) @definition.module
 (mod_item name: (identifier) @name !body) @declaration.module
 (impl_item type: {_TYPE}) @inside
-(enum_variant name: (identifier) @name) @definition.enum_member
+(enum_variant name: (identifier) @name) @definition.enum_member @exported
 (enum_variant name: (identifier) @name body: (_)) @inside
 (enum_variant body: (field_declaration_list
   (field_declaration name: (field_identifier) @name) @definition.field @exported))
@@ -63,8 +63,8 @@ _PUBLIC = re.compile(r"\bpub\b|^macro_rules")
 
 
 def exported(header: str, name: str) -> bool:
-    """What is `pub`, as far as that may go, and variants of enums."""
-    return not header or _PUBLIC.search(header) is not None
+    """What is `pub`, as far as that may go."""
+    return _PUBLIC.search(header) is not None
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:

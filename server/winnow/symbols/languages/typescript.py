@@ -5,11 +5,29 @@ from __future__ import annotations
 import functools
 
 from winnow.symbols.language import Language
-from winnow.symbols.languages.javascript import HEADER, definitions, exported, kind
+from winnow.symbols.languages.javascript import (
+    HEADER,
+    WITH_METHODS,
+    definitions,
+    exported,
+    kind,
+)
 from winnow.symbols.scoping import typescript as scoping
 
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
 _FUNCTION = "[(arrow_function) (function_expression)]"
+
+# All that stands in `declare module` and `declare global` is for others.
+_AMBIENT = """[
+  (interface_declaration name: (type_identifier) @name) @definition.interface
+  (class_declaration name: (type_identifier) @name) @definition.class
+  (type_alias_declaration name: (type_identifier) @name) @definition.type
+  (function_signature name: (identifier) @name) @definition.function
+  (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.constant
+  (variable_declaration (variable_declarator name: (identifier) @name)) @definition.variable
+] @exported"""
+# `{…} as const`
+_CAST = "[(as_expression {0}) (satisfies_expression {0})]"
 
 DEFINITIONS = f"""
 (internal_module name: _ @name) @definition.namespace
@@ -17,6 +35,9 @@ DEFINITIONS = f"""
 (ambient_declaration "global" @name) @definition.namespace
 (internal_module body: (statement_block
   (function_declaration name: (identifier) @name) @definition.function))
+(module body: (statement_block {_AMBIENT}))
+(module body: (statement_block (export_statement {_AMBIENT})))
+(ambient_declaration (statement_block {_AMBIENT}))
 (ambient_declaration (function_signature name: (identifier) @name) @definition.function)
 (function_signature name: (identifier) @name) @declaration.function
 (abstract_class_declaration name: (type_identifier) @name) @definition.class
@@ -35,6 +56,11 @@ DEFINITIONS = f"""
 ])
 (interface_body (property_signature name: {_NAME}) @definition.field)
 (interface_body (method_signature name: {_NAME}) @definition.method)
+(variable_declarator value: {_CAST.format(WITH_METHODS)})
+(program (lexical_declaration (variable_declarator
+  name: (identifier) @name value: {_CAST.format("(object)")}) @inside))
+(program (export_statement (lexical_declaration (variable_declarator
+  name: (identifier) @name value: {_CAST.format("(object)")}) @inside)))
 (enum_declaration name: (identifier) @name) @definition.enum
 (enum_body [(property_identifier) (string)] @name @definition.enum_member)
 (enum_assignment name: {_NAME}) @definition.enum_member

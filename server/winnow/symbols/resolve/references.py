@@ -317,10 +317,13 @@ class Resolver:
                 return self.told_apart(meaning.targets, file, at, flags)
         return []
 
-    def references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
-        """Every use of what these targets are, declarations included."""
+    def references(
+        self, name: str, targets: list[Target], path: str | None = None
+    ) -> Iterator[Reference]:
+        """Every use of what these targets are, declarations included; in one file only, if it is
+        named."""
         if name == CONSTRUCTOR:
-            yield from self._constructed(targets)
+            yield from self._constructed(targets, path)
         wanted = {self._everything(target): target for target in targets}
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
         static = any(isinstance(one, Name) and one.static for one in targets)
@@ -329,7 +332,7 @@ class Resolver:
         names = _Names(name)
         self._add_defaults(names, wanted)
         for called in names:
-            for facts, numbers in self._files(called, names):
+            for facts, numbers in self._files(called, names, path):
                 for at, flags, receiver in numbers:
                     meaning = self.meaning(facts, called, at, flags, receiver)
                     meant = [wanted[target] for target in meaning.targets if target in wanted]
@@ -362,7 +365,7 @@ class Resolver:
                     return one.local
         return name
 
-    def _constructed(self, targets: list[Target]) -> Iterator[Reference]:
+    def _constructed(self, targets: list[Target], path: str | None) -> Iterator[Reference]:
         """Where objects of a class are made, for its constructor."""
         for target in targets:
             file = self.session.file(target.path) if isinstance(target, Name) else None
@@ -370,15 +373,15 @@ class Resolver:
                 continue
             around = file.canonical[declared_in(file.scopes, target.scope)]
             of = Name(target.path, around, file.scopes[target.scope].name)
-            for one in self.references(of.name, [of]):
+            for one in self.references(of.name, [of], path):
                 if one.flags & CALLED:
                     yield replace(one, name=one.name or of.name)
 
     def _files(
-        self, name: str, names: _Names
+        self, name: str, names: _Names, path: str | None
     ) -> Iterator[tuple[FileFacts, Iterable[tuple[int, int, int]]]]:
         """Files with occurrences of a name, and these."""
-        only = names.only_in(name)
+        only = names.only_in(name) if path is None else {path}
         for file, packed in self.view.occurrences(name):
             facts = self.session.file(file.path)
             if facts is not None and (only is None or file.path in only):

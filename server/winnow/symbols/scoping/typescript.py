@@ -1174,16 +1174,13 @@ def _package(view: View, importer: str, name: str) -> str | None:
     parts = name.split("/")
     count = 2 if name[0] == "@" else 1
     package, rest = parts[min(count, len(parts)) - 1], "/".join(parts[count:])
-    last = parts[-1] if rest else "index"
+    stems = [rest, f"{rest}/index"] if rest else ["index"]
     found: list[str] = []
-    for middle in (f"/{package}/src/", f"/{package}/"):
-        for file_name in [last + end for end in _ENDS] + ["index" + end for end in _ENDS[:4]]:
-            for file in view.files_named(file_name):
-                root, inside, behind = file.path.rpartition(middle)
-                stem = behind.partition(".")[0]
-                if not inside or stem not in (rest or "index", f"{rest}/index" if rest else ""):
-                    continue
-                if os.path.isfile(f"{root}/{package}/package.json"):
+    for middle in (f"{package}/src/", f"{package}/"):
+        for ending in (middle + stem + end for stem in stems for end in _ENDS):
+            for file in view.files_ending(ending):
+                folder = file.path[: len(file.path) - len(ending)] + package
+                if os.path.isfile(f"{folder}/package.json"):
                     found.append(file.path)
         if found:
             break
