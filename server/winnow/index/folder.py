@@ -173,8 +173,9 @@ class FolderIndex:
         return time.monotonic() >= self._next_check
 
     async def _list(self, covers: Covers) -> Listed:
+        began = time.time_ns()
         paths, whole = await listed_paths(self._ripgrep(), self.root, covers)
-        found = await asyncio.to_thread(listed, self.root, paths, whole)
+        found = await asyncio.to_thread(listed, self.root, paths, whole, began)
         self._times = dict(found.times)
         self._listed_as = covers
         self.total = len(found.files)
