@@ -22,6 +22,7 @@ from winnow.types import FileParams, SearchParams
 
 if TYPE_CHECKING:
     from winnow.index.index import Index
+    from winnow.index.names import NameTables
 
 # Listing the files of a large tree on a cold disk; nobody waits for it.
 LIST_SECONDS = 60.0
@@ -102,6 +103,13 @@ class Workspace:
             folders=lambda: self.folders,
             ripgrep=lambda: self._ripgrep_for(LIST_SECONDS),
         )
+
+    @functools.cached_property
+    def names(self) -> NameTables:
+        """The names of all definitions in the index, in memory."""
+        from winnow.index.names import NameTables
+
+        return NameTables()
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed: the one door for all who know."""

@@ -216,7 +216,7 @@ class FolderIndex:
         changed = set(stale.changed)
         if fresh := [path for path in known if path not in changed and path not in stale.gone]:
             yield fresh
-        batches = self._batches([*stale.changed, *missing], urgent=True)
+        batches = self._batches([*stale.changed, *stale.gone, *missing], urgent=True)
         end = time.monotonic() + seconds
         async with contextlib.aclosing(batches):
             with contextlib.suppress(asyncio.TimeoutError, StopAsyncIteration):

@@ -71,9 +71,12 @@ class Found(Struct, frozen=True):
 
 
 class Finder:
-    """A search in one view. ``accepts`` says which files count, if not all; ``seconds`` is how long
-    it may take. ``prune`` stops as soon as the best are known: the total is then a lower bound.
-    ``exact`` confines the query to names that are exactly what it says."""
+    """A search in one view.
+
+    ``accepts`` says which files count, if not all; ``only`` are the files to look at, if these are
+    few. ``seconds`` is how long it may take. ``prune`` stops as soon as the best are known: the
+    total is then a lower bound. ``exact`` confines the query to names that are what it says.
+    """
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class Finder:
         query: Query,
         *,
         accepts: Callable[[File], bool] | None = None,
+        only: Sequence[str] | None = None,
         limit: int = 100,
         seconds: float = 1.0,
         prune: bool = False,
@@ -91,6 +95,7 @@ class Finder:
         self.tables = list(tables)
         self.query = query
         self.accepts = accepts
+        self.only = only
         self.limit = limit
         self.prune = prune
         self.until = time.monotonic() + seconds
@@ -106,7 +111,10 @@ class Finder:
 
     def find(self, open_files: Sequence[str] = ()) -> Found:
         """The symbols. An empty query lists some of ``open_files`` first."""
-        if self.terms:
+        if self.only is not None:
+            symbols = [symbol for path in self.only for symbol in self._in_file(path)]
+            symbols.sort(key=lambda one: one.order)
+        elif self.terms:
             self._find_by_names()
             self._find_members()
             symbols = sorted(self._found.values(), key=lambda one: one.order)
@@ -185,11 +193,10 @@ class Finder:
         exported and no test, the shortest names first."""
         listed: list[Symbol] = []
         for path in open_files:
-            if file := self.view.file(path):
-                listed += self._listed_in(file)
+            listed += self._in_file(path)
         for path in self.query.paths:
             for file in self.view.files_named(path.rpartition("/")[2]):
-                listed += self._listed_in(file)
+                listed += self._in_file(file.path)
         further: list[Symbol] = []
         least = FILTERED if self._filters else JUDGED
         names = find_names(self.tables, Pattern(""), max(least, 4 * self.limit))
@@ -205,13 +212,15 @@ class Finder:
             further, key=lambda one: (-one.score, len(one.definition.name), one.order)
         )
 
-    def _listed_in(self, file: File) -> list[Symbol]:
-        definitions = self.view.definitions_in(file.path)
-        found = [self._judge(file, definition, again=False) for definition in definitions]
+    def _in_file(self, path: str) -> list[Symbol]:
+        """The symbols of a file that are not known yet."""
+        file = self.view.file(path)
+        definitions = self.view.definitions_in(path) if file else []
+        found = [self._judge(file, one, again=False) for one in definitions if file]
         return [symbol for symbol in found if symbol is not None]
 
     def _is_listed(self, definition: Definition) -> bool:
-        if self.query.kinds is not None:
+        if self.query.kinds is not None or self.only is not None:
             return not definition.local
         top = not definition.container and not definition.local
         return top and definition.exported and definition.kind in LISTED

@@ -117,8 +117,8 @@ class PageParams(Params, frozen=True, kw_only=True):
     ] = ""
 
 
-class SearchParams(PageParams, frozen=True, kw_only=True):
-    """Scope: where to search. The same names in every tool."""
+class ScopeParams(PageParams, frozen=True, kw_only=True):
+    """Scope: which files count. The same names in every tool."""
 
     path: Annotated[
         str,
@@ -141,6 +141,11 @@ class SearchParams(PageParams, frozen=True, kw_only=True):
         list[Pattern],
         Meta(description="ripgrep file types to search, such as 'py' or 'rust'.", max_length=100),
     ] = []
+
+
+class SearchParams(ScopeParams, frozen=True, kw_only=True):
+    """Scope: where to search. The same names in every tool."""
+
     include_ignored: Annotated[
         bool, Meta(description="Search files that .gitignore and similar files exclude, too.")
     ] = False
