@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -19,7 +20,7 @@ import msgspec
 from winnow.errors import SearchError
 from winnow.navigation import Navigation
 from winnow.sources import Sources
-from winnow.text.candidates import files_with
+from winnow.text.definers import Look, files_with
 from winnow.text.files import search_roots
 from winnow.text.paths import Located, locate
 from winnow.types import IndexState, Progress, SearchParams
@@ -116,10 +117,10 @@ async def _prepare(
     ripgrep = workspace.run_ripgrep()
     scope = workspace.scope(SearchParams())
     paths = [*asking.paths]
-    late = False
     if asking.names:
-        found, late = await files_with(ripgrep, scope, asking.names)
-        paths += found
+        look = Look("|".join(map(re.escape, asking.names)))
+        async with contextlib.aclosing(files_with(ripgrep, scope, look)) as found:
+            paths += [scope.absolute(path) async for path in found]
     loop = asyncio.get_running_loop()
     taken, due = 0, loop.time() + EARLY_SECONDS
     async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
@@ -129,7 +130,7 @@ async def _prepare(
             async with navigating(workspace) as (navigation, _):
                 early.emit(await asyncio.to_thread(early.work, navigation))
             due = loop.time() + EARLY_SECONDS
-    return late or loop.time() >= ripgrep.deadline
+    return loop.time() >= ripgrep.deadline
 
 
 def index_reasons(answered: Answered[T]) -> list[str]:

@@ -248,9 +248,8 @@ class _Search:
         found: list[str] = []
         async with contextlib.aclosing(listing) as paths:
             async for path in paths:
-                root, below = scope.locate(path)
-                if may_have_facts(below):
-                    found.append(f"{root.as_posix().rstrip('/')}/{below}")
+                if may_have_facts(path):
+                    found.append(scope.absolute(path))
                 if look is None and len(found) == COLD_LISTED:
                     break
         return sorted(found, key=lambda path: (path.count("/"), path)) if look is None else found

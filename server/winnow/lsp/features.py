@@ -18,6 +18,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcServerNotInitialized
 from winnow.errors import SearchError
 from winnow.lsp.convert import path_of
 from winnow.lsp.progress import Reporter
+from winnow.lsp.symbols import SYMBOL_KINDS, VARIABLE, workspace_symbols
 
 if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
@@ -31,13 +32,7 @@ if TYPE_CHECKING:
 REQUEST_FAILED = -32803
 # What a peek at definitions can show.
 DEFINITIONS = 50
-_SYMBOL_KINDS = {
-    "module": 2, "namespace": 3, "class": 5, "method": 6, "property": 7, "field": 8,
-    "constructor": 9, "enum": 10, "interface": 11, "trait": 11, "function": 12, "variable": 13,
-    "constant": 14, "section": 15, "object": 19, "enum_member": 22, "struct": 23, "union": 23,
-    "event": 24, "operator": 25, "type": 26, "macro": 14,
-}  # fmt: skip
-_FILE, _VARIABLE, _CLASS = 1, 13, 5
+_FILE = 1
 
 T = TypeVar("T")
 Plain = dict[str, Any]
@@ -45,6 +40,15 @@ Plain = dict[str, Any]
 
 def add_features(server: WinnowServer) -> None:
     """Register the methods."""
+
+    @server.feature(types.WORKSPACE_SYMBOL, types.WorkspaceSymbolOptions(resolve_provider=True))
+    async def workspace_symbol(params: types.WorkspaceSymbolParams) -> list[Plain]:
+        return await workspace_symbols(server, params)
+
+    @server.feature(types.WORKSPACE_SYMBOL_RESOLVE)
+    async def resolve(params: types.WorkspaceSymbol) -> types.WorkspaceSymbol:
+        # Its range was in the list already.
+        return params
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def document_symbol(params: types.DocumentSymbolParams) -> list[Plain] | None:
@@ -92,9 +96,7 @@ class _Request:
         self.position: types.Position | None = (
             item.selection_range.start if item else getattr(params, "position", None)
         )
-        self.encoding = str(
-            server.protocol.workspace.position_encoding or types.PositionEncodingKind.Utf16
-        ).rpartition(".")[2]
+        self.encoding = server.position_encoding
         self.path = self._path(uri)
 
     def _path(self, uri: str) -> str | None:
@@ -258,7 +260,7 @@ class _Spelled:
             symbol = {
                 "name": one.name or " ",
                 "detail": one.signature,
-                "kind": _SYMBOL_KINDS.get(one.kind, _VARIABLE),
+                "kind": SYMBOL_KINDS.get(one.kind, VARIABLE),
                 "range": self.range(source, one.start, one.end),
                 "selectionRange": self.range(source, one.at, one.at + len(one.name.encode())),
                 "children": [],
@@ -272,7 +274,7 @@ class _Spelled:
         return [
             {
                 "name": one.name or " ",
-                "kind": _SYMBOL_KINDS.get(one.kind, _VARIABLE),
+                "kind": SYMBOL_KINDS.get(one.kind, VARIABLE),
                 "location": self.location(path, one.at, one.name),
                 **({"containerName": one.container} if one.container else {}),
             }
@@ -289,7 +291,7 @@ class _Spelled:
             whole = self.range(source, definition.start, definition.end)
         return {
             "name": place.name or Path(place.path).name,
-            "kind": _SYMBOL_KINDS.get(definition.kind, _VARIABLE) if definition else _FILE,
+            "kind": SYMBOL_KINDS.get(definition.kind, VARIABLE) if definition else _FILE,
             "detail": definition.container if definition else "",
             "uri": location["uri"],
             "range": whole,

@@ -57,6 +57,12 @@ class WinnowServer(LanguageServer):
         # Tasks that nobody awaits: the loop itself would not keep them alive.
         self.background: set[asyncio.Task[Any]] = set()
 
+    @property
+    def position_encoding(self) -> str:
+        """What columns count for this client: units of "utf-8", "utf-16" or "utf-32"."""
+        agreed = self.protocol.workspace.position_encoding
+        return str(types.PositionEncodingKind(agreed or "utf-16").value)
+
     async def finish(self) -> None:
         """End every request and what it runs; the connection is over."""
         requests = list(self.protocol._request_futures.values())
