@@ -26,6 +26,8 @@ else:
     import tomli as tomllib
 
 WORKSPACE_FILE = "winnow.toml"
+# Where Winnow keeps its own files in a workspace; no search covers it.
+OWN_FOLDER = ".winnow"
 WORKSPACE_SECTIONS = ("search",)
 MAX_FILE_BYTES = 1024 * 1024
 

@@ -223,7 +223,7 @@ class FolderIndex:
                 while True:
                     batch = await asyncio.wait_for(batches.__anext__(), end - time.monotonic())
                     await self._write(batch)
-                    yield list(batch)
+                    yield [path for path, facts in batch.items() if facts is not None]
 
     async def _batches(
         self, paths: Sequence[str], urgent: bool
