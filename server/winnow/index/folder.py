@@ -69,7 +69,7 @@ class FolderIndex:
         writable: bool = True,
     ) -> None:
         """``ripgrep`` gives what lists files, ``max_bytes`` is the largest file that is parsed.
-        Nothing is written to a folder that is not ``writable``."""
+        Nothing is written to a folder that is not ``writable``, and it is not kept up to date."""
         self.root = root
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
@@ -77,11 +77,13 @@ class FolderIndex:
         self.indexed = 0  # files that were looked at
         self.complete = False  # it has been up to date since the start
         self.building = False
+        self.lost = False  # it was complete, and then its store was gone
         self.problem = ""
         self._workers = workers
         self._ripgrep = ripgrep
         self._max_bytes = max_bytes
         self.writable = writable
+        self._is_temporary = not writable
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._times: dict[str, int] | None = None
@@ -113,17 +115,23 @@ class FolderIndex:
                 if not store.is_temporary:
                     await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
                 await self.repair()
-                changes = await self.changes(covers, whole=True)
-                if self.total > max_files:
-                    self.problem = (
-                        f"it has {self.total:,} files, and index.max_files is {max_files:,}"
-                    )
-                    return
-                await self.apply(changes, report)
-                self.complete = True
+                while not await self._take_all(covers, max_files, report):
+                    pass
         finally:
             self.building = False
             self._overtaken.clear()
+
+    async def _take_all(self, covers: Covers, max_files: int, report: Report | None) -> bool:
+        """Whether that is done: a store that is lost meanwhile takes what was written with it."""
+        store = await self.store()
+        changes = await self.changes(covers, whole=True)
+        if self.total > max_files:
+            self.problem = f"it has {self.total:,} files, and index.max_files is {max_files:,}"
+            return True
+        await self.apply(changes, report)
+        self.complete = self._store is store
+        self.lost &= not self.complete
+        return self.complete
 
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
@@ -149,10 +157,11 @@ class FolderIndex:
         Where an earlier process has left a store in which only a ``few`` files are not up to date,
         that makes it complete; more are for `build`.
         """
+        store = await self.store()
         changes = await self.changes(covers)
         if self.complete or len(changes) <= few:
             await self.apply(changes, urgent=len(changes) <= few)
-            self.complete = True
+            self.complete = self._store is store
 
     @property
     def is_open(self) -> bool:
@@ -257,7 +266,7 @@ class FolderIndex:
             if self._store is not None and not self._store.is_current():
                 await self._forget()
             if self._store is None:
-                open_store = Store.open if self.writable else _temporary
+                open_store = _temporary if self._is_temporary else Store.open
                 self._store = await asyncio.to_thread(open_store, self.root)
             return self._store
 
@@ -279,8 +288,10 @@ class FolderIndex:
 
     async def _forget(self) -> None:
         store, self._store = self._store, None
+        self.lost |= self.complete
         self.complete = False
         self._times = None
+        self._next_check = 0.0
         if store is not None:
             await asyncio.to_thread(store.close)
 
@@ -297,7 +308,7 @@ class FolderIndex:
                 raise
             self.problem = f"{store.file} cannot be written: {error}"
             async with self._opening:
-                self.writable = False
+                self._is_temporary = True
                 await self._forget()
         return await asyncio.to_thread(do, await self.store())
 

@@ -75,6 +75,7 @@ class Index:
         self._workers = Workers(processes, environment, limits.parse_seconds)
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, tuple[str, Facts | None]] = {}
+        self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -121,7 +122,8 @@ class Index:
         folders = self._current()
         state: Literal["none", "building", "ready", "stale"] = "ready"
         if not folders or not all(one.complete for one in folders):
-            state = "building" if self._builds else "none"
+            builds = self._builds or any(one.building for one in folders)
+            state = "building" if builds else "none"
         elif self._builds or _is_busy(self._taking) or _is_busy(self._checking):
             state = "stale"
         return IndexState(
@@ -180,6 +182,7 @@ class Index:
         """End what is under way, and the workers; close the stores."""
         self._closed = True
         tasks = [one for one in (self._taking, self._checking, *self._builds) if one is not None]
+        tasks += [task for _, task in self._extracting.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -208,31 +211,51 @@ class Index:
         """Look for changes that nobody has told of, and take them."""
         for folder in folders:
             with _logged(folder):
-                await folder.check(self._covers(folder), FEW)
+                if folder.lost:
+                    await folder.build(self._covers(folder), self._config().index.max_files)
+                else:
+                    await folder.check(self._covers(folder), FEW)
 
     async def _overlay(self, buffers: Mapping[Path, str]) -> dict[str, Facts | None]:
         """The facts of unsaved documents, by the paths of their files."""
         unsaved = await asyncio.to_thread(self._unsaved_in, buffers)
         for path in [path for path in self._unsaved if path not in unsaved]:
             del self._unsaved[path]
-        # What was extracted before is known, as long as the text is the same.
-        jobs = {
-            path: Job(b"", os.fsencode(path), 0, text.encode("utf-8", "replace"))
-            for path, text in unsaved.items()
-            if self._unsaved.get(path, ("", None))[0] != text or path not in self._unsaved
-        }
-        with contextlib.suppress(asyncio.TimeoutError, SearchError):
-            await asyncio.wait_for(self._extract_unsaved(jobs, unsaved), UNSAVED_SECONDS)
+        tasks = [task for path, text in unsaved.items() if (task := self._begin(path, text))]
+        if tasks:
+            await asyncio.wait(tasks, timeout=UNSAVED_SECONDS)
         return {path: self._unsaved[path][1] for path in unsaved if path in self._unsaved}
 
-    async def _extract_unsaved(self, jobs: Mapping[str, Job], texts: Mapping[str, str]) -> None:
-        async with contextlib.aclosing(
-            self._workers.extract(list(jobs.values()), urgent=True)
-        ) as answers:
-            async for job, found in answers:
-                path = os.fsdecode(job.path)
-                known = found.facts if found else None
-                self._unsaved[path] = (texts[path], facts_of(known) if known else None)
+    def _begin(self, path: str, text: str) -> asyncio.Task[None] | None:
+        """What takes the facts of an unsaved document; None if they are known. It goes on when a
+        query waits no longer: else each one would begin anew."""
+        if path in self._unsaved and self._unsaved[path][0] == text:
+            return None
+        if len(text) > self._config().limits.parse_bytes:
+            self._unsaved[path] = (text, None)
+            return None
+        begun = self._extracting.get(path)
+        if begun is None or begun[0] != text:
+            if begun is not None:
+                begun[1].cancel()
+            begun = self._extracting[path] = (
+                text,
+                asyncio.create_task(self._extract_unsaved(path, text)),
+            )
+        return begun[1]
+
+    async def _extract_unsaved(self, path: str, text: str) -> None:
+        job = Job(b"", os.fsencode(path), 0, text.encode("utf-8", "replace"))
+        try:
+            async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
+                async for _, found in answers:
+                    known = found.facts if found else None
+                    self._unsaved[path] = (text, facts_of(known) if known else None)
+        except SearchError as error:
+            logger.warning("Unsaved documents: %s", error)
+        finally:
+            if self._extracting[path][1] is asyncio.current_task():
+                del self._extracting[path]
 
     def _unsaved_in(self, buffers: Mapping[Path, str]) -> dict[str, str]:
         """The documents whose text is not that of their file, by its path in a folder."""
