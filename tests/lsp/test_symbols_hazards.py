@@ -3,10 +3,12 @@ every request is answered, in time, and nothing is left behind."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -345,10 +347,27 @@ def overwrite_pages(store: Path) -> None:
         file.write(b"\xa5" * (store.stat().st_size - 4096))
 
 
+def garble(store: Path) -> None:
+    """Nothing is wrong with the database, but nothing in it is ours."""
+    with contextlib.closing(sqlite3.connect(store)) as connection, connection:
+        for column in ("definition.data", "occurrence.packed", "content.skeleton"):
+            table, name = column.split(".")
+            connection.execute(f"UPDATE {table} SET {name}=x'c1c1c1'")
+
+
 @requires_posix
 @pytest.mark.parametrize(
     "damage",
-    [delete_folder, delete_file, delete_log, truncate, cut_in_half, overwrite, overwrite_pages],
+    [
+        delete_folder,
+        delete_file,
+        delete_log,
+        truncate,
+        cut_in_half,
+        overwrite,
+        overwrite_pages,
+        garble,
+    ],
 )
 def test_a_store_that_breaks_under_the_server(
     start: Start, folder: Path, damage: Callable[[Path], None]

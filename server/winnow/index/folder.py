@@ -270,13 +270,15 @@ class FolderIndex:
                 self._store = await asyncio.to_thread(open_store, self.root)
             return self._store
 
-    async def repair(self) -> None:
-        """Make the store anew if it is damaged."""
+    async def repair(self) -> bool:
+        """Make the store anew if it is damaged; whether it was."""
         store = await self.store()
         try:
             await asyncio.to_thread(store.check)
         except StoreDamaged:
             await self.give_up(store)
+            return True
+        return False
 
     async def give_up(self, store: Store) -> None:
         """Put a damaged store aside; the next one is empty."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import sqlite3
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
+    Awaitable,
     Callable,
     Iterable,
     Iterator,
@@ -22,7 +24,7 @@ from collections.abc import (
     Sequence,
 )
 from pathlib import Path
-from typing import Literal
+from typing import Literal, ParamSpec, TypeVar
 
 from winnow.config import Config
 from winnow.errors import SearchError
@@ -50,6 +52,9 @@ FEW = 50
 TOGETHER_SECONDS = 0.005
 
 logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Index:
@@ -101,8 +106,10 @@ class Index:
             with StoreView([one.root.as_posix() for one in folders], readers, overlay) as view:
                 yield view, self.state()
         except StoreDamaged:
-            for folder in folders:
-                await folder.repair()
+            # What the database itself holds to be whole may have been written by somebody else.
+            if not any([await folder.repair() for folder in folders]):
+                for folder in folders:
+                    await folder.give_up(await folder.store())
             raise
 
     async def facts_for(
@@ -302,6 +309,21 @@ class Index:
                 if held:
                     found.setdefault(folders[held[0]], set()).add(held[1])
         return found
+
+
+def again_if_damaged(request: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """A request that is made once more where a store shows itself to be damaged while it is read:
+    that is made anew meanwhile."""
+
+    @functools.wraps(request)
+    async def again(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await request(*args, **kwargs)
+        except StoreDamaged as error:
+            logger.warning("The index is made anew: %s", error)
+        return await request(*args, **kwargs)
+
+    return again
 
 
 def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
