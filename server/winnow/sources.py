@@ -118,7 +118,7 @@ class Sources:
     def _read(self, path: str) -> Source | None:
         text = self._buffers.get(Path(path))
         if text is not None:
-            return Source(text.encode("utf-8", "surrogatepass"))
+            return Source(text.encode("utf-8", "replace"))
         real = os.path.realpath(path)
         held = held_by(real, self._roots)
         if held is None:

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from winnow.errors import SearchError
+from winnow.index.index import again_if_damaged
 from winnow.navigation import Navigation
 from winnow.sources import Sources
 from winnow.text.definers import Look, files_with
@@ -61,6 +62,7 @@ class Early(msgspec.Struct, Generic[E], frozen=True):
     emit: Callable[[E], None]
 
 
+@again_if_damaged
 async def ask(
     workspace: Workspace,
     asking: Asking,

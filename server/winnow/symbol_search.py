@@ -20,7 +20,7 @@ import msgspec
 from winnow import cursor
 from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
-from winnow.index.index import CATCH_UP_SECONDS
+from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.index.names import NameTables
 from winnow.index.sources import may_have_facts
 from winnow.index.view import StoreView
@@ -74,6 +74,7 @@ def search_symbols(
     return finder.find(open_files)
 
 
+@again_if_damaged
 async def find_symbols(
     workspace: Workspace, params: FindSymbolParams, progress: Progress
 ) -> FindSymbolResult:

@@ -15,13 +15,13 @@ from lsp.conftest import COMMAND, environment
 class Wire:
     """A running server; ``send`` takes anything, ``receive`` gives the next message of it."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, variables: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
             [*COMMAND, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment(),
+            env=environment(**(variables or {})),
         )
         self._messages: queue.Queue[Any] = queue.Queue()
         self.stderr = ""

@@ -69,7 +69,7 @@ class FolderIndex:
         writable: bool = True,
     ) -> None:
         """``ripgrep`` gives what lists files, ``max_bytes`` is the largest file that is parsed.
-        Nothing is written to a folder that is not ``writable``."""
+        Nothing is written to a folder that is not ``writable``, and it is not kept up to date."""
         self.root = root
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
@@ -83,6 +83,7 @@ class FolderIndex:
         self._ripgrep = ripgrep
         self._max_bytes = max_bytes
         self.writable = writable
+        self._is_temporary = not writable
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._times: dict[str, int] | None = None
@@ -107,21 +108,23 @@ class FolderIndex:
 
     async def build(self, covers: Covers, max_files: int, report: Report | None = None) -> None:
         """Take all files that have changed, as one process among those that share the folder."""
-        self.building = True
+        self.building, self.complete = True, False
         try:
             store = await self.store()
             async with contextlib.AsyncExitStack() as stack:
                 if not store.is_temporary:
                     await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
                 await self.repair()
-                changes = await self.changes(covers, whole=True)
-                if self.total > max_files:
-                    self.problem = (
-                        f"it has {self.total:,} files, and index.max_files is {max_files:,}"
-                    )
-                    return
-                self.built = True
-                await self._complete(changes, report)
+                # A store that is lost meanwhile takes what was written with it.
+                while not self.complete:
+                    changes = await self.changes(covers, whole=True)
+                    if self.total > max_files:
+                        self.problem = (
+                            f"it has {self.total:,} files, and index.max_files is {max_files:,}"
+                        )
+                        return
+                    self.built = True
+                    await self._complete(changes, report)
         finally:
             self.building = False
             self._overtaken.clear()
@@ -266,17 +269,19 @@ class FolderIndex:
             if self._store is not None and not self._store.is_current():
                 await self._forget()
             if self._store is None:
-                open_store = Store.open if self.writable else _temporary
+                open_store = _temporary if self._is_temporary else Store.open
                 self._store = await asyncio.to_thread(open_store, self.root)
             return self._store
 
-    async def repair(self) -> None:
-        """Make the store anew if it is damaged."""
+    async def repair(self) -> bool:
+        """Make the store anew if it is damaged; whether it was."""
         store = await self.store()
         try:
             await asyncio.to_thread(store.check)
         except StoreDamaged:
             await self.give_up(store)
+            return True
+        return False
 
     async def give_up(self, store: Store) -> None:
         """Put a damaged store aside; the next one is empty."""
@@ -290,6 +295,7 @@ class FolderIndex:
         store, self._store = self._store, None
         self.complete = False
         self._times = None
+        self._next_check = 0.0
         if store is not None:
             await asyncio.to_thread(store.close)
 
@@ -306,7 +312,7 @@ class FolderIndex:
                 raise
             self.problem = f"{store.file} cannot be written: {error}"
             async with self._opening:
-                self.writable = False
+                self._is_temporary = True
                 await self._forget()
         return await asyncio.to_thread(do, await self.store())
 

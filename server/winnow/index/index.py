@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import sqlite3
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
+    Awaitable,
     Callable,
     Iterable,
     Iterator,
@@ -22,7 +24,7 @@ from collections.abc import (
     Sequence,
 )
 from pathlib import Path
-from typing import Literal
+from typing import Literal, ParamSpec, TypeVar
 
 from winnow.config import Config
 from winnow.errors import SearchError
@@ -51,6 +53,9 @@ TOGETHER_SECONDS = 0.005
 
 logger = logging.getLogger(__name__)
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class Index:
     """The index of a workspace's folders.
@@ -75,6 +80,7 @@ class Index:
         self._workers = Workers(processes, environment, limits.parse_seconds)
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, tuple[str, Facts | None]] = {}
+        self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -100,8 +106,10 @@ class Index:
             with StoreView([one.root.as_posix() for one in folders], readers, overlay) as view:
                 yield view, self.state()
         except StoreDamaged:
-            for folder in folders:
-                await folder.repair()
+            # What the database itself holds to be whole may have been written by somebody else.
+            if not any([await folder.repair() for folder in folders]):
+                for folder in folders:
+                    await folder.give_up(await folder.store())
             raise
 
     async def facts_for(
@@ -182,6 +190,7 @@ class Index:
         """End what is under way, and the workers; close the stores."""
         self._closed = True
         tasks = [one for one in (self._taking, self._checking, *self._builds) if one is not None]
+        tasks += [task for _, task in self._extracting.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -217,24 +226,41 @@ class Index:
         unsaved = await asyncio.to_thread(self._unsaved_in, buffers)
         for path in [path for path in self._unsaved if path not in unsaved]:
             del self._unsaved[path]
-        # What was extracted before is known, as long as the text is the same.
-        jobs = {
-            path: Job(b"", os.fsencode(path), 0, text.encode("utf-8", "replace"))
-            for path, text in unsaved.items()
-            if self._unsaved.get(path, ("", None))[0] != text or path not in self._unsaved
-        }
-        with contextlib.suppress(asyncio.TimeoutError, SearchError):
-            await asyncio.wait_for(self._extract_unsaved(jobs, unsaved), UNSAVED_SECONDS)
+        tasks = [task for path, text in unsaved.items() if (task := self._begin(path, text))]
+        if tasks:
+            await asyncio.wait(tasks, timeout=UNSAVED_SECONDS)
         return {path: self._unsaved[path][1] for path in unsaved if path in self._unsaved}
 
-    async def _extract_unsaved(self, jobs: Mapping[str, Job], texts: Mapping[str, str]) -> None:
-        async with contextlib.aclosing(
-            self._workers.extract(list(jobs.values()), urgent=True)
-        ) as answers:
-            async for job, found in answers:
-                path = os.fsdecode(job.path)
-                known = found.facts if found else None
-                self._unsaved[path] = (texts[path], facts_of(known) if known else None)
+    def _begin(self, path: str, text: str) -> asyncio.Task[None] | None:
+        """What takes the facts of an unsaved document; None if they are known. It goes on when a
+        query waits no longer: else each one would begin anew."""
+        if path in self._unsaved and self._unsaved[path][0] == text:
+            return None
+        if len(text) > self._config().limits.parse_bytes:
+            self._unsaved[path] = (text, None)
+            return None
+        begun = self._extracting.get(path)
+        if begun is None or begun[0] != text:
+            if begun is not None:
+                begun[1].cancel()
+            begun = self._extracting[path] = (
+                text,
+                asyncio.create_task(self._extract_unsaved(path, text)),
+            )
+        return begun[1]
+
+    async def _extract_unsaved(self, path: str, text: str) -> None:
+        job = Job(b"", os.fsencode(path), 0, text.encode("utf-8", "replace"))
+        try:
+            async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
+                async for _, found in answers:
+                    known = found.facts if found else None
+                    self._unsaved[path] = (text, facts_of(known) if known else None)
+        except SearchError as error:
+            logger.warning("Unsaved documents: %s", error)
+        finally:
+            if self._extracting[path][1] is asyncio.current_task():
+                del self._extracting[path]
 
     def _unsaved_in(self, buffers: Mapping[Path, str]) -> dict[str, str]:
         """The documents whose text is not that of their file, by its path in a folder."""
@@ -281,6 +307,21 @@ class Index:
                 if held:
                     found.setdefault(folders[held[0]], set()).add(held[1])
         return found
+
+
+def again_if_damaged(request: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """A request that is made once more where a store shows itself to be damaged while it is read:
+    that is made anew meanwhile."""
+
+    @functools.wraps(request)
+    async def again(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await request(*args, **kwargs)
+        except StoreDamaged as error:
+            logger.warning("The index is made anew: %s", error)
+        return await request(*args, **kwargs)
+
+    return again
 
 
 def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:

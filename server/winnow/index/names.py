@@ -34,8 +34,8 @@ class NameTables:
         """The names of a store, as the reader sees it."""
         with self._lock:
             known = self._stores.get(folder)
-            if known is None or not known.is_of(reader):
-                known = self._stores[folder] = _StoreNames()
+            if known is None or known.store is not reader.store:
+                known = self._stores[folder] = _StoreNames(reader.store)
             known.grow(reader)
             return known.names
 
@@ -60,22 +60,16 @@ class NameTables:
 
 
 class _StoreNames:
-    """The names of one store, up to the ``last`` one that was read."""
+    """The names of one store, up to the number of the ``last`` one that was read."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: object) -> None:
         from winnow.symbols.names import Names
 
+        self.store = store  # one that is made anew has other numbers
         self.names = Names()
-        self.last = (0, "")
-
-    def is_of(self, reader: Reader) -> bool:
-        """Whether this is still the store that the names were read from: a damaged one is made
-        anew, with other numbers. What a reader of an earlier moment sees may end before."""
-        number, text = self.last
-        found = reader.names_after(number - 1, 1)
-        return not number or not found or found[0] == (number, text)
+        self.last = 0
 
     def grow(self, reader: Reader) -> None:
-        while rows := reader.names_after(self.last[0], PORTION):
+        while rows := reader.names_after(self.last, PORTION):
             self.names.add(text for _, text in rows)
-            self.last = rows[-1]
+            self.last = rows[-1][0]

@@ -48,6 +48,11 @@ class Reader:
         self._release = release
         self._ids: dict[str, int | None] = {}
 
+    @property
+    def store(self) -> object:
+        """What all readers of a store have in common, and no others."""
+        return self._skeletons
+
     def close(self) -> None:
         self._release(self.connection)
 

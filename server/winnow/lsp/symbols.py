@@ -41,6 +41,8 @@ async def workspace_symbols(
     server: WinnowServer, params: types.WorkspaceSymbolParams
 ) -> list[Plain]:
     """The symbols, the best first; in two portions for a client that takes partial results."""
+    from winnow.index.index import again_if_damaged
+
     workspace = server.searching
     if workspace is None:
         raise JsonRpcServerNotInitialized("initialize first")
@@ -48,7 +50,7 @@ async def workspace_symbols(
     encoding = server.position_encoding
     with Reporter(server, params.work_done_token, None, "Symbols") as progress:
         try:
-            found = await _found(workspace, params.query, progress)
+            found = await again_if_damaged(_found)(workspace, params.query, progress)
         except NoWorkspace:
             return []
         except SearchError as error:

@@ -1,0 +1,165 @@
+"""A client of any language server: requests, and when what came was there."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import queue
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+Plain = dict[str, Any]
+
+CAPABILITIES: Plain = {
+    "workspace": {"configuration": True, "workspaceFolders": True, "symbol": {}},
+    "window": {"workDoneProgress": True},
+    "textDocument": {
+        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "synchronization": {"didSave": True},
+    },
+}
+
+
+class Failed(Exception):
+    """A request was answered with an error."""
+
+
+class Client:
+    """A running language server with one folder open."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._numbers = itertools.count(1)
+        self._sending = threading.Lock()
+        self._answers: dict[int, queue.Queue[Plain]] = {}
+        # When the first value came for a token, and when the progress of a token ended.
+        self.first: dict[Any, float] = {}
+        self.ended: dict[Any, float] = {}
+        self._progress = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.request(
+            "initialize",
+            {
+                "processId": os.getpid(),
+                "rootUri": uri_of(folder),
+                "workspaceFolders": [{"uri": uri_of(folder), "name": folder.name}],
+                "capabilities": CAPABILITIES,
+            },
+        )
+        self.started = time.perf_counter()
+        self.notify("initialized", {})
+
+    def request(self, method: str, params: Plain, seconds: float = 600) -> Any:
+        """The result. Raises Failed, and queue.Empty where none comes in time."""
+        number = next(self._numbers)
+        answers = self._answers[number] = queue.Queue()
+        self._send({"id": number, "method": method, "params": params})
+        answer = answers.get(timeout=seconds)
+        del self._answers[number]
+        if "error" in answer:
+            raise Failed(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def timed(self, method: str, params: Plain) -> tuple[Any, float]:
+        """The result, and milliseconds."""
+        started = time.perf_counter()
+        result = self.request(method, params)
+        return result, (time.perf_counter() - started) * 1000
+
+    def notify(self, method: str, params: Plain) -> None:
+        self._send({"method": method, "params": params})
+
+    def wait_for_progress(self, seconds: float = 600) -> float:
+        """Seconds from `initialized` until the first progress of the server's own has ended."""
+        with self._progress:
+            if not self._progress.wait_for(lambda: self.ended, seconds):
+                raise TimeoutError("no progress has ended")
+            return min(self.ended.values()) - self.started
+
+    def stop(self) -> None:
+        try:
+            self.request("shutdown", {}, 20)
+            self.notify("exit", {})
+            self.process.wait(20)
+        except (Failed, OSError, queue.Empty, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+
+    def _send(self, message: Plain) -> None:
+        assert self.process.stdin is not None
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        with self._sending:
+            self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            self.process.stdin.flush()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        while True:
+            length = 0
+            while line := self.process.stdout.readline().strip():
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            if not length:
+                return
+            self._take(json.loads(self.process.stdout.read(length)))
+
+    def _take(self, message: Plain) -> None:
+        method = message.get("method")
+        if method == "$/progress":
+            token, value = message["params"]["token"], message["params"]["value"]
+            with self._progress:
+                self.first.setdefault(token, time.perf_counter())
+                if isinstance(value, dict) and value.get("kind") == "end":
+                    self.ended[token] = time.perf_counter()
+                    self._progress.notify_all()
+        elif method == "workspace/configuration":
+            answers: list[None] = [None for _ in message["params"]["items"]]
+            self._send({"id": message["id"], "result": answers})
+        elif method and "id" in message:
+            self._send({"id": message["id"], "result": None})
+        elif message.get("id") in self._answers:
+            self._answers[message["id"]].put(message)
+
+
+def uri_of(path: Path) -> str:
+    return "file://" + quote(path.as_posix())
+
+
+def path_of(uri: str) -> Path:
+    return Path(unquote(urlsplit(uri).path))
+
+
+def anonymous_memory(pid: int) -> float:
+    """A process' memory that is no file's, in MB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("RssAnon:")[2].split()[0]) * 1024 / 1e6
+
+
+def cpu_of_children(pid: int) -> float:
+    """CPU seconds of a process' children, of those that have ended, too."""
+    ended = sum(map(int, _stat(pid)[13:15]))
+    alive = sum(int(ticks) for child in children(pid) for ticks in _stat(child)[11:13])
+    return (ended + alive) / os.sysconf("SC_CLK_TCK")
+
+
+def children(pid: int) -> set[int]:
+    """The processes that a process has started and that are alive."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return {int(child) for task in tasks for child in (task / "children").read_text().split()}
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields behind a process' name: the third is here the first."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,0 +1,67 @@
+"""A great many real names: those that the kernel's source defines, and trees that define them."""
+
+from __future__ import annotations
+
+import keyword
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from winnow.symbols.match import boundaries
+
+# Beyond the parts that are read, names are put together from those that are there.
+PARTS = ("kernel", "mm", "fs", "lib", "net", "block", "include", "sound", "drivers/net")
+_DEFINED = re.compile(
+    rb"^(?:#define\s+(\w{3,})|(?:struct|union|enum)\s+(\w{3,})\s*\{"
+    rb"|(?:[a-z_]\w*[\s*]+){1,5}(\w{3,})\s*\((?!.*;\s*$)|\t([A-Z][A-Z0-9_]{3,})\s*(?:=.*)?,$)",
+    re.MULTILINE,
+)
+# Definitions of a file of a tree, and files of a folder.
+IN_FILE = 50
+IN_FOLDER = 100
+
+
+def kernel_names(kernel: Path, count: int, seed: int) -> list[str]:
+    """So many names, as often as they are defined, in the order of the files."""
+    names: list[str] = []
+    for name in _defined(kernel):
+        names.append(name)
+        if len(names) == count:
+            return names
+    choice, known = random.Random(seed), len(names)
+    while len(names) < count:
+        first, second = names[choice.randrange(known)], names[choice.randrange(known)]
+        names.append(f"{first}_{second}")
+    return names
+
+
+def _defined(kernel: Path) -> Iterator[str]:
+    for part in PARTS:
+        for file in sorted((kernel / part).rglob("*.[ch]")):
+            for found in _DEFINED.finditer(file.read_bytes()):
+                name = found[found.lastindex or 0].decode("ascii", "replace")
+                if name.isidentifier() and not keyword.iskeyword(name):
+                    yield name
+
+
+def write_tree(folder: Path, names: Sequence[str]) -> Path:
+    """A folder whose files define each of the names."""
+    for number, first in enumerate(range(0, len(names), IN_FILE)):
+        file = folder / f"part{number // IN_FOLDER}" / f"module{number}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        some = names[first : first + IN_FILE]
+        file.write_text("".join(f"def {name}():\n    pass\n\n\n" for name in some), "utf-8")
+    return folder
+
+
+def queries(names: Sequence[str], count: int, seed: int) -> list[str]:
+    """What somebody may type who looks for some of the names."""
+    choice = random.Random(seed)
+    found: list[str] = []
+    for name in choice.sample(names, count // 5 + 1):
+        low = name.lower()
+        some = "".join(letter for letter in low if choice.random() < 0.6)
+        initials = [letter for letter, begins in zip(name, boundaries(name), strict=True) if begins]
+        found += [low[:3], low[:6], some or low, "".join(initials), name]
+    return found[:count]
