@@ -40,6 +40,8 @@ class Extraction:
         self.captured: dict[str, list[tree_sitter.Node]] = {}
         # Flags that `collect` sets for identifiers, by their offset.
         self.flags: dict[int, int] = {}
+        # Identifiers in text that the grammar does not read: beginning and end.
+        self.tokens: list[tuple[int, int]] = []
         # Occurrences that are no identifiers to the grammar: name, offset, flags.
         self.more: list[tuple[str, int, int]] = []
         self.chains = Chains(source)

@@ -10,6 +10,8 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@key``         the key of an object literal, ``@shorthand`` a key that is a value, too
 ``@type``        can only be a type
 ``@label``       a label
+``@tag``         the name behind C's `struct`, `union` or `enum`
+``@macro``       binds a macro
 ``@typed``       a part of the text in which names are types
 ``@scope.<kind>``  a scope, see :class:`~winnow.symbols.facts.Scope`
 ``@arguments``   the arguments of a call, with their brackets
@@ -36,10 +38,12 @@ from winnow.symbols.facts import (
     KEY,
     KEYWORD,
     LABEL,
+    MACRO,
     MEMBER,
     PARAMETER,
     ROLE,
     SHORTHAND,
+    TAG,
     TYPE,
     Scope,
 )
@@ -58,6 +62,8 @@ FLAGS = {
     "shorthand": SHORTHAND,
     "type": TYPE,
     "label": LABEL,
+    "tag": TAG,
+    "macro": MACRO | BINDS,
 }
 # A longer receiver is of no use: its type would never be found.
 CHAIN_CHARACTERS = 120
@@ -74,6 +80,8 @@ class Chains:
 
     def __init__(self, source: bytes) -> None:
         self.receivers = [""]
+        # By the beginning of a cast that stands before what is cast: the type.
+        self.casts: dict[int, str] = {}
         self._source = source
         self._numbers = {"": 0}
         # By the end: where the expression begins, and its short form.
@@ -168,6 +176,8 @@ class Chains:
         source = self._source
         while start < end and source[start] in _BLANKS:
             start += 1
+        if start in self.casts:
+            return f"<{self.casts[start]}>"
         found = self.ending(end)
         if found is None:
             return ""
@@ -248,6 +258,7 @@ def _identifiers(
     operators = b".>:"
     before, add, number = chains.before, chains.add, chains.number
     places = [(node.start_byte, node.end_byte) for node in captured.get("identifier", ())]
+    places += extraction.tokens
     places.sort()
     for start, end in places:
         name = source[start:end].decode("utf-8", "replace")

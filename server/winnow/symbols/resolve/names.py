@@ -9,11 +9,13 @@ from winnow.symbols.resolve.session import FileFacts, Session
 
 
 class Name(Struct, frozen=True, gc=False):
-    """A name bound in a scope of a file; scope 0 is what others can import."""
+    """A name bound in a scope of a file; scope 0 is what others can import. ``space`` is for names
+    that do not meet others: "tag", "macro", "label"."""
 
     path: str
     scope: int
     name: str
+    space: str = ""
 
 
 class Module(Struct, frozen=True, gc=False):

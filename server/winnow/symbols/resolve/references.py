@@ -22,10 +22,12 @@ from winnow.symbols.facts import (
     KEY,
     KEYWORD,
     LABEL,
+    MACRO,
     MEMBER,
     ROLE,
     STRING,
 )
+from winnow.symbols.resolve.linkage import Linker
 from winnow.symbols.resolve.names import (
     External,
     Module,
@@ -44,12 +46,14 @@ Tier = Literal["certain", "likely", "possible"]
 
 
 class Reference(Struct, frozen=True, gc=False):
-    """A place where a symbol is used; ``at`` is an offset in bytes."""
+    """A place where a symbol is used; ``at`` is an offset in bytes. ``macro`` is the name that
+    stands there, where it is that of a macro which uses the symbol."""
 
     path: str
     at: int
     flags: int
     tier: Tier
+    macro: str = ""
 
 
 class Meaning(Struct, frozen=True):
@@ -73,12 +77,16 @@ class Resolver:
         self.view = view
         self.session = Session(view)
         self.types = Types(self.session)
+        self.linker = Linker(self.session)
         self._families: dict[Class, frozenset[Class]] = {}
 
     # --- from an occurrence to what it means -----------------------------------------------
 
     def meaning(self, file: FileFacts, name: str, at: int, flags: int, receiver: int) -> Meaning:
         """What the name at an offset means."""
+        if file.rules.linkage:
+            found = self.linker.meaning(file, name, at, flags, receiver)
+            return Meaning([*found]) if found is not None else Meaning(unknown=True)
         role = flags & ROLE
         scope = file.scope_at(at)
         if role == IMPORTED:
@@ -157,6 +165,9 @@ class Resolver:
 
     def references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
         """Every use of what these targets are, declarations included."""
+        if any(self._linked(target) for target in targets):
+            yield from self._linked_references(name, targets)
+            return
         wanted = frozenset(targets)
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
         for file, packed in self.view.occurrences(name):
@@ -171,6 +182,55 @@ class Resolver:
                 elif owners and self._possible(facts, name, meaning, owners):
                     tier: Tier = "possible" if meaning.untyped else "likely"
                     yield Reference(file.path, at, flags, tier)
+
+    def _linked(self, target: Target) -> bool:
+        """Whether a target is of a language whose names have linkage."""
+        if not isinstance(target, Name):
+            return False
+        file = self.session.file(target.path)
+        return target.space != "" or (file is not None and file.rules.linkage)
+
+    def _linked_references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
+        """Uses of a symbol of C or C++, by way of macros too."""
+        wanted = frozenset(target for target in targets if isinstance(target, Name))
+        macros: dict[Name, None] = {}
+        seen: set[tuple[str, int]] = set()
+        for one, macro in self._direct(name, wanted):
+            if macro is not None:
+                macros[macro] = None
+            seen.add((one.path, one.at))
+            yield one
+        done: set[Name] = set()
+        while macros:
+            using, _ = macros.popitem()
+            done.add(using)
+            for one, macro in self._direct(using.name, frozenset((using,))):
+                if macro is not None and macro not in done:
+                    macros[macro] = None
+                if macro is None and one.flags & ROLE != MACRO and (one.path, one.at) not in seen:
+                    seen.add((one.path, one.at))
+                    yield Reference(one.path, one.at, one.flags, "likely", using.name)
+
+    def _direct(
+        self, name: str, wanted: frozenset[Name]
+    ) -> Iterator[tuple[Reference, Name | None]]:
+        """Uses that bear the name, each with the macro in whose text it stands."""
+        for file, packed in self.view.occurrences(name):
+            facts = self.session.file(file.path)
+            if facts is None or not facts.rules.linkage:
+                continue
+            numbers = iter(array("I", packed))
+            for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
+                found = self.linker.meaning(facts, name, at, flags, receiver)
+                if found is None:
+                    if not self.linker.possible(facts, name, wanted):
+                        continue
+                elif wanted.isdisjoint(found):
+                    continue
+                scope = facts.scopes[facts.scope_at(at)]
+                macro = Name(file.path, 0, scope.name, "macro") if scope.kind == "macro" else None
+                tier: Tier = "certain" if found is not None else "likely"
+                yield Reference(file.path, at, flags, tier), macro
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""

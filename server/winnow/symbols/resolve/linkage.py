@@ -1,0 +1,398 @@
+"""Names of C and C++: of the whole program, or of a file and those that include it.
+
+What a name means follows from where it stands, then from what its file declares, then from the
+files it includes, the nearest first. Two declarations are of one symbol if they have linkage, so
+that a meaning is the list of all of them. Members are found by declared types; macros stand for
+what is in them: where one is used, all that it names is used, which is what compilers see.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from winnow.symbols.facts import (
+    ATTRIBUTE,
+    BINDS,
+    KEY,
+    LABEL,
+    MACRO,
+    MEMBER,
+    ROLE,
+    TAG,
+)
+from winnow.symbols.resolve.names import Name
+from winnow.symbols.resolve.session import FileFacts, Session
+from winnow.symbols.resolve.types import Class
+
+LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer"))
+# Files that are mostly included have other ends of names.
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm")
+DEPTH = 12  # of declarations that lead to others
+INCLUDED = 3_000  # files that one file includes, by whatever way
+
+
+class Bound(Struct, frozen=True, gc=False):
+    """A name that other files may see: where it is bound. ``private`` ones only those see that
+    include the file."""
+
+    target: Name
+    private: bool
+
+
+class Linker:
+    """Answers about one view, for one request."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._bound: dict[str, list[Bound]] = {}
+        self._members: dict[str, list[Class]] = {}
+        self._globals: dict[tuple[str, str], list[Name]] = {}
+        self._tags: dict[tuple[str, str], list[Name]] = {}
+        self._locals: dict[tuple[str, str], frozenset[int]] = {}
+        self._bodies: dict[str, dict[str, list[int]]] = {}
+        self._levels: dict[str, list[list[str]]] = {}
+        self._values: dict[tuple[str, int, str], tuple[Class, ...]] = {}
+        self._busy: set[tuple[str, int, str]] = set()
+
+    # --- what an occurrence means ----------------------------------------------------------
+
+    def meaning(
+        self, file: FileFacts, name: str, at: int, flags: int, receiver: int
+    ) -> list[Name] | None:
+        """What the name at an offset means; None if it is a member of something unknown."""
+        role = flags & ROLE
+        scope = file.scope_at(at)
+        if role == LABEL:
+            while file.scopes[scope].kind != "function" and scope > 0:
+                scope = file.scopes[scope].parent
+            return [Name(file.path, scope, name, "label")]
+        if role == MACRO:
+            return [Name(file.path, 0, name, "macro")]
+        if role == MEMBER:
+            return [Name(file.path, scope, name)]
+        if role == TAG:
+            return self.tag(file, name)
+        if role == ATTRIBUTE:
+            owners = self.of(file, scope, file.skeleton.receivers[receiver])
+            return self.member(owners, name) if owners else None
+        if role == KEY:
+            owners = self._initialized(file, scope)
+            return (self.member(owners, name) or None) if owners else None
+        return self.ordinary(file, scope, name)
+
+    def ordinary(self, file: FileFacts, scope: int, name: str) -> list[Name]:
+        """What a name without a receiver means: from scope to scope outwards, then globally."""
+        bound = self._local(file, name)
+        while scope > 0:
+            if scope in bound and file.scopes[scope].kind in LOCAL:
+                return [Name(file.path, scope, name)]
+            scope = file.scopes[scope].parent
+        return self.globally(file, name)
+
+    def _local(self, file: FileFacts, name: str) -> frozenset[int]:
+        """The scopes of a file that bind a name."""
+        key = (file.path, name)
+        if key not in self._locals:
+            self._locals[key] = frozenset(
+                file.scope_at(at)
+                for at, flags, _ in self.session.unpacked(file, name)
+                if flags & BINDS and flags & ROLE not in (TAG, MACRO, MEMBER, ATTRIBUTE)
+            )
+        return self._locals[key]
+
+    def _initialized(self, file: FileFacts, scope: int) -> tuple[Class, ...]:
+        """What the brackets around a named field are for."""
+        said = file.skeleton.types.get(scope, {}).get("{")
+        if said is None or file.scopes[scope].kind != "initializer":
+            return ()
+        return self.of(file, file.scopes[scope].parent, said[1:])
+
+    # --- names of the program --------------------------------------------------------------
+
+    def bound(self, name: str) -> list[Bound]:
+        """All places outside of functions that bind a name."""
+        if name not in self._bound:
+            self._read(name)
+        return self._bound[name]
+
+    def definers(self, name: str) -> list[Class]:
+        """All classes that have a member of this name."""
+        if name not in self._members:
+            self._read(name)
+        return self._members[name]
+
+    def _read(self, name: str) -> None:
+        bound: dict[Bound, None] = {}
+        members: dict[Class, None] = {}
+        for file, packed in self.session.view.occurrences(name):
+            numbers = array("I", packed)
+            if not any(flags & BINDS for flags in numbers[1::3]):
+                continue
+            facts = self.session.file(file.path)
+            if facts is None or not facts.rules.linkage:
+                continue
+            for at, flags in zip(numbers[::3], numbers[1::3], strict=True):
+                if flags & BINDS:
+                    self._read_one(facts, name, at, flags & ROLE, bound, members)
+        self._bound[name] = list(bound)
+        self._members[name] = list(members)
+
+    def _read_one(
+        self,
+        file: FileFacts,
+        name: str,
+        at: int,
+        role: int,
+        bound: dict[Bound, None],
+        members: dict[Class, None],
+    ) -> None:
+        if role == MACRO:
+            bound[Bound(Name(file.path, 0, name, "macro"), True)] = None
+            return
+        scope = file.scope_at(at)
+        if role == MEMBER:
+            members[Class(file.path, scope, file.scopes[scope].name)] = None
+            return
+        if role == TAG:
+            bound[Bound(Name(file.path, 0, name, "tag"), False)] = None
+            return
+        # What a struct lists in C beside its members (an enum) is known around it.
+        while file.scopes[scope].kind == "class":
+            scope = file.scopes[scope].parent
+        if file.scopes[scope].kind not in LOCAL:
+            private = name in file.skeleton.private
+            bound[Bound(Name(file.path, scope, name), private)] = None
+
+    def globally(self, file: FileFacts, name: str) -> list[Name]:
+        """What a name means outside of functions in a file."""
+        key = (file.path, name)
+        known = self._globals.get(key)
+        if known is None:
+            candidates = [one for one in self.bound(name) if one.target.space != "tag"]
+            known = self._globals[key] = self._linked(candidates, self._seen(file, candidates))
+        return known
+
+    def _linked(self, candidates: list[Bound], seen: list[Bound]) -> list[Name]:
+        """The declarations of what is seen: with linkage, those in all files."""
+        macros = [one.target for one in seen if one.target.space == "macro"]
+        if macros:
+            places = {one.path for one in macros}
+            seen = [one for one in seen if one.target.path in places]
+        found = dict.fromkeys(one.target for one in seen)
+        if any(not one.private for one in seen):
+            found.update((one.target, None) for one in candidates if not one.private)
+        return list(found)
+
+    def _seen(self, file: FileFacts, candidates: list[Bound]) -> list[Bound]:
+        """Those of the candidates that a file sees."""
+        if not candidates:
+            return []
+        here = [one for one in candidates if one.target.path == file.path]
+        if here:
+            return here
+        paths = {one.target.path for one in candidates}
+        if not all(one.private for one in candidates) and all(
+            not one.private or one.target.path.endswith(SOURCES) for one in candidates
+        ):
+            return [one for one in candidates if not one.private]
+        if len(paths) == 1:
+            [path] = paths
+            if path.endswith(SOURCES) and path not in self._included(file.path):
+                return []
+            return candidates
+        near = self._nearest(file.path, paths)
+        if near:
+            return [one for one in candidates if one.target.path in near]
+        # Headers may need that others are included before them.
+        headers = [
+            one for one in candidates if not one.private or not one.target.path.endswith(SOURCES)
+        ]
+        if not headers:
+            return []
+        share = max(_shared(one.target.path, file.path) for one in headers)
+        return [one for one in headers if _shared(one.target.path, file.path) == share]
+
+    def _nearest(self, path: str, wanted: set[str]) -> set[str]:
+        """Those of some files that a file includes, by the shortest way."""
+        for level in self._reached(path):
+            near = wanted.intersection(level)
+            if near:
+                return near
+        return set()
+
+    def _reached(self, path: str) -> Iterator[list[str]]:
+        """What a file includes, what these include, and so on."""
+        levels = self._levels.setdefault(path, [[path]])
+        depth, count = 0, 0
+        while count < INCLUDED:
+            if depth == len(levels):
+                known = {one for level in levels for one in level}
+                following = dict.fromkeys(
+                    found for one in levels[-1] for found in self._included(one)
+                )
+                levels.append([one for one in following if one not in known])
+            if not levels[depth]:
+                return
+            yield levels[depth]
+            count += len(levels[depth])
+            depth += 1
+
+    def _included(self, path: str) -> list[str]:
+        file = self.session.file(path)
+        if file is None:
+            return []
+        found = (self.session.module(file, name) for name in file.skeleton.stars)
+        return [one for one in found if one is not None]
+
+    def tag(self, file: FileFacts, name: str) -> list[Name]:
+        """What `struct name` means: where its members are listed, as near as possible."""
+        key = (file.path, name)
+        if key not in self._tags:
+            candidates = [one for one in self.bound(name) if one.target.space == "tag"]
+            paths = {one.target.path for one in candidates}
+            near = self._nearest(file.path, paths) if len(paths) > 1 else paths
+            found = [one.target for one in candidates if not near or one.target.path in near]
+            self._tags[key] = found or [Name("", 0, name, "tag")]
+        return self._tags[key]
+
+    # --- types -----------------------------------------------------------------------------
+
+    def of(self, file: FileFacts, scope: int, expression: str) -> tuple[Class, ...]:
+        """The classes that an expression in a scope of a file may be of; pointers and arrays are
+        what they point to and consist of."""
+        key = (file.path, scope, expression)
+        known = self._values.get(key)
+        if known is not None:
+            return known
+        if key in self._busy or len(self._busy) > DEPTH:
+            return ()
+        self._busy.add(key)
+        try:
+            found = self._values[key] = self._evaluate(file, scope, expression)
+        finally:
+            self._busy.discard(key)
+        return found
+
+    def _evaluate(self, file: FileFacts, scope: int, expression: str) -> tuple[Class, ...]:
+        if expression[:1] == "<":
+            cast, _, rest = expression[1:].partition(">")
+            value = self.declared(file, scope, cast)
+        else:
+            first, _, rest = expression.partition(".")
+            value = self._of_names(self.ordinary(file, scope, _bare(first)))
+        for step in rest.split("."):
+            name = _bare(step)
+            if name and value:
+                value = self._of_names(self.member(value, name))
+        return value
+
+    def _of_names(self, names: Iterable[Name]) -> tuple[Class, ...]:
+        """What was said of the first of some names of which anything was."""
+        for one in names:
+            file = self.session.file(one.path)
+            said = file.skeleton.types.get(one.scope, {}).get(one.name) if file else None
+            if file is None or said is None:
+                continue
+            found = (
+                self.declared(file, one.scope, said[1:])
+                if said[0] == ":"
+                else self.of(file, one.scope, said[1:])
+            )
+            if found:
+                return found
+        return ()
+
+    def declared(self, file: FileFacts, scope: int, text: str) -> tuple[Class, ...]:
+        """The classes that a type names."""
+        if text[:1] == "{":
+            start = int(text[1:])
+            found = (number for number, one in enumerate(file.scopes) if one.start == start)
+            return tuple(Class(file.path, number, "") for number in found)
+        word, _, name = text.partition(" ")
+        if name:
+            return self._of_tags(self.tag(file, name))
+        for one in self.ordinary(file, scope, word):
+            home = self.session.file(one.path)
+            alias = home.skeleton.aliases.get(word) if home else None
+            if home is not None and alias and alias != text:
+                classes = self.declared(home, one.scope, alias)
+                if classes:
+                    return classes
+        return ()
+
+    def _of_tags(self, tags: Iterable[Name]) -> tuple[Class, ...]:
+        return tuple(
+            Class(tag.path, scope, tag.name)
+            for tag in tags
+            for scope in self._classes(tag.path).get(tag.name, ())
+        )
+
+    def _classes(self, path: str) -> dict[str, list[int]]:
+        """The scopes of the classes of a file by their name."""
+        if path not in self._bodies:
+            found: dict[str, list[int]] = {}
+            file = self.session.file(path)
+            for number, scope in enumerate(file.scopes if file else ()):
+                if scope.kind == "class" and scope.name:
+                    found.setdefault(scope.name, []).append(number)
+            self._bodies[path] = found
+        return self._bodies[path]
+
+    def member(self, owners: Iterable[Class], name: str) -> list[Name]:
+        """The members of this name that some classes have."""
+        found: dict[Name, None] = {}
+        definers = self.definers(name)
+        for owner in owners:
+            for one in self.above(owner):
+                if any(one.path == it.path and one.scope == it.scope for it in definers):
+                    found[Name(one.path, one.scope, name)] = None
+                    break
+        return list(found)
+
+    def above(self, owner: Class) -> list[Class]:
+        """A class, its bases, and its members without names, whose members are its own."""
+        found, todo = [owner], [owner]
+        while todo and len(found) < 60:
+            one = todo.pop()
+            file = self.session.file(one.path)
+            if file is None:
+                continue
+            for base in file.skeleton.bases.get(one.scope, ()):
+                for other in self.declared(file, one.scope, base):
+                    if other not in found:
+                        found.append(other)
+                        todo.append(other)
+        return found
+
+    def possible(self, file: FileFacts, name: str, wanted: frozenset[Name]) -> bool:
+        """Whether a member of something unknown can only be one of these."""
+        definers = self.definers(name)
+        ours = [one for one in definers if Name(one.path, one.scope, name) in wanted]
+        if not ours:
+            return False
+        if len(ours) < len(definers):
+            near = {path for level in self._reached(file.path) for path in level}
+            definers = [one for one in definers if one.path in near]
+            ours = [one for one in ours if one.path in near]
+        names = {(one.path, one.name) if not one.name else one.name for one in ours}
+        return bool(ours) and all(
+            one in ours or (one.name and one.name in names) for one in definers
+        )
+
+
+def _bare(step: str) -> str:
+    """A step of an expression without calls and subscripts."""
+    return step.replace("()", "").replace("[]", "")
+
+
+def _shared(one: str, other: str) -> int:
+    """How many folders two files have in common."""
+    count = 0
+    for a, b in zip(one.split("/"), other.split("/"), strict=False):
+        if a != b:
+            break
+        count += 1
+    return count

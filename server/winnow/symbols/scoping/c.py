@@ -1,0 +1,297 @@
+"""How names of C are bound: scopes, included files, declared types, macros."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from winnow.symbols.facts import MEMBER, ROLE, TAG, Scope
+from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.view import View
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from winnow.symbols.extract import Extraction
+
+# What C and C++ have in common; `%s` is a declarator's name.
+SHARED = """
+(identifier) @identifier
+(type_identifier) @identifier
+(field_identifier) @identifier
+(statement_identifier) @identifier @label
+(declaration declarator: (identifier) @bind @declared)
+(init_declarator declarator: (identifier) @bind @declared)
+(pointer_declarator declarator: (identifier) @bind @declared)
+(array_declarator declarator: (identifier) @bind @declared)
+(function_declarator declarator: (identifier) @bind @declared)
+(parenthesized_declarator (identifier) @bind @declared)
+(attributed_declarator (identifier) @bind @declared)
+(parameter_declaration declarator: (identifier) @parameter @declared)
+(field_declaration declarator: (field_identifier) @member @declared)
+(pointer_declarator declarator: (field_identifier) @member @declared)
+(array_declarator declarator: (field_identifier) @member @declared)
+(function_declarator declarator: (field_identifier) @member @declared)
+(parenthesized_declarator (field_identifier) @member @declared)
+(attributed_declarator (field_identifier) @member @declared)
+(type_definition declarator: (type_identifier) @bind @declared)
+(pointer_declarator declarator: (type_identifier) @bind @declared)
+(array_declarator declarator: (type_identifier) @bind @declared)
+(function_declarator declarator: (type_identifier) @bind @declared)
+(parenthesized_declarator (type_identifier) @bind @declared)
+(enumerator name: (identifier) @bind @enumerator)
+(enum_specifier name: (type_identifier) @tag)
+(enum_specifier name: (type_identifier) @bind body: (_))
+(struct_specifier name: (type_identifier) @tag)
+(struct_specifier name: (type_identifier) @bind body: (_))
+(union_specifier name: (type_identifier) @tag)
+(union_specifier name: (type_identifier) @bind body: (_))
+(struct_specifier body: (_)) @scope.class
+(union_specifier body: (_)) @scope.class
+(field_declaration type: (struct_specifier !name) @anonymous !declarator)
+(field_declaration type: (union_specifier !name) @anonymous !declarator)
+(preproc_def name: (identifier) @macro) @scope.macro
+(preproc_function_def name: (identifier) @macro) @scope.macro
+(preproc_params (identifier) @parameter)
+(preproc_def value: (preproc_arg) @text)
+(preproc_function_def value: (preproc_arg) @text)
+(preproc_call) @directive
+(preproc_include path: (_) @include)
+(field_designator (field_identifier) @key)
+(initializer_list (initializer_pair designator: (field_designator))) @scope.initializer
+(initializer_list) @list
+(parameter_list) @scope.prototype
+(compound_statement (declaration)) @scope.block
+(for_statement initializer: (declaration)) @scope.block
+(argument_list) @arguments
+(subscript_expression) @subscript
+(parenthesized_expression) @parenthesis
+(cast_expression) @cast
+(declaration) @declaration
+(parameter_declaration) @declaration
+(field_declaration) @declaration
+(type_definition) @declaration
+(function_definition) @declaration
+(function_definition) @function
+"""
+TOKENS = SHARED
+
+# What a macro stands for, as far as it matters: identifiers outside of texts and comments.
+_TOKEN = re.compile(
+    rb"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/|\.?\d[\w.]*"
+    rb"|##?\s*\w+|([A-Za-z_]\w*)(?!\w*\s*##)",
+    re.DOTALL,
+)
+_KEYWORDS = frozenset(
+    b"if else do while for return switch case default break continue goto sizeof typeof struct"
+    b" union enum const volatile static inline extern register void char short int long float"
+    b" double signed unsigned typedef __VA_ARGS__ __typeof__ __attribute__ auto class namespace"
+    b" template typename new delete this nullptr true false static_cast const_cast using"
+    b" reinterpret_cast dynamic_cast constexpr noexcept public private protected virtual".split()
+)
+_ELABORATED = re.compile(rb"\b(?:struct|union|enum)\s+$")
+_STATIC = re.compile(rb"\bstatic\b")
+_EXTERN = re.compile(rb"\bextern\b")
+_UNDEFINED = re.compile(rb"#\s*undef\s+(\w+)")
+# What stands before the brackets of an initializer.
+_OF_FIELD = re.compile(rb"\.\s*(\w+)((?:\s*\[[^\]]*\])*)\s*=\s*$")
+_OF_ITEM = re.compile(rb"\]\s*=?\s*$")
+_OF_NAME = re.compile(rb"(\w+)\s*(?:\[[^\]=;]*\]\s*)*(?:__\w+(?:\([^()]*\))?\s*)*=\s*$")
+_OF_CAST = re.compile(rb"\(\s*(?:const\s+)?((?:struct\s+|union\s+)?\w+)\s*(?:\[[^\]]*\])?\s*\)\s*$")
+_BEFORE = 200  # bytes before the bracket that are looked at
+
+
+def prepare(extraction: Extraction) -> None:
+    """Scopes of functions, included files, casts, and identifiers in what macros stand for."""
+    add_functions(extraction)
+    for node in extraction.captured.get("include", ()):
+        text = extraction.text(node)
+        extraction.stars.append(text if text[:1] == "<" else text.strip('"'))
+    for node in extraction.captured.get("cast", ()):
+        cast = node.child_by_field_name("type")
+        inner = cast.child_by_field_name("type") if cast is not None else None
+        said = said_by(extraction, inner)
+        extraction.chains.casts[node.start_byte] = said
+    for node in extraction.captured.get("text", ()):
+        _read_macro(extraction, node.start_byte, node.end_byte)
+    for node in extraction.captured.get("directive", ()):
+        undefined = _UNDEFINED.match(extraction.source, node.start_byte, node.end_byte)
+        if undefined:
+            extraction.tokens.append(undefined.span(1))
+            extraction.flags[undefined.start(1)] = 0
+
+
+def add_functions(extraction: Extraction) -> None:
+    """Make a scope of each function: from its parameters on, so that its name stands outside."""
+    functions: dict[int, Scope] = {}
+    for node in extraction.captured.get("function", ()):
+        parameters = name = None
+        part = node.child_by_field_name("declarator")
+        while part is not None:
+            if part.type == "function_declarator":
+                parameters = part.child_by_field_name("parameters")
+                name = part.child_by_field_name("declarator")
+            inner = part.child_by_field_name("declarator")
+            if inner is None and part.type.endswith("_declarator") and part.named_children:
+                inner = part.named_children[-1]
+            part = inner
+        if parameters is not None and name is not None:
+            start = parameters.start_byte
+            label = extraction.text(name)
+            functions[start] = Scope(start, node.end_byte, 0, "function", label)
+    scopes = [
+        scope
+        for scope in extraction.scopes
+        if scope.kind != "prototype" or scope.start not in functions
+    ]
+    first, *rest = [*scopes, *functions.values()]
+    extraction.scopes = [first, *sorted(rest, key=lambda one: (one.start, -one.end))]
+    extraction.link_scopes()
+
+
+def _read_macro(extraction: Extraction, start: int, end: int) -> None:
+    source, flags = extraction.source, extraction.flags
+    for token in _TOKEN.finditer(source, start, end):
+        word = token.group(1)
+        if word is None or word in _KEYWORDS:
+            continue
+        at = token.start(1)
+        extraction.tokens.append((at, token.end(1)))
+        if _ELABORATED.search(source, max(start, at - 20), at):
+            flags[at] = TAG
+
+
+def collect(extraction: Extraction) -> None:
+    """Declared types, names that other files do not see, members of members without a name."""
+    declare(extraction)
+    private = extraction.private
+    private += map(extraction.text, extraction.captured.get("enumerator", ()))
+    for node in extraction.captured.get("anonymous", ()):
+        around = extraction.scope_at(node.start_byte - 1)
+        extraction.bases.setdefault(around, []).append(f"{{{node.start_byte}")
+    _initializers(extraction)
+
+
+def declare(extraction: Extraction) -> None:
+    """For each declared name the type before it."""
+    declarations = extraction.captured.get("declaration", [])
+    around: list[tuple[int, int, str, str]] = []  # end, end of the type, what it says, storage
+    following = 0
+    for node in extraction.captured.get("declared", ()):
+        at = node.start_byte
+        while following < len(declarations) and declarations[following].start_byte <= at:
+            one = declarations[following]
+            following += 1
+            if one.end_byte <= at:
+                continue
+            while around and around[-1][0] <= one.start_byte:
+                around.pop()
+            around.append(_declaration(extraction, one))
+        while around and around[-1][0] <= at:
+            around.pop()
+        if not around or at < around[-1][1]:
+            continue
+        _, _, said, storage = around[-1]
+        _learn(extraction, node, said, storage)
+
+
+def _declaration(extraction: Extraction, node: tree_sitter.Node) -> tuple[int, int, str, str]:
+    kind = node.child_by_field_name("type")
+    if kind is None:
+        return node.end_byte, node.start_byte, "", ""
+    if node.type == "type_definition":
+        storage = "typedef"
+    elif _STATIC.search(extraction.source, node.start_byte, kind.start_byte):
+        storage = "static"
+    elif _EXTERN.search(extraction.source, node.start_byte, kind.start_byte):
+        storage = "extern"
+    else:
+        storage = ""
+    return node.end_byte, kind.end_byte, said_by(extraction, kind), storage
+
+
+def _learn(extraction: Extraction, node: tree_sitter.Node, said: str, storage: str) -> None:
+    scope, name = extraction.scope_at(node.start_byte), extraction.text(node)
+    kind = extraction.scopes[scope].kind
+    if storage == "typedef":
+        extraction.aliases[name] = said
+        extraction.private.append(name)
+        return
+    if storage == "static" and kind == "module":
+        extraction.private.append(name)
+    elif storage == "extern" and kind in ("function", "block"):
+        # What it means is known outside only.
+        extraction.flags.pop(node.start_byte, None)
+        return
+    if said:
+        extraction.types.setdefault(scope, {}).setdefault(name, ":" + said)
+
+
+def said_by(extraction: Extraction, node: tree_sitter.Node | None) -> str:
+    """A type in the short form: its name, behind `struct ` if it is a tag; ``{12`` for members
+    that are listed there, from offset 12 on; empty for what has no members."""
+    if node is None or node.type in ("primitive_type", "sized_type_specifier", "enum_specifier"):
+        return ""
+    if node.type in ("struct_specifier", "union_specifier", "class_specifier"):
+        name = node.child_by_field_name("name")
+        return f"struct {extraction.text(name)}" if name is not None else f"{{{node.start_byte}"
+    return extraction.text(node)
+
+
+def _initializers(extraction: Extraction) -> None:
+    """What is initialized where fields are named: `struct a b = {.c = …}`."""
+    source = extraction.source
+    around: list[tuple[int, str]] = []
+    for node in extraction.captured.get("list", ()):
+        start = node.start_byte
+        while around and around[-1][0] <= start:
+            around.pop()
+        outer = around[-1][1] if around else ""
+        said = _initialized(source[max(0, start - _BEFORE) : start], outer)
+        around.append((node.end_byte, said))
+        scope = extraction.scope_at(start)
+        one = extraction.scopes[scope]
+        if said and one.kind == "initializer" and one.start == start:
+            extraction.types.setdefault(scope, {})["{"] = said
+
+
+def _initialized(before: bytes, outer: str) -> str:
+    field = _OF_FIELD.search(before)
+    if field:
+        return f"{outer}.{field.group(1).decode()}" if outer else ""
+    cast = _OF_CAST.search(before)
+    if cast:
+        return f"=<{cast.group(1).decode()}>"
+    if outer:
+        return outer
+    name = _OF_NAME.search(before)
+    return f"={name.group(1).decode('utf-8', 'replace')}" if name else ""
+
+
+# --- resolving -----------------------------------------------------------------------------
+
+
+def module(view: View, includer: str, name: str) -> str | None:
+    """The file that `#include` means in a file."""
+    name = name.strip("<>")
+    beside = os.path.normpath(f"{includer.rpartition('/')[0]}/{name}").replace(os.sep, "/")
+    if view.file(beside):
+        return beside
+    ending = "/" + name.lstrip("./")
+    found = [
+        file.path
+        for file in view.files_named(name.rpartition("/")[2])
+        if file.path.endswith(ending)
+    ]
+    if not found:
+        return None
+    return min(found, key=lambda path: (-shared(path, includer), len(path), path))
+
+
+def shared(one: str, other: str) -> int:
+    """How many characters of their paths two files have in common."""
+    return len(os.path.commonprefix([one, other]).rpartition("/")[0])
+
+
+RULES = Rules(module=module, linkage=True)
