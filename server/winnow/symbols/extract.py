@@ -102,7 +102,7 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
 def extract(language: Language, source: bytes) -> Facts:
     """The facts of a text in UTF-8, in a language with a module of its own."""
     grammar = language.grammar or language.name
-    tree = parser(grammar).parse(source)
+    tree = parser(grammar).parse(language.clean(source) if language.clean else source)
     extraction = Extraction(language, source, tree.root_node)
     extraction.definitions = find_definitions(
         language, query(grammar, definitions_query(language)), source, tree.root_node

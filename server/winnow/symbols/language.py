@@ -32,8 +32,8 @@ class Language(Struct, frozen=True, kw_only=True):
     and no definition is something that members stand in (Rust's ``impl``). A node that several
     patterns match is what the first of them says.
 
-    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``prepare``
-    and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
+    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``clean``
+    gives the text as the grammar reads it best, of the same length. ``prepare`` and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
     single names, imports, bases, types. ``exported`` tells from the definition's
     own first line and name whether other files see it. ``comments`` are the node types of comments,
     ``rules`` are for resolving names,
@@ -46,6 +46,7 @@ class Language(Struct, frozen=True, kw_only=True):
     grammar: str = ""
     programs: Sequence[str] = ()
     tokens: str = ""
+    clean: Callable[[bytes], bytes] | None = None
     prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None
     rules: Rules | None = None

@@ -15,6 +15,7 @@ C = Language(
     files=(".c", ".h"),
     definitions=DEFINITIONS,
     tokens=scoping.TOKENS,
+    clean=scoping.clean,
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.RULES,

@@ -30,16 +30,18 @@ from winnow.symbols.resolve.types import Class
 LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer"))
 # Files that are mostly included have other ends of names.
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm")
+UNNAMED = "{}"  # an enumeration without a name
 DEPTH = 12  # of declarations that lead to others
 INCLUDED = 3_000  # files that one file includes, by whatever way
 
 
 class Bound(Struct, frozen=True, gc=False):
     """A name that other files may see: where it is bound. ``private`` ones only those see that
-    include the file."""
+    include the file. ``enum`` is the name of the enumeration that it is one of."""
 
     target: Name
     private: bool
+    enum: str = ""
 
 
 class Linker:
@@ -72,7 +74,7 @@ class Linker:
         if role == MACRO:
             return [Name(file.path, 0, name, "macro")]
         if role == MEMBER:
-            return [Name(file.path, scope, name)]
+            return self._own_member(file, scope, name)
         if role == TAG:
             return self.tag(file, name)
         if role == ATTRIBUTE:
@@ -81,7 +83,25 @@ class Linker:
         if role == KEY:
             owners = self._initialized(file, scope)
             return (self.member(owners, name) or None) if owners else None
-        return self.ordinary(file, scope, name)
+        found = self.ordinary(file, scope, name)
+        if flags & BINDS:
+            return [one for one in found if one.space != "macro"] or self._enumerator(file, name)
+        return found
+
+    def _enumerator(self, file: FileFacts, name: str) -> list[Name]:
+        """What a macro of the same name hides from here on."""
+        candidates = [one for one in self.bound(name) if one.target.space == ""]
+        return self._linked(candidates, self._seen(file, candidates))
+
+    def _own_member(self, file: FileFacts, scope: int, name: str) -> list[Name]:
+        """A member where it is declared, and in copies of its class."""
+        label = file.scopes[scope].name
+        found = [Name(file.path, scope, name)]
+        for one in self.definers(name) if label else ():
+            other = Name(one.path, one.scope, name)
+            if one.name == label and _twins(other, found[0]):
+                found.append(other)
+        return found
 
     def ordinary(self, file: FileFacts, scope: int, name: str) -> list[Name]:
         """What a name without a receiver means: from scope to scope outwards, then globally."""
@@ -159,12 +179,14 @@ class Linker:
         if role == TAG:
             bound[Bound(Name(file.path, 0, name, "tag"), False)] = None
             return
+        around = file.scopes[scope]
+        enum = around.name or UNNAMED if around.kind == "enum" else ""
         # What a struct lists in C beside its members (an enum) is known around it.
-        while file.scopes[scope].kind == "class":
+        while file.scopes[scope].kind in ("class", "enum"):
             scope = file.scopes[scope].parent
         if file.scopes[scope].kind not in LOCAL:
             private = name in file.skeleton.private
-            bound[Bound(Name(file.path, scope, name), private)] = None
+            bound[Bound(Name(file.path, scope, name), private, enum)] = None
 
     def globally(self, file: FileFacts, name: str) -> list[Name]:
         """What a name means outside of functions in a file."""
@@ -172,19 +194,39 @@ class Linker:
         known = self._globals.get(key)
         if known is None:
             candidates = [one for one in self.bound(name) if one.target.space != "tag"]
-            known = self._globals[key] = self._linked(candidates, self._seen(file, candidates))
+            known = self._linked(candidates, self._seen(file, candidates))
+            if not self.bound(name):
+                # From outside of the workspace.
+                known = [Name("", 0, name)]
+            self._globals[key] = known
         return known
 
     def _linked(self, candidates: list[Bound], seen: list[Bound]) -> list[Name]:
         """The declarations of what is seen: with linkage, those in all files."""
         macros = [one.target for one in seen if one.target.space == "macro"]
         if macros:
+            # `#define A A` stands for what it hides; else one of the two is there, by conditions.
             places = {one.path for one in macros}
-            seen = [one for one in seen if one.target.path in places]
+            own = any(self._names_itself(one) for one in macros)
+            seen = [
+                one
+                for one in seen
+                if one.target.path in places
+                and (own or not one.enum or one.target.space == "macro")
+            ]
         found = dict.fromkeys(one.target for one in seen)
+        for one in seen:
+            if one.enum not in ("", UNNAMED):
+                twins = (it for it in candidates if it.enum == one.enum)
+                found.update((it.target, None) for it in twins if _twins(it.target, one.target))
         if any(not one.private for one in seen):
             found.update((one.target, None) for one in candidates if not one.private)
         return list(found)
+
+    def _names_itself(self, macro: Name) -> bool:
+        file = self.session.file(macro.path)
+        said = file.skeleton.types.get(0, {}).get(f"#{macro.name}") if file else None
+        return said == f"={macro.name}"
 
     def _seen(self, file: FileFacts, candidates: list[Bound]) -> list[Bound]:
         """Those of the candidates that a file sees."""
@@ -255,6 +297,9 @@ class Linker:
             paths = {one.target.path for one in candidates}
             near = self._nearest(file.path, paths) if len(paths) > 1 else paths
             found = [one.target for one in candidates if not near or one.target.path in near]
+            for one in candidates:
+                if one.target not in found and any(_twins(one.target, it) for it in found):
+                    found.append(one.target)
             self._tags[key] = found or [Name("", 0, name, "tag")]
         return self._tags[key]
 
@@ -282,7 +327,8 @@ class Linker:
             value = self.declared(file, scope, cast)
         else:
             first, _, rest = expression.partition(".")
-            value = self._of_names(self.ordinary(file, scope, _bare(first)))
+            names = self.ordinary(file, scope, _bare(first))
+            value = self._of_names(names) or self._of_macros(file, scope, names)
         for step in rest.split("."):
             name = _bare(step)
             if name and value:
@@ -305,6 +351,17 @@ class Linker:
                 return found
         return ()
 
+    def _of_macros(self, file: FileFacts, scope: int, names: Iterable[Name]) -> tuple[Class, ...]:
+        """What the text of a macro is where it stands."""
+        for one in names:
+            home = self.session.file(one.path) if one.space == "macro" else None
+            said = home.skeleton.types.get(0, {}).get(f"#{one.name}") if home else None
+            if said is not None:
+                if said[0] == ":":
+                    return self.declared(file, scope, said[1:])
+                return self.of(file, scope, said[1:])
+        return ()
+
     def declared(self, file: FileFacts, scope: int, text: str) -> tuple[Class, ...]:
         """The classes that a type names."""
         if text[:1] == "{":
@@ -314,14 +371,15 @@ class Linker:
         word, _, name = text.partition(" ")
         if name:
             return self._of_tags(self.tag(file, name))
-        for one in self.ordinary(file, scope, word):
+        names = self.ordinary(file, scope, word)
+        for one in names:
             home = self.session.file(one.path)
             alias = home.skeleton.aliases.get(word) if home else None
             if home is not None and alias and alias != text:
                 classes = self.declared(home, one.scope, alias)
                 if classes:
                     return classes
-        return ()
+        return self._of_macros(file, scope, names)
 
     def _of_tags(self, tags: Iterable[Name]) -> tuple[Class, ...]:
         return tuple(
@@ -386,6 +444,13 @@ class Linker:
 def _bare(step: str) -> str:
     """A step of an expression without calls and subscripts."""
     return step.replace("()", "").replace("[]", "")
+
+
+def _twins(one: Name, other: Name) -> bool:
+    """Whether two names may be copies of each other: those of a header and its source, which then
+    does not include it (as parser generators write them)."""
+    a, b = one.path.rpartition("."), other.path.rpartition(".")
+    return a[0] == b[0] and a[2] != b[2]
 
 
 def _shared(one: str, other: str) -> int:

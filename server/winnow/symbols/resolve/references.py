@@ -229,7 +229,8 @@ class Resolver:
                     continue
                 scope = facts.scopes[facts.scope_at(at)]
                 macro = Name(file.path, 0, scope.name, "macro") if scope.kind == "macro" else None
-                tier: Tier = "certain" if found is not None else "likely"
+                # What stands in a macro may be something else where that is used.
+                tier: Tier = "certain" if found is not None and macro is None else "likely"
                 yield Reference(file.path, at, flags, tier), macro
 
     def _owner(self, target: Target) -> Class | None:

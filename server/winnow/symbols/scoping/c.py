@@ -40,7 +40,11 @@ SHARED = """
 (array_declarator declarator: (type_identifier) @bind @declared)
 (function_declarator declarator: (type_identifier) @bind @declared)
 (parenthesized_declarator (type_identifier) @bind @declared)
+(array_declarator declarator: (identifier) @misread . (ERROR (identifier) @bind @declared))
+(init_declarator declarator: (identifier) @misread . (ERROR (identifier) @bind @declared))
+(declaration declarator: (identifier) @misread . (ERROR (identifier) @bind @declared))
 (enumerator name: (identifier) @bind @enumerator)
+(enum_specifier body: (_)) @scope.enum
 (enum_specifier name: (type_identifier) @tag)
 (enum_specifier name: (type_identifier) @bind body: (_))
 (struct_specifier name: (type_identifier) @tag)
@@ -51,8 +55,9 @@ SHARED = """
 (union_specifier body: (_)) @scope.class
 (field_declaration type: (struct_specifier !name) @anonymous !declarator)
 (field_declaration type: (union_specifier !name) @anonymous !declarator)
-(preproc_def name: (identifier) @macro) @scope.macro
-(preproc_function_def name: (identifier) @macro) @scope.macro
+(preproc_def . name: (identifier) @macro) @scope.macro
+(preproc_function_def . name: (identifier) @macro) @scope.macro
+(preproc_def name: (identifier) value: (preproc_arg)) @alias
 (preproc_params (identifier) @parameter)
 (preproc_def value: (preproc_arg) @text)
 (preproc_function_def value: (preproc_arg) @text)
@@ -90,6 +95,10 @@ _KEYWORDS = frozenset(
     b" template typename new delete this nullptr true false static_cast const_cast using"
     b" reinterpret_cast dynamic_cast constexpr noexcept public private protected virtual".split()
 )
+_ALIAS = re.compile(
+    rb"[\s(*&]*((?:struct\s+|union\s+)?[A-Za-z_]\w*(?:(?:->|\.)\w+|\[[^\]]*\])*)[\s)]*"
+)
+_BRACKETS = re.compile(rb"\[[^\]]*\]")
 _ELABORATED = re.compile(rb"\b(?:struct|union|enum)\s+$")
 _STATIC = re.compile(rb"\bstatic\b")
 _EXTERN = re.compile(rb"\bextern\b")
@@ -102,8 +111,25 @@ _OF_CAST = re.compile(rb"\(\s*(?:const\s+)?((?:struct\s+|union\s+)?\w+)\s*(?:\[[
 _BEFORE = 200  # bytes before the bracket that are looked at
 
 
+_CONTINUED = re.compile(rb"^[ \t]*#[ \t]*define\b(?:[^\n\\]|\\(?!\n))*\\\n(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*?(?=\\?$)", re.DOTALL | re.MULTILINE)
+_INKED = re.compile(rb"[^\s\\]")
+
+
+def clean(source: bytes) -> bytes:
+    """The text with blanks for comments inside of macros, which the grammar takes for their end."""
+
+    def blank(comment: re.Match[bytes]) -> bytes:
+        return _INKED.sub(b" ", comment.group())
+
+    return _CONTINUED.sub(lambda macro: _COMMENT.sub(blank, macro.group()), source)
+
+
 def prepare(extraction: Extraction) -> None:
     """Scopes of functions, included files, casts, and identifiers in what macros stand for."""
+    for node in extraction.captured.get("misread", ()):
+        # A type behind a macro: `PUBLIC int_t name = …`.
+        extraction.flags.pop(node.start_byte, None)
     add_functions(extraction)
     for node in extraction.captured.get("include", ()):
         text = extraction.text(node)
@@ -171,6 +197,22 @@ def collect(extraction: Extraction) -> None:
         around = extraction.scope_at(node.start_byte - 1)
         extraction.bases.setdefault(around, []).append(f"{{{node.start_byte}")
     _initializers(extraction)
+    for node in extraction.captured.get("alias", ()):
+        _alias(extraction, node)
+
+
+def _alias(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """What a macro without parameters stands for, if that is a chain of names or a struct."""
+    name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    assert name is not None
+    assert value is not None
+    body = _ALIAS.fullmatch(extraction.source, value.start_byte, value.end_byte)
+    if body is None:
+        return
+    said = _BRACKETS.sub(b"", body.group(1)).replace(b"->", b".").decode("utf-8", "replace")
+    sign = ":" if said.startswith(("struct ", "union ")) else "="
+    said = said.replace("union ", "struct ")
+    extraction.types.setdefault(0, {}).setdefault(f"#{extraction.text(name)}", sign + said)
 
 
 def declare(extraction: Extraction) -> None:
