@@ -12,6 +12,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@label``       a label
 ``@tag``         the name behind C's `struct`, `union` or `enum`
 ``@macro``       binds a macro
+``@in_type``     a name of a type
 ``@typed``       a part of the text in which names are types
 ``@scope.<kind>``  a scope, see :class:`~winnow.symbols.facts.Scope`
 ``@arguments``   the arguments of a call, with their brackets
@@ -64,6 +65,7 @@ FLAGS = {
     "label": LABEL,
     "tag": TAG,
     "macro": MACRO | BINDS,
+    "in_type": IN_TYPE,
 }
 # A longer receiver is of no use: its type would never be found.
 CHAIN_CHARACTERS = 120

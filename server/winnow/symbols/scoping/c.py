@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from winnow.symbols.extract import Extraction
 
-# What C and C++ have in common; `%s` is a declarator's name.
+# What C and C++ have in common.
 SHARED = """
 (identifier) @identifier
-(type_identifier) @identifier
+(type_identifier) @identifier @in_type
 (field_identifier) @identifier
 (statement_identifier) @identifier @label
 (declaration declarator: (identifier) @bind @declared)
@@ -131,6 +131,11 @@ def prepare(extraction: Extraction) -> None:
         # A type behind a macro: `PUBLIC int_t name = …`.
         extraction.flags.pop(node.start_byte, None)
     add_functions(extraction)
+    read(extraction)
+
+
+def read(extraction: Extraction) -> None:
+    """Included files, casts, and identifiers in what macros stand for."""
     for node in extraction.captured.get("include", ()):
         text = extraction.text(node)
         extraction.stars.append(text if text[:1] == "<" else text.strip('"'))
@@ -151,6 +156,7 @@ def prepare(extraction: Extraction) -> None:
 def add_functions(extraction: Extraction) -> None:
     """Make a scope of each function: from its parameters on, so that its name stands outside."""
     functions: dict[int, Scope] = {}
+    inside = {node.start_byte for node in extraction.captured.get("inside", ())}
     for node in extraction.captured.get("function", ()):
         parameters = name = None
         part = node.child_by_field_name("declarator")
@@ -169,7 +175,7 @@ def add_functions(extraction: Extraction) -> None:
     scopes = [
         scope
         for scope in extraction.scopes
-        if scope.kind != "prototype" or scope.start not in functions
+        if scope.kind != "prototype" or scope.start not in functions and scope.start not in inside
     ]
     first, *rest = [*scopes, *functions.values()]
     extraction.scopes = [first, *sorted(rest, key=lambda one: (one.start, -one.end))]
@@ -191,8 +197,12 @@ def _read_macro(extraction: Extraction, start: int, end: int) -> None:
 def collect(extraction: Extraction) -> None:
     """Declared types, names that other files do not see, members of members without a name."""
     declare(extraction)
-    private = extraction.private
-    private += map(extraction.text, extraction.captured.get("enumerator", ()))
+    extraction.private += map(extraction.text, extraction.captured.get("enumerator", ()))
+    describe(extraction)
+
+
+def describe(extraction: Extraction) -> None:
+    """Members of members without a name, what is initialized, what macros stand for."""
     for node in extraction.captured.get("anonymous", ()):
         around = extraction.scope_at(node.start_byte - 1)
         extraction.bases.setdefault(around, []).append(f"{{{node.start_byte}")
@@ -235,6 +245,8 @@ def declare(extraction: Extraction) -> None:
         if not around or at < around[-1][1]:
             continue
         _, _, said, storage = around[-1]
+        if said in ("auto", "const auto", "__auto_type"):
+            said = _assigned(extraction, node)
         _learn(extraction, node, said, storage)
 
 
@@ -260,14 +272,27 @@ def _learn(extraction: Extraction, node: tree_sitter.Node, said: str, storage: s
         extraction.aliases[name] = said
         extraction.private.append(name)
         return
-    if storage == "static" and kind == "module":
+    if storage == "static" and kind in ("module", "namespace", "template"):
         extraction.private.append(name)
     elif storage == "extern" and kind in ("function", "block"):
         # What it means is known outside only.
         extraction.flags.pop(node.start_byte, None)
         return
     if said:
-        extraction.types.setdefault(scope, {}).setdefault(name, ":" + said)
+        said = said if said[0] == "=" else ":" + said
+        extraction.types.setdefault(scope, {}).setdefault(name, said)
+
+
+def _assigned(extraction: Extraction, node: tree_sitter.Node) -> str:
+    """What `auto name = …` says of it."""
+    parent = node.parent
+    while parent is not None and parent.type.endswith("_declarator"):
+        value = parent.child_by_field_name("value")
+        if value is not None:
+            said = extraction.chains.describe(value.start_byte, value.end_byte)
+            return "=" + said if said else ""
+        parent = parent.parent
+    return ""
 
 
 def said_by(extraction: Extraction, node: tree_sitter.Node | None) -> str:
