@@ -8,6 +8,7 @@ what is in them: where one is used, all that it names is used, which is what com
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterable, Iterator
 
@@ -16,10 +17,12 @@ from msgspec import Struct
 from winnow.symbols.facts import (
     ATTRIBUTE,
     BINDS,
+    IN_TYPE,
     KEY,
     LABEL,
     MACRO,
     MEMBER,
+    PARAMETER,
     ROLE,
     TAG,
 )
@@ -27,21 +30,30 @@ from winnow.symbols.resolve.names import Name
 from winnow.symbols.resolve.session import FileFacts, Session
 from winnow.symbols.resolve.types import Class
 
-LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer"))
+LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer", "template"))
 # Files that are mostly included have other ends of names.
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm")
 UNNAMED = "{}"  # an enumeration without a name
+UNKNOWN = "?"  # a receiver that is no chain of names
 DEPTH = 12  # of declarations that lead to others
 INCLUDED = 3_000  # files that one file includes, by whatever way
 
 
 class Bound(Struct, frozen=True, gc=False):
     """A name that other files may see: where it is bound. ``private`` ones only those see that
-    include the file. ``enum`` is the name of the enumeration that it is one of."""
+    include the file. ``enum`` is the name of the enumeration that it is one of, ``owner`` the
+    namespace."""
 
     target: Name
     private: bool
     enum: str = ""
+    owner: str = ""
+
+
+# Of a type that no file of the workspace declares: what its members are is known to be elsewhere.
+FOREIGN = (Class("", 0, ""),)
+_WORDS = re.compile(r"\w+(?:\.\w+)*")
+_TYPE = re.compile(r"(?:(?:const|struct|class|typename|volatile)\s+)*((?:::)?\w+(?:::\w+)*)\s*(?:<(.*)>)?")
 
 
 class Linker:
@@ -51,9 +63,10 @@ class Linker:
         self.session = session
         self._bound: dict[str, list[Bound]] = {}
         self._members: dict[str, list[Class]] = {}
-        self._globals: dict[tuple[str, str], list[Name]] = {}
+        self._globals: dict[tuple[str, str, str], list[Name]] = {}
         self._tags: dict[tuple[str, str], list[Name]] = {}
-        self._locals: dict[tuple[str, str], frozenset[int]] = {}
+        self._locals: dict[tuple[str, str, bool], frozenset[int]] = {}
+        self._above: dict[Class, list[Class]] = {}
         self._bodies: dict[str, dict[str, list[int]]] = {}
         self._levels: dict[str, list[list[str]]] = {}
         self._values: dict[tuple[str, int, str], tuple[Class, ...]] = {}
@@ -75,18 +88,68 @@ class Linker:
             return [Name(file.path, 0, name, "macro")]
         if role == MEMBER:
             return self._own_member(file, scope, name)
-        if role == TAG:
-            return self.tag(file, name)
         if role == ATTRIBUTE:
-            owners = self.of(file, scope, file.skeleton.receivers[receiver])
-            return self.member(owners, name) if owners else None
+            return self._attribute(file, scope, name, file.skeleton.receivers[receiver])
         if role == KEY:
-            owners = self._initialized(file, scope)
-            return (self.member(owners, name) or None) if owners else None
-        found = self.ordinary(file, scope, name)
+            return self._key(file, scope, name)
+        if flags & BINDS and _classes_hold(file):
+            around = _beyond_templates(file, scope)
+            one = file.scopes[around]
+            if one.kind == "class" and not flags & PARAMETER:
+                if one.name != name:
+                    return self._own_member(file, around, name)
+                scope = one.parent  # a constructor
+        elif role == TAG:
+            return self.tag(file, name)
+        found = self.ordinary(file, scope, name, typed=bool(flags & IN_TYPE))
         if flags & BINDS:
             return [one for one in found if one.space != "macro"] or self._enumerator(file, name)
         return found
+
+    def _attribute(
+        self, file: FileFacts, scope: int, name: str, receiver: str
+    ) -> list[Name] | None:
+        if receiver == UNKNOWN:
+            return self._key(file, scope, name) if _initializes(file, scope) else None
+        if _classes_hold(file) and _WORDS.fullmatch(receiver):
+            found = self._in_namespace(file, receiver.replace(".", "::"), name)
+            if found:
+                return found
+        owners = self.of(file, scope, receiver)
+        if not owners:
+            return None
+        if any(owner.name == name for owner in owners) and _classes_hold(file):
+            return self._of_owner(owners, name)
+        return self.member(owners, name)
+
+    def _of_owner(self, owners: Iterable[Class], name: str) -> list[Name]:
+        """A class as its constructor, `A::A`."""
+        return [
+            target
+            for owner in owners
+            if owner.name == name and (file := self.session.file(owner.path)) is not None
+            for target in self.ordinary(file, file.scopes[owner.scope].parent, name, typed=True)
+        ]
+
+    def _key(self, file: FileFacts, scope: int, name: str) -> list[Name] | None:
+        """A named field where an object is initialized."""
+        if _initializes(file, scope):
+            said = file.skeleton.types.get(scope, {}).get("{")
+            owners = self.of(file, file.scopes[scope].parent, said[1:]) if said else ()
+            return self.member(owners, name) or None
+        found = self.member(self._this(file, scope), name)
+        return found or self.ordinary(file, scope, name)
+
+    def _this(self, file: FileFacts, scope: int) -> tuple[Class, ...]:
+        """The class whose member a scope is in."""
+        while scope > 0:
+            one = file.scopes[scope]
+            if one.kind == "class":
+                return (Class(file.path, scope, one.name),)
+            if one.kind == "function" and "::" in one.name:
+                return self.declared(file, one.parent, one.name.rpartition("::")[0])
+            scope = one.parent
+        return ()
 
     def _enumerator(self, file: FileFacts, name: str) -> list[Name]:
         """What a macro of the same name hides from here on."""
@@ -96,6 +159,8 @@ class Linker:
     def _own_member(self, file: FileFacts, scope: int, name: str) -> list[Name]:
         """A member where it is declared, and in copies of its class."""
         label = file.scopes[scope].name
+        if _classes_hold(file):
+            return self.member((Class(file.path, scope, label),), name)
         found = [Name(file.path, scope, name)]
         for one in self.definers(name) if label else ():
             other = Name(one.path, one.scope, name)
@@ -103,32 +168,55 @@ class Linker:
                 found.append(other)
         return found
 
-    def ordinary(self, file: FileFacts, scope: int, name: str) -> list[Name]:
-        """What a name without a receiver means: from scope to scope outwards, then globally."""
-        bound = self._local(file, name)
+    def ordinary(
+        self, file: FileFacts, scope: int, name: str, *, typed: bool = False
+    ) -> list[Name]:
+        """What a name without a receiver means: from scope to scope outwards, then globally. A
+        ``typed`` one is a type."""
+        bound = self._local(file, name, typed)
+        in_classes = _classes_hold(file)
+        owner = self._namespace(file, scope) if in_classes else ""
         while scope > 0:
-            if scope in bound and file.scopes[scope].kind in LOCAL:
+            one = file.scopes[scope]
+            if scope in bound and one.kind in LOCAL:
                 return [Name(file.path, scope, name)]
-            scope = file.scopes[scope].parent
-        return self.globally(file, name)
+            if in_classes and one.name != name:
+                if one.kind == "class" or (one.kind == "function" and "::" in one.name):
+                    found = self.member(self._this(file, scope), name)
+                    if found:
+                        return found
+            scope = one.parent
+        return self.globally(file, name, owner)
 
-    def _local(self, file: FileFacts, name: str) -> frozenset[int]:
+    def _local(self, file: FileFacts, name: str, typed: bool) -> frozenset[int]:
         """The scopes of a file that bind a name."""
-        key = (file.path, name)
+        key = (file.path, name, typed)
         if key not in self._locals:
-            self._locals[key] = frozenset(
-                file.scope_at(at)
+            found = (
+                (file.scope_at(at), flags)
                 for at, flags, _ in self.session.unpacked(file, name)
-                if flags & BINDS and flags & ROLE not in (TAG, MACRO, MEMBER, ATTRIBUTE)
+                if flags & BINDS
+                and flags & ROLE not in (TAG, MACRO, MEMBER, ATTRIBUTE)
+                and (not typed or flags & IN_TYPE)
+            )
+            self._locals[key] = frozenset(
+                scope
+                for scope, flags in found
+                if flags & PARAMETER or file.scopes[scope].kind != "template"
             )
         return self._locals[key]
 
-    def _initialized(self, file: FileFacts, scope: int) -> tuple[Class, ...]:
-        """What the brackets around a named field are for."""
-        said = file.skeleton.types.get(scope, {}).get("{")
-        if said is None or file.scopes[scope].kind != "initializer":
-            return ()
-        return self.of(file, file.scopes[scope].parent, said[1:])
+    def _namespace(self, file: FileFacts, scope: int) -> str:
+        """The namespace around a scope."""
+        names = []
+        while scope > 0:
+            one = file.scopes[scope]
+            if one.kind == "namespace" and one.name:
+                names.append(one.name)
+            elif one.kind == "function" and "::" in one.name:
+                names.append(one.name.rpartition("::")[0])
+            scope = one.parent
+        return "::".join(reversed(names))
 
     # --- names of the program --------------------------------------------------------------
 
@@ -156,7 +244,7 @@ class Linker:
                 continue
             for at, flags in zip(numbers[::3], numbers[1::3], strict=True):
                 if flags & BINDS:
-                    self._read_one(facts, name, at, flags & ROLE, bound, members)
+                    self._read_one(facts, name, at, flags, bound, members)
         self._bound[name] = list(bound)
         self._members[name] = list(members)
 
@@ -165,41 +253,93 @@ class Linker:
         file: FileFacts,
         name: str,
         at: int,
-        role: int,
+        flags: int,
         bound: dict[Bound, None],
         members: dict[Class, None],
     ) -> None:
+        role = flags & ROLE
         if role == MACRO:
             bound[Bound(Name(file.path, 0, name, "macro"), True)] = None
             return
         scope = file.scope_at(at)
-        if role == MEMBER:
-            members[Class(file.path, scope, file.scopes[scope].name)] = None
+        in_classes = _classes_hold(file)
+        around = file.scopes[scope]
+        if in_classes and not flags & PARAMETER:
+            scope = _beyond_templates(file, scope)
+        enum = around.name or UNNAMED if around.kind == "enum" else ""
+        if enum:
+            scope = around.parent
+        if role == MEMBER or (in_classes and file.scopes[scope].kind == "class"):
+            if file.scopes[scope].name != name:
+                members[Class(file.path, scope, file.scopes[scope].name)] = None
             return
         if role == TAG:
-            bound[Bound(Name(file.path, 0, name, "tag"), False)] = None
+            scope = scope if in_classes else 0
+            if file.scopes[scope].kind not in LOCAL:
+                owner = self._namespace(file, scope) if in_classes else ""
+                bound[Bound(Name(file.path, scope, name, "tag"), False, "", owner)] = None
             return
-        around = file.scopes[scope]
-        enum = around.name or UNNAMED if around.kind == "enum" else ""
         # What a struct lists in C beside its members (an enum) is known around it.
-        while file.scopes[scope].kind in ("class", "enum"):
+        while file.scopes[scope].kind == "class":
             scope = file.scopes[scope].parent
         if file.scopes[scope].kind not in LOCAL:
-            private = name in file.skeleton.private
-            bound[Bound(Name(file.path, scope, name), private, enum)] = None
+            one = file.scopes[scope]
+            private = name in file.skeleton.private or (one.kind == "namespace" and not one.name)
+            owner = self._namespace(file, scope) if in_classes else ""
+            bound[Bound(Name(file.path, scope, name), private, enum, owner)] = None
 
-    def globally(self, file: FileFacts, name: str) -> list[Name]:
-        """What a name means outside of functions in a file."""
-        key = (file.path, name)
+    def globally(self, file: FileFacts, name: str, owner: str = "") -> list[Name]:
+        """What a name means outside of functions in a file, and in a namespace."""
+        key = (file.path, name, owner)
         known = self._globals.get(key)
         if known is None:
-            candidates = [one for one in self.bound(name) if one.target.space != "tag"]
-            known = self._linked(candidates, self._seen(file, candidates))
-            if not self.bound(name):
+            candidates = self.bound(name)
+            if _classes_hold(file):
+                candidates = self._around(file, candidates, owner)
+            else:
+                candidates = [one for one in candidates if one.target.space != "tag"]
+            if candidates:
+                known = self._linked(candidates, self._seen(file, candidates))
+            elif not self.definers(name) or not _classes_hold(file):
                 # From outside of the workspace.
                 known = [Name("", 0, name)]
+            else:
+                known = []
             self._globals[key] = known
         return known
+
+    def _around(self, file: FileFacts, candidates: list[Bound], owner: str) -> list[Bound]:
+        """Those that are seen in a namespace: of the innermost around it, else of those that the
+        file uses, else of any if there is only one (that of the arguments, in a call)."""
+        macros = [one for one in candidates if one.target.space == "macro"]
+        place = owner
+        while True:
+            found = [one for one in candidates if one.owner == place and one not in macros]
+            if found or not place:
+                break
+            place = place.rpartition("::")[0]
+        if not found:
+            used = [one.module for one in file.skeleton.imports if one.module]
+            found = [one for one in candidates if any(_within(one.owner, it) for it in used)]
+        if not found and len({one.owner for one in candidates if one not in macros}) == 1:
+            found = [one for one in candidates if one not in macros]
+        return found + macros
+
+    def _in_namespace(self, file: FileFacts, namespace: str, name: str) -> list[Name]:
+        """What `namespace::name` means; of an enumeration, too."""
+        first, sign, rest = namespace.partition("::")
+        for one in file.imports.get(first, ()):
+            if not one.name:
+                namespace = one.module + sign + rest
+        last = namespace.rpartition("::")[2]
+        candidates = [
+            one
+            for one in self.bound(name)
+            if one.target.space != "macro"
+            and (_within(one.owner, namespace) or one.enum == last)
+        ]
+        exact = [one for one in candidates if one.owner == namespace] or candidates
+        return self._linked(exact, self._seen(file, exact))
 
     def _linked(self, candidates: list[Bound], seen: list[Bound]) -> list[Name]:
         """The declarations of what is seen: with linkage, those in all files."""
@@ -327,18 +467,46 @@ class Linker:
             value = self.declared(file, scope, cast)
         else:
             first, _, rest = expression.partition(".")
-            names = self.ordinary(file, scope, _bare(first))
-            value = self._of_names(names) or self._of_macros(file, scope, names)
+            value, rest = self._first(file, scope, _bare(first), rest)
+            if value == FOREIGN and file.scopes[scope].kind == "macro":
+                return ()  # a name that is known where the macro is used
         for step in rest.split("."):
             name = _bare(step)
-            if name and value:
+            if name and value and value != FOREIGN:
                 value = self._of_names(self.member(value, name))
         return value
+
+    def _first(
+        self, file: FileFacts, scope: int, name: str, rest: str
+    ) -> tuple[tuple[Class, ...], str]:
+        """What an expression begins with, and the steps behind it."""
+        if not _classes_hold(file):
+            names = self.ordinary(file, scope, name)
+            return self._of_names(names) or self._of_macros(file, scope, names), rest
+        if name == "this":
+            return self._this(file, scope), rest
+        namespace = name
+        while rest:
+            step, _, behind = rest.partition(".")
+            names = self._in_namespace(file, namespace, _bare(step))
+            if names:
+                return self._of_names(names), behind
+            if not _WORDS.fullmatch(step):
+                break
+            namespace, rest = f"{namespace}::{step}", behind
+        rest = namespace[len(name) + 2 :].replace("::", ".") + ("." + rest if rest else "")
+        names = self.ordinary(file, scope, name)
+        return self._of_names(names) or self._of_macros(file, scope, names), rest
 
     def _of_names(self, names: Iterable[Name]) -> tuple[Class, ...]:
         """What was said of the first of some names of which anything was."""
         for one in names:
+            if one.path == "":
+                return FOREIGN
             file = self.session.file(one.path)
+            classes = self._of_class(file, one) if file else ()
+            if classes:
+                return classes
             said = file.skeleton.types.get(one.scope, {}).get(one.name) if file else None
             if file is None or said is None:
                 continue
@@ -368,18 +536,52 @@ class Linker:
             start = int(text[1:])
             found = (number for number, one in enumerate(file.scopes) if one.start == start)
             return tuple(Class(file.path, number, "") for number in found)
-        word, _, name = text.partition(" ")
-        if name:
-            return self._of_tags(self.tag(file, name))
-        names = self.ordinary(file, scope, word)
+        if text.startswith("struct ") and not _classes_hold(file):
+            tags = self.tag(file, text[7:])
+            return FOREIGN if tags[0].path == "" else self._of_tags(tags)
+        parts = _TYPE.match(text)
+        if parts is None:
+            return ()
+        qualifier, _, name = parts[1].strip(":").rpartition("::")
+        if name in file.rules.wrappers and parts[2]:
+            return self.declared(file, scope, parts[2].partition(",")[0])
+        if qualifier:
+            names = self._in_namespace(file, qualifier, name)
+            if not names:
+                names = self.member(self.declared(file, scope, qualifier), name)
+        else:
+            names = self.ordinary(file, scope, name, typed=True)
+        if names and all(one.path == "" for one in names):
+            return FOREIGN
+        found: dict[Class, None] = {}
         for one in names:
             home = self.session.file(one.path)
-            alias = home.skeleton.aliases.get(word) if home else None
-            if home is not None and alias and alias != text:
-                classes = self.declared(home, one.scope, alias)
-                if classes:
-                    return classes
-        return self._of_macros(file, scope, names)
+            if home is not None:
+                found.update(dict.fromkeys(self._of_class(home, one)))
+        return tuple(found) or self._of_macros(file, scope, names)
+
+    def _of_class(self, home: FileFacts, one: Name) -> tuple[Class, ...]:
+        """The classes that a name is, or is another name for."""
+        if one.space == "tag":
+            return self._of_tags((one,))
+        if _classes_hold(home) and home.scopes[one.scope].kind == "class":
+            inner = self._classes(one.path).get(one.name, ())
+            classes = tuple(
+                Class(one.path, scope, one.name)
+                for scope in inner
+                if _beyond_templates(home, home.scopes[scope].parent) == one.scope
+            )
+            if classes:
+                return classes
+        alias = home.skeleton.aliases.get(one.name)
+        key = (one.path, one.scope, f":{one.name}")
+        if not alias or alias == one.name or key in self._busy:
+            return ()
+        self._busy.add(key)
+        try:
+            return self.declared(home, one.scope, alias)
+        finally:
+            self._busy.discard(key)
 
     def _of_tags(self, tags: Iterable[Name]) -> tuple[Class, ...]:
         return tuple(
@@ -407,12 +609,15 @@ class Linker:
             for one in self.above(owner):
                 if any(one.path == it.path and one.scope == it.scope for it in definers):
                     found[Name(one.path, one.scope, name)] = None
-                    break
         return list(found)
 
     def above(self, owner: Class) -> list[Class]:
         """A class, its bases, and its members without names, whose members are its own."""
+        known = self._above.get(owner)
+        if known is not None:
+            return known
         found, todo = [owner], [owner]
+        self._above[owner] = found  # a class above itself, in code that is being written
         while todo and len(found) < 60:
             one = todo.pop()
             file = self.session.file(one.path)
@@ -439,6 +644,27 @@ class Linker:
         return bool(ours) and all(
             one in ours or (one.name and one.name in names) for one in definers
         )
+
+
+def _classes_hold(file: FileFacts) -> bool:
+    """Whether classes and namespaces hold names, as in C++."""
+    return file.language != "c"
+
+
+def _initializes(file: FileFacts, scope: int) -> bool:
+    return file.scopes[scope].kind == "initializer"
+
+
+def _beyond_templates(file: FileFacts, scope: int) -> int:
+    """The scope in which a template stands."""
+    while file.scopes[scope].kind == "template":
+        scope = file.scopes[scope].parent
+    return scope
+
+
+def _within(owner: str, namespace: str) -> bool:
+    """Whether `namespace::` leads to what is in a namespace (as it does through inline ones)."""
+    return bool(owner) and f"::{namespace}::" in f"::{owner}::"
 
 
 def _bare(step: str) -> str:

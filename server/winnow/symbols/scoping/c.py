@@ -267,12 +267,14 @@ def _declaration(extraction: Extraction, node: tree_sitter.Node) -> tuple[int, i
 
 def _learn(extraction: Extraction, node: tree_sitter.Node, said: str, storage: str) -> None:
     scope, name = extraction.scope_at(node.start_byte), extraction.text(node)
+    while extraction.scopes[scope].kind == "template":
+        scope = extraction.scopes[scope].parent
     kind = extraction.scopes[scope].kind
     if storage == "typedef":
         extraction.aliases[name] = said
         extraction.private.append(name)
         return
-    if storage == "static" and kind in ("module", "namespace", "template"):
+    if storage == "static" and kind in ("module", "namespace"):
         extraction.private.append(name)
     elif storage == "extern" and kind in ("function", "block"):
         # What it means is known outside only.

@@ -32,13 +32,6 @@ TOKENS = (
 (structured_binding_declarator (identifier) @bind)
 (optional_parameter_declaration declarator: (identifier) @parameter @declared)
 (variadic_declarator (identifier) @bind @declared)
-(function_declarator declarator: (qualified_identifier name: (identifier) @bind @declared))
-(function_declarator declarator: (qualified_identifier
-  name: (qualified_identifier name: (identifier) @bind @declared)))
-(init_declarator declarator: (qualified_identifier name: (identifier) @bind @declared))
-(init_declarator declarator: (qualified_identifier
-  name: (qualified_identifier name: (identifier) @bind @declared)))
-(declaration declarator: (qualified_identifier name: (identifier) @bind @declared))
 (type_parameter_declaration (type_identifier) @parameter)
 (optional_type_parameter_declaration name: (type_identifier) @parameter)
 (variadic_type_parameter_declaration (type_identifier) @parameter)
