@@ -66,6 +66,8 @@ class Linker:
         self._globals: dict[tuple[str, str, str], list[Name]] = {}
         self._tags: dict[tuple[str, str], list[Name]] = {}
         self._locals: dict[tuple[str, str, bool], frozenset[int]] = {}
+        # Namespaces that macros open: what stands in them seems to stand outside.
+        self._opened: set[str] = set()
         self._above: dict[Class, list[Class]] = {}
         self._bodies: dict[str, dict[str, list[int]]] = {}
         self._levels: dict[str, list[list[str]]] = {}
@@ -117,10 +119,30 @@ class Linker:
                 return found
         owners = self.of(file, scope, receiver)
         if not owners:
-            return None
+            last = receiver.rpartition(".")[2]
+            return [] if _classes_hold(file) and self._is_namespace(last) else None
         if any(owner.name == name for owner in owners) and _classes_hold(file):
             return self._of_owner(owners, name)
-        return self.member(owners, name)
+        found = self.member(owners, name)
+        # A base that is not known may have it.
+        return found or (None if any(map(self._derived, owners)) else [])
+
+    def _derived(self, owner: Class) -> bool:
+        """Whether a class has a base that is not known."""
+        for one in self.above(owner):
+            file = self.session.file(one.path)
+            for base in file.skeleton.bases.get(one.scope, ()) if file else ():
+                if file and self.declared(file, one.scope, base) in ((), FOREIGN):
+                    return True
+        return False
+
+    def _is_namespace(self, name: str) -> bool:
+        return any(
+            scope.kind == "namespace" and scope.name.rpartition("::")[2] == name
+            for one in self.bound(name)
+            if (file := self.session.file(one.target.path)) is not None
+            for scope in file.scopes
+        )
 
     def _of_owner(self, owners: Iterable[Class], name: str) -> list[Name]:
         """A class as its constructor, `A::A`."""
@@ -160,6 +182,8 @@ class Linker:
         """A member where it is declared, and in copies of its class."""
         label = file.scopes[scope].name
         if _classes_hold(file):
+            if label == name:  # a constructor
+                return self.ordinary(file, file.scopes[scope].parent, name, typed=True)
             return self.member((Class(file.path, scope, label),), name)
         found = [Name(file.path, scope, name)]
         for one in self.definers(name) if label else ():
@@ -202,7 +226,7 @@ class Linker:
             self._locals[key] = frozenset(
                 scope
                 for scope, flags in found
-                if flags & PARAMETER or file.scopes[scope].kind != "template"
+                if flags & PARAMETER or file.scopes[scope].kind not in ("template", "macro")
             )
         return self._locals[key]
 
@@ -264,6 +288,10 @@ class Linker:
         scope = file.scope_at(at)
         in_classes = _classes_hold(file)
         around = file.scopes[scope]
+        if around.kind == "macro" and not flags & PARAMETER:
+            self._opened.add(name)
+            bound[Bound(Name(file.path, 0, name), False)] = None
+            return
         if in_classes and not flags & PARAMETER:
             scope = _beyond_templates(file, scope)
         enum = around.name or UNNAMED if around.kind == "enum" else ""
@@ -331,12 +359,19 @@ class Linker:
         for one in file.imports.get(first, ()):
             if not one.name:
                 namespace = one.module + sign + rest
+        self.bound(first)
+        while first in self._opened and namespace:
+            namespace = namespace.partition("::")[2]
+            first = namespace.partition("::")[0]
         last = namespace.rpartition("::")[2]
         candidates = [
             one
             for one in self.bound(name)
             if one.target.space != "macro"
-            and (_within(one.owner, namespace) or one.enum == last)
+            and (
+                _within(one.owner, namespace)
+                or (one.enum == last if last else one.owner == namespace)
+            )
         ]
         exact = [one for one in candidates if one.owner == namespace] or candidates
         return self._linked(exact, self._seen(file, exact))

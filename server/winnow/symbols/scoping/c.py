@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import MEMBER, ROLE, TAG, Scope
+from winnow.symbols.facts import BINDS, TAG, Scope
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import View
 
@@ -99,6 +99,8 @@ _ALIAS = re.compile(
     rb"[\s(*&]*((?:struct\s+|union\s+)?[A-Za-z_]\w*(?:(?:->|\.)\w+|\[[^\]]*\])*)[\s)]*"
 )
 _BRACKETS = re.compile(rb"\[[^\]]*\]")
+_BACKSLASH = ord("\\")
+_NAMESPACE = re.compile(rb"\bnamespace\s+$")
 _ELABORATED = re.compile(rb"\b(?:struct|union|enum)\s+$")
 _STATIC = re.compile(rb"\bstatic\b")
 _EXTERN = re.compile(rb"\bextern\b")
@@ -108,21 +110,41 @@ _OF_FIELD = re.compile(rb"\.\s*(\w+)((?:\s*\[[^\]]*\])*)\s*=\s*$")
 _OF_ITEM = re.compile(rb"\]\s*=?\s*$")
 _OF_NAME = re.compile(rb"(\w+)\s*(?:\[[^\]=;]*\]\s*)*(?:__\w+(?:\([^()]*\))?\s*)*=\s*$")
 _OF_CAST = re.compile(rb"\(\s*(?:const\s+)?((?:struct\s+|union\s+)?\w+)\s*(?:\[[^\]]*\])?\s*\)\s*$")
+_QUOTED = re.compile(r"comment|string|char")
 _BEFORE = 200  # bytes before the bracket that are looked at
 
 
 _CONTINUED = re.compile(rb"^[ \t]*#[ \t]*define\b(?:[^\n\\]|\\(?!\n))*\\\n(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*?(?=\\?$)", re.DOTALL | re.MULTILINE)
+# A macro before a declaration or alone on its line, which the grammar takes for a type.
+_ATTRIBUTE = re.compile(
+    rb"\b[A-Z][A-Z0-9_]{2,}(?=\s+(?:[A-Z][A-Z0-9_]{2,}\s+)*(?:inline|static|extern|constexpr|auto|void"
+    rb"|int|char|bool|unsigned|signed|struct|union|enum|double|float|long|short|explicit|virtual"
+    rb"|template|class|friend|typedef|namespace|using)\b)"
+)
 _INKED = re.compile(rb"[^\s\\]")
 
 
 def clean(source: bytes) -> bytes:
-    """The text with blanks for comments inside of macros, which the grammar takes for their end."""
+    """The text with blanks for what is not read well: comments inside of macros, which the grammar
+    takes for the end of these, and macros before declarations."""
 
     def blank(comment: re.Match[bytes]) -> bytes:
         return _INKED.sub(b" ", comment.group())
 
-    return _CONTINUED.sub(lambda macro: _COMMENT.sub(blank, macro.group()), source)
+    def attribute(macro: re.Match[bytes]) -> bytes:
+        return macro.group() if _in_directive(source, macro.start()) else b" " * len(macro.group())
+
+    source = _CONTINUED.sub(lambda macro: _COMMENT.sub(blank, macro.group()), source)
+    return _ATTRIBUTE.sub(attribute, source)
+
+
+def _in_directive(source: bytes, at: int) -> bool:
+    """Whether a line of the preprocessor stands here."""
+    start = source.rfind(b"\n", 0, at) + 1
+    while start > 1 and source[start - 2] == _BACKSLASH:
+        start = source.rfind(b"\n", 0, start - 1) + 1
+    return source[start:at].lstrip().startswith(b"#")
 
 
 def prepare(extraction: Extraction) -> None:
@@ -146,6 +168,13 @@ def read(extraction: Extraction) -> None:
         extraction.chains.casts[node.start_byte] = said
     for node in extraction.captured.get("text", ()):
         _read_macro(extraction, node.start_byte, node.end_byte)
+    for macro in _ATTRIBUTE.finditer(extraction.source):
+        at, end = macro.span()
+        if _in_directive(extraction.source, at):
+            continue
+        node = extraction.root.descendant_for_byte_range(at, end)
+        if node is not None and not _QUOTED.search(node.type):
+            extraction.tokens.append((at, end))
     for node in extraction.captured.get("directive", ()):
         undefined = _UNDEFINED.match(extraction.source, node.start_byte, node.end_byte)
         if undefined:
@@ -192,6 +221,8 @@ def _read_macro(extraction: Extraction, start: int, end: int) -> None:
         extraction.tokens.append((at, token.end(1)))
         if _ELABORATED.search(source, max(start, at - 20), at):
             flags[at] = TAG
+        elif _NAMESPACE.search(source, max(start, at - 20), at):
+            flags[at] = BINDS  # `#define BEGIN namespace a {`
 
 
 def collect(extraction: Extraction) -> None:
