@@ -529,6 +529,8 @@ class Linker:
             if not _WORDS.fullmatch(step):
                 break
             namespace, rest = f"{namespace}::{step}", behind
+        if namespace != name and self._is_namespace(name):
+            return FOREIGN, ""
         rest = namespace[len(name) + 2 :].replace("::", ".") + ("." + rest if rest else "")
         names = self.ordinary(file, scope, name)
         return self._of_names(names) or self._of_macros(file, scope, names), rest

@@ -120,7 +120,8 @@ _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*?(?=\\?$)", re.DOTALL | re.MULTILINE)
 _ATTRIBUTE = re.compile(
     rb"\b[A-Z][A-Z0-9_]{2,}(?=\s+(?:[A-Z][A-Z0-9_]{2,}\s+)*(?:inline|static|extern|constexpr|auto|void"
     rb"|int|char|bool|unsigned|signed|struct|union|enum|double|float|long|short|explicit|virtual"
-    rb"|template|class|friend|typedef|namespace|using)\b)"
+    rb"|template|class|friend|typedef|namespace|using)\b|\s+~)|^[A-Z][A-Z0-9_]{2,}(?=[ \t]*$)",
+    re.MULTILINE,
 )
 _INKED = re.compile(rb"[^\s\\]")
 

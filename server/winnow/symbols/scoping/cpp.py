@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from winnow.symbols.facts import Import
 from winnow.symbols.resolve.rules import Rules
@@ -23,7 +26,9 @@ TOKENS = (
 (class_specifier name: (type_identifier) @tag)
 (class_specifier name: (type_identifier) @bind body: (_))
 (class_specifier name: (template_type name: (type_identifier) @tag))
+(class_specifier name: (template_type name: (type_identifier) @bind) body: (_))
 (struct_specifier name: (template_type name: (type_identifier) @tag))
+(struct_specifier name: (template_type name: (type_identifier) @bind) body: (_))
 (class_specifier body: (_)) @scope.class
 (enum_specifier ["class" "struct"] body: (_)) @scope.class
 (base_class_clause) @bases
@@ -54,12 +59,18 @@ TOKENS = (
 )
 
 
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+
 
 def prepare(extraction: Extraction) -> None:
     """As in C; what a scope takes from a namespace, too."""
     for node in extraction.captured.get("misread", ()):
         extraction.flags.pop(node.start_byte, None)
     c.add_functions(extraction)
+    extraction.scopes = [
+        msgspec.structs.replace(one, name=_plain(one.name)) if "<" in one.name else one
+        for one in extraction.scopes
+    ]
     c.read(extraction)
     for node in extraction.captured.get("using", ()):
         _using(extraction, node)
@@ -70,6 +81,13 @@ def prepare(extraction: Extraction) -> None:
             module = extraction.text(node.named_children[-1])
             local = extraction.text(name)
             extraction.imports.append(Import(local, module, "", scope, name.start_byte))
+
+
+def _plain(name: str) -> str:
+    """A name without template arguments."""
+    while name != (name := _ARGUMENTS.sub("", name)):
+        pass
+    return "".join(name.split())
 
 
 def _using(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -108,6 +126,8 @@ def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:
         if child.type in ("type_identifier", "qualified_identifier", "template_type")
     )
 
+
+# --- resolving -----------------------------------------------------------------------------
 
 RULES = Rules(
     module=c.module,
