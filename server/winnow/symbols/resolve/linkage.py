@@ -24,6 +24,7 @@ from winnow.symbols.facts import (
     MEMBER,
     PARAMETER,
     ROLE,
+    SHORTHAND,
     TAG,
 )
 from winnow.symbols.resolve.names import Name
@@ -106,6 +107,8 @@ class Linker:
         found = self.ordinary(file, scope, name, typed=bool(flags & IN_TYPE))
         if flags & BINDS:
             return [one for one in found if one.space != "macro"] or self._enumerator(file, name)
+        if flags & SHORTHAND and found and found[0].path == "" and self.definers(name):
+            return None  # the argument of a macro, `container_of(a, struct b, c)`
         return found
 
     def _attribute(

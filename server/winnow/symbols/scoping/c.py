@@ -64,6 +64,8 @@ SHARED = """
 (preproc_call) @directive
 (preproc_include path: (_) @include)
 (field_designator (field_identifier) @key)
+(offsetof_expression member: (field_identifier) @key) @scope.initializer @offset
+(argument_list (identifier) @shorthand)
 (initializer_list (initializer_pair designator: (field_designator))) @scope.initializer
 (initializer_list) @list
 (parameter_list) @scope.prototype
@@ -355,6 +357,11 @@ def _initializers(extraction: Extraction) -> None:
         one = extraction.scopes[scope]
         if said and one.kind == "initializer" and one.start == start:
             extraction.types.setdefault(scope, {})["{"] = said
+    for node in extraction.captured.get("offset", ()):
+        kind = node.child_by_field_name("type")
+        inner = kind.child_by_field_name("type") if kind is not None else None
+        said = said_by(extraction, inner)
+        extraction.types.setdefault(extraction.scope_at(node.start_byte), {})["{"] = f"=<{said}>"
 
 
 def _initialized(before: bytes, outer: str) -> str:
