@@ -12,7 +12,7 @@ import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton, scope_at
-from winnow.symbols.language import Language
+from winnow.symbols.language import Language, languages
 from winnow.symbols.occurrences import Chains, find_occurrences
 
 
@@ -96,16 +96,24 @@ def parser(grammar: str) -> tree_sitter.Parser:
 
 @functools.cache
 def query(grammar: str, text: str) -> tree_sitter.Query:
-    return tree_sitter.Query(tree_sitter_language_pack.get_language(grammar), text)  # type: ignore[arg-type]
+    language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    compiled: tree_sitter.Query = tree_sitter.Query(language, text)
+    return compiled
 
 
 def extract(language: Language, source: bytes) -> Facts:
     """The facts of a text in UTF-8, in a language with a module of its own."""
+    if language.instead is not None and (other := language.instead(source)):
+        language = languages()[other]
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(language.clean(source) if language.clean else source)
     extraction = Extraction(language, source, tree.root_node)
     extraction.definitions = find_definitions(
-        language, query(grammar, definitions_query(language)), source, tree.root_node
+        language,
+        query(grammar, definitions_query(language)),
+        query(grammar, language.nested) if language.nested else None,
+        source,
+        tree.root_node,
     )
     occurrences: dict[str, bytes] = {}
     if language.tokens:

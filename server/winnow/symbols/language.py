@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,22 +28,39 @@ class Language(Struct, frozen=True, kw_only=True):
     ``#!``.
 
     ``definitions`` is a query. Each of its matches captures the whole as ``@definition.<kind>``
-    and the name as ``@name``; it may capture a ``@doc``, and as ``@container`` the name of the
-    class that it is a member of, where it does not stand inside of it. ``@inside`` with ``@name``
-    and no definition is something that members stand in (Rust's ``impl``). A node that several
-    patterns match is what the first of them says.
+    and the name as ``@name``. In its place, ``@declaration.<kind>`` only says that something is
+    elsewhere, as a prototype does, and ``@local.<kind>`` stands in a function that has no name;
+    ``@inside`` is no definition, but members stand in it (Rust's ``impl``), and
+    ``@skipped.<kind>`` keeps later patterns from matching (include guards). A match may also
+    capture a ``@doc``; as ``@container`` the names of what it is a member of, where it does not
+    stand inside of that; and anything as ``@typed``, which makes it win over others, see ``once``.
+    A name that several patterns match is what the first of them says. ``@hidden`` and
+    ``@exported`` in a match decide what else ``exported`` would say; ``@exported`` without a
+    ``@name`` is a name that the file exports elsewhere than at its definition. ``@between`` may
+    stand between a comment and what it is about (Rust's attributes). In nodes that it captures as
+    ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
+    which would be slow in the whole text.
+
+    What the driver sees to: functions in classes are methods, variables there are fields; fields
+    in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
+    then corrects the kind by what stands before the name in the definition (decorators and
+    modifiers too), the name, and the name of the container; an empty kind is no definition. Of the
+    kinds ``once``, a container has one of each name: the last with a type, else the first.
 
     ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``clean``
-    gives the text as the grammar reads it best, of the same length. ``prepare`` and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
-    single names, imports, bases, types. ``exported`` tells from the definition's
-    own first line and name whether other files see it. ``comments`` are the node types of comments,
-    ``rules`` are for resolving names,
-    ``header`` the node types around a definition that belong to it: decorators, `export`.
+    gives the text as the grammar reads it best, of the same length. ``prepare`` and ``collect``
+    add what a query cannot say, before and after identifiers are read: flags of single names,
+    imports, bases, types. ``rules`` are for resolving names, ``skipped``
+    names whose occurrences are not kept (`self`). ``exported`` tells from what stands before the
+    name in the definition, and the name, whether other files see it. ``comments`` are the node
+    types of comments, ``header`` the node types around a definition that belong to it: decorators,
+    `export`. ``instead`` may name another language by the text itself.
     """
 
     name: str
     files: Sequence[str]
     definitions: str
+    nested: str = ""
     grammar: str = ""
     programs: Sequence[str] = ()
     tokens: str = ""
@@ -50,7 +68,11 @@ class Language(Struct, frozen=True, kw_only=True):
     prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None
     rules: Rules | None = None
+    skipped: frozenset[str] = frozenset()
     exported: Callable[[str, str], bool] = lambda header, name: True
+    kind: Callable[[str, str, str, str], str] = lambda kind, header, name, container: kind
+    once: Sequence[str] = ()
+    instead: Callable[[bytes], str] | None = None
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()
 
@@ -65,3 +87,32 @@ def languages() -> dict[str, Language]:
             if isinstance(value, Language):
                 found[value.name] = value
     return found
+
+
+def language_of(path: str, first_line: bytes = b"") -> Language | None:
+    """The language of a file with this path, and perhaps a first line ``#!``."""
+    by_name, by_program = _names()
+    name = path.rpartition("/")[2]
+    if name in by_name:
+        return by_name[name]
+    dot = name.find(".", 1)
+    while dot > 0:
+        if name[dot:] in by_name:
+            return by_name[name[dot:]]
+        dot = name.find(".", dot + 1)
+    program = _PROGRAM.match(first_line)
+    return by_program.get(program[1].decode()) if program else None
+
+
+# `#!/usr/bin/env -S python3.11 -u`: "python"; `#!/bin/bash`: "bash".
+_PROGRAM = re.compile(rb"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([A-Za-z]+)")
+
+
+@functools.cache
+def _names() -> tuple[dict[str, Language], dict[str, Language]]:
+    """Languages by ends of names and whole names, and by programs."""
+    known = languages().values()
+    return (
+        {name: language for language in known for name in language.files},
+        {program: language for language in known for program in language.programs},
+    )

@@ -111,6 +111,11 @@ class Scope(Struct, frozen=True):
         several = shown_path(str(root))[0] if len(self.roots) > 1 else None
         return Shown(text, several, f"{root.as_uri()}/{encoded}" if encoded else None)
 
+    def absolute(self, path: str) -> str:
+        """A path as ripgrep printed it, absolute, with ``/``."""
+        root, below = self.locate(path)
+        return f"{root.as_posix().rstrip('/')}/{below}"
+
     def prefix(self, place: int) -> str:
         """What stands before a path below a root, in paths as ripgrep prints them."""
         return f"{self.roots[place]}{os.sep}" if place else ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from msgspec import Struct
 
@@ -27,7 +28,8 @@ from winnow.symbols.facts import (
     SHORTHAND,
     TAG,
 )
-from winnow.symbols.resolve.names import Name
+from winnow.symbols.resolve.names import Name, Target
+from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.session import FileFacts, Session
 from winnow.symbols.resolve.types import Class
 
@@ -51,10 +53,22 @@ class Bound(Struct, frozen=True, gc=False):
     owner: str = ""
 
 
+class Use(Struct, frozen=True, gc=False):
+    """A place where a symbol is used; see :class:`~winnow.symbols.resolve.references.Reference`."""
+
+    path: str
+    at: int
+    flags: int
+    tier: Literal["certain", "likely"]
+    macro: str = ""
+
+
 # Of a type that no file of the workspace declares: what its members are is known to be elsewhere.
 FOREIGN = (Class("", 0, ""),)
 _WORDS = re.compile(r"\w+(?:\.\w+)*")
-_TYPE = re.compile(r"(?:(?:const|struct|class|typename|volatile)\s+)*((?:::)?\w+(?:::\w+)*)\s*(?:<(.*)>)?")
+_TYPE = re.compile(
+    r"(?:(?:const|struct|class|typename|volatile)\s+)*((?:::)?\w+(?:::\w+)*)\s*(?:<(.*)>)?"
+)
 
 
 class Linker:
@@ -62,6 +76,8 @@ class Linker:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        # Uses of the name that may be of the symbol, or of another one that is called so.
+        self.undecided = 0
         self._bound: dict[str, list[Bound]] = {}
         self._members: dict[str, list[Class]] = {}
         self._globals: dict[tuple[str, str, str], list[Name]] = {}
@@ -74,6 +90,53 @@ class Linker:
         self._levels: dict[str, list[list[str]]] = {}
         self._values: dict[tuple[str, int, str], tuple[Class, ...]] = {}
         self._busy: set[tuple[str, int, str]] = set()
+
+    # --- uses ------------------------------------------------------------------------------
+
+    def uses(self, name: str, targets: Iterable[Target], path: str | None = None) -> Iterator[Use]:
+        """Uses of a symbol, by way of macros too; in one file only, if it is named."""
+        wanted = frozenset(target for target in targets if isinstance(target, Name))
+        macros: dict[Name, None] = {}
+        seen: set[tuple[str, int]] = set()
+        for use, macro in self._direct(name, wanted):
+            if macro is not None:
+                macros[macro] = None
+            seen.add((use.path, use.at))
+            if path is None or use.path == path:
+                yield use
+        done: set[Name] = set()
+        while macros:
+            using, _ = macros.popitem()
+            done.add(using)
+            for use, macro in self._direct(using.name, frozenset((using,))):
+                if macro is not None:
+                    if macro not in done:
+                        macros[macro] = None
+                elif use.flags & ROLE != MACRO and (use.path, use.at) not in seen:
+                    seen.add((use.path, use.at))
+                    if path is None or use.path == path:
+                        yield Use(use.path, use.at, use.flags, "likely", using.name)
+
+    def _direct(self, name: str, wanted: frozenset[Name]) -> Iterator[tuple[Use, Name | None]]:
+        """Uses that bear the name, each with the macro in whose text it stands."""
+        for file, packed in self.session.view.occurrences(name):
+            facts = self.session.file(file.path)
+            if facts is None or not facts.rules.linkage:
+                continue
+            numbers = iter(array("I", packed))
+            for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
+                found = self.meaning(facts, name, at, flags, receiver)
+                if found is None:
+                    if not self.possible(facts, name, wanted):
+                        self.undecided += 1
+                        continue
+                elif wanted.isdisjoint(found):
+                    continue
+                scope = facts.scopes[facts.scope_at(at)]
+                macro = Name(file.path, 0, scope.name, "macro") if scope.kind == "macro" else None
+                # What stands in a macro may be something else where that is used.
+                sure = found is not None and macro is None
+                yield Use(file.path, at, flags, "certain" if sure else "likely"), macro
 
     # --- what an occurrence means ----------------------------------------------------------
 
@@ -207,11 +270,11 @@ class Linker:
             one = file.scopes[scope]
             if scope in bound and one.kind in LOCAL:
                 return [Name(file.path, scope, name)]
-            if in_classes and one.name != name:
-                if one.kind == "class" or (one.kind == "function" and "::" in one.name):
-                    found = self.member(self._this(file, scope), name)
-                    if found:
-                        return found
+            holds = one.kind == "class" or (one.kind == "function" and "::" in one.name)
+            if in_classes and holds and one.name != name:
+                found = self.member(self._this(file, scope), name)
+                if found:
+                    return found
             scope = one.parent
         return self.globally(file, name, owner)
 
@@ -223,7 +286,7 @@ class Linker:
                 (file.scope_at(at), flags)
                 for at, flags, _ in self.session.unpacked(file, name)
                 if flags & BINDS
-                and flags & ROLE not in (TAG, MACRO, MEMBER, ATTRIBUTE)
+                and flags & ROLE not in (TAG, MACRO, MEMBER, ATTRIBUTE, LABEL)
                 and (not typed or flags & IN_TYPE)
             )
             self._locals[key] = frozenset(
@@ -432,8 +495,8 @@ class Linker:
         ]
         if not headers:
             return []
-        share = max(_shared(one.target.path, file.path) for one in headers)
-        return [one for one in headers if _shared(one.target.path, file.path) == share]
+        share = max(shared_folders(one.target.path, file.path) for one in headers)
+        return [one for one in headers if shared_folders(one.target.path, file.path) == share]
 
     def _nearest(self, path: str, wanted: set[str]) -> set[str]:
         """Those of some files that a file includes, by the shortest way."""
@@ -574,8 +637,11 @@ class Linker:
         """The classes that a type names."""
         if text[:1] == "{":
             start = int(text[1:])
-            found = (number for number, one in enumerate(file.scopes) if one.start == start)
-            return tuple(Class(file.path, number, "") for number in found)
+            return tuple(
+                Class(file.path, number, "")
+                for number, one in enumerate(file.scopes)
+                if one.start == start
+            )
         if text.startswith("struct ") and not _classes_hold(file):
             tags = self.tag(file, text[7:])
             return FOREIGN if tags[0].path == "" else self._of_tags(tags)
@@ -717,13 +783,3 @@ def _twins(one: Name, other: Name) -> bool:
     does not include it (as parser generators write them)."""
     a, b = one.path.rpartition("."), other.path.rpartition(".")
     return a[0] == b[0] and a[2] != b[2]
-
-
-def _shared(one: str, other: str) -> int:
-    """How many folders two files have in common."""
-    count = 0
-    for a, b in zip(one.split("/"), other.split("/"), strict=False):
-        if a != b:
-            break
-        count += 1
-    return count

@@ -11,7 +11,7 @@ answer nothing.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -22,7 +22,6 @@ from winnow.symbols.facts import (
     KEY,
     KEYWORD,
     LABEL,
-    MACRO,
     MEMBER,
     ROLE,
     STRING,
@@ -59,9 +58,9 @@ class Reference(Struct, frozen=True, gc=False):
 class Meaning(Struct, frozen=True):
     """What an occurrence means, as far as it can be said.
 
-    ``unknown`` says that it may be a member of anything, ``untyped`` that this is because a parameter
-    is declared without a type; ``of`` is the class whose member it is, where none was found that
-    defines it.
+    ``unknown`` says that it may be a member of anything, ``untyped`` that this is because a
+    parameter is declared without a type; ``of`` is the class whose member it is, where none was
+    found that defines it.
     """
 
     targets: list[Target] = []
@@ -78,6 +77,8 @@ class Resolver:
         self.session = Session(view)
         self.types = Types(self.session)
         self.linker = Linker(self.session)
+        # Uses of a name that may mean the symbol, or another one that is called so.
+        self.undecided = 0
         self._families: dict[Class, frozenset[Class]] = {}
 
     # --- from an occurrence to what it means -----------------------------------------------
@@ -163,14 +164,21 @@ class Resolver:
                 return [target for target in meaning.targets if not isinstance(target, External)]
         return []
 
-    def references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
-        """Every use of what these targets are, declarations included."""
+    def references(
+        self, name: str, targets: list[Target], path: str | None = None
+    ) -> Iterator[Reference]:
+        """Every use of what these targets are, declarations included; in one file only, if it is
+        named."""
         if any(self._linked(target) for target in targets):
-            yield from self._linked_references(name, targets)
+            for use in self.linker.uses(name, targets, path):
+                yield Reference(use.path, use.at, use.flags, use.tier, use.macro)
+            self.undecided += self.linker.undecided
             return
         wanted = frozenset(targets)
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
         for file, packed in self.view.occurrences(name):
+            if path is not None and file.path != path:
+                continue
             facts = self.session.file(file.path)
             if facts is None:
                 continue
@@ -182,6 +190,8 @@ class Resolver:
                 elif owners and self._possible(facts, name, meaning, owners):
                     tier: Tier = "possible" if meaning.untyped else "likely"
                     yield Reference(file.path, at, flags, tier)
+                elif owners and meaning.unknown:
+                    self.undecided += 1
 
     def _linked(self, target: Target) -> bool:
         """Whether a target is of a language whose names have linkage."""
@@ -190,48 +200,9 @@ class Resolver:
         file = self.session.file(target.path)
         return target.space != "" or (file is not None and file.rules.linkage)
 
-    def _linked_references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
-        """Uses of a symbol of C or C++, by way of macros too."""
-        wanted = frozenset(target for target in targets if isinstance(target, Name))
-        macros: dict[Name, None] = {}
-        seen: set[tuple[str, int]] = set()
-        for one, macro in self._direct(name, wanted):
-            if macro is not None:
-                macros[macro] = None
-            seen.add((one.path, one.at))
-            yield one
-        done: set[Name] = set()
-        while macros:
-            using, _ = macros.popitem()
-            done.add(using)
-            for one, macro in self._direct(using.name, frozenset((using,))):
-                if macro is not None and macro not in done:
-                    macros[macro] = None
-                if macro is None and one.flags & ROLE != MACRO and (one.path, one.at) not in seen:
-                    seen.add((one.path, one.at))
-                    yield Reference(one.path, one.at, one.flags, "likely", using.name)
-
-    def _direct(
-        self, name: str, wanted: frozenset[Name]
-    ) -> Iterator[tuple[Reference, Name | None]]:
-        """Uses that bear the name, each with the macro in whose text it stands."""
-        for file, packed in self.view.occurrences(name):
-            facts = self.session.file(file.path)
-            if facts is None or not facts.rules.linkage:
-                continue
-            numbers = iter(array("I", packed))
-            for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
-                found = self.linker.meaning(facts, name, at, flags, receiver)
-                if found is None:
-                    if not self.linker.possible(facts, name, wanted):
-                        continue
-                elif wanted.isdisjoint(found):
-                    continue
-                scope = facts.scopes[facts.scope_at(at)]
-                macro = Name(file.path, 0, scope.name, "macro") if scope.kind == "macro" else None
-                # What stands in a macro may be something else where that is used.
-                tier: Tier = "certain" if found is not None and macro is None else "likely"
-                yield Reference(file.path, at, flags, tier), macro
+    def definers(self, file: FileFacts, name: str) -> Iterable[Class]:
+        """All classes that define a member of this name, as a file's language has them."""
+        return (self.linker if file.rules.linkage else self.types).definers(name)
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""

@@ -18,11 +18,11 @@ class Rules(Struct, frozen=True, kw_only=True):
     file of that folder. ``instance`` are names of the object that a method is called on.
     ``members_bare`` says where members are visible without a receiver: "direct" in the class's body
     only, "never", or "always" in its methods too. ``family`` says that a method and those that
-    override it count as one. ``linkage`` says that a name is one of the whole program, or of the files
-    that include it, so that :mod:`winnow.symbols.resolve.linkage` answers. ``wrappers`` are generic types that stand for their first argument,
-    ``containers`` those whose items are of their last. ``self_types`` mean the class
-    around, ``class_types`` a class rather than an object of it. ``common`` are members of built-in
-    types.
+    override it count as one. ``linkage`` says that a name is one of the whole program, or of the
+    files that include it: :mod:`winnow.symbols.resolve.linkage` answers. ``wrappers`` are generic
+    types that stand for their first argument, ``containers`` those whose items are of their last.
+    ``self_types`` mean the class around, ``class_types`` a class rather than an object of it.
+    ``common`` are members of built-in types.
     """
 
     module: Callable[[View, str, str], str | None]

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from winnow.symbols.facts import BINDS, TAG, Scope
+from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import View
 
@@ -21,6 +22,7 @@ SHARED = """
 (type_identifier) @identifier @in_type
 (field_identifier) @identifier
 (statement_identifier) @identifier @label
+(labeled_statement label: (statement_identifier) @bind)
 (declaration declarator: (identifier) @bind @declared)
 (init_declarator declarator: (identifier) @bind @declared)
 (pointer_declarator declarator: (identifier) @bind @declared)
@@ -98,7 +100,8 @@ _KEYWORDS = frozenset(
     b" reinterpret_cast dynamic_cast constexpr noexcept public private protected virtual".split()
 )
 _ALIAS = re.compile(
-    rb"[\s(*&]*((?:struct\s+|union\s+)?[A-Za-z_]\w*(?:(?:->|\.)\w+|\[[^\]]*\])*)[\s)]*"
+    rb"[\s(*&]*((?:struct\s+|union\s+)?[A-Za-z_]\w*(?:(?:->|\.)\w+|\[[^\]]*\])*)[\s)]*(?:/[/*].*)?",
+    re.DOTALL,
 )
 _BRACKETS = re.compile(rb"\[[^\]]*\]")
 _BACKSLASH = ord("\\")
@@ -116,7 +119,9 @@ _QUOTED = re.compile(r"comment|string|char")
 _BEFORE = 200  # bytes before the bracket that are looked at
 
 
-_CONTINUED = re.compile(rb"^[ \t]*#[ \t]*define\b(?:[^\n\\]|\\(?!\n))*\\\n(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+_CONTINUED = re.compile(
+    rb"^[ \t]*#[ \t]*define\b(?:[^\n\\]|\\(?!\n))*\\\n(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE
+)
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*?(?=\\?$)", re.DOTALL | re.MULTILINE)
 # A macro before a declaration or alone on its line, which the grammar takes for a type.
 _ATTRIBUTE = re.compile(
@@ -175,8 +180,8 @@ def read(extraction: Extraction) -> None:
         at, end = macro.span()
         if _in_directive(extraction.source, at):
             continue
-        node = extraction.root.descendant_for_byte_range(at, end)
-        if node is not None and not _QUOTED.search(node.type):
+        around = extraction.root.descendant_for_byte_range(at, end)
+        if around is not None and not _QUOTED.search(around.type):
             extraction.tokens.append((at, end))
     for node in extraction.captured.get("directive", ()):
         undefined = _UNDEFINED.match(extraction.source, node.start_byte, node.end_byte)
@@ -207,7 +212,7 @@ def add_functions(extraction: Extraction) -> None:
     scopes = [
         scope
         for scope in extraction.scopes
-        if scope.kind != "prototype" or scope.start not in functions and scope.start not in inside
+        if scope.kind != "prototype" or (scope.start not in functions and scope.start not in inside)
     ]
     first, *rest = [*scopes, *functions.values()]
     extraction.scopes = [first, *sorted(rest, key=lambda one: (one.start, -one.end))]
@@ -394,12 +399,7 @@ def module(view: View, includer: str, name: str) -> str | None:
     ]
     if not found:
         return None
-    return min(found, key=lambda path: (-shared(path, includer), len(path), path))
-
-
-def shared(one: str, other: str) -> int:
-    """How many characters of their paths two files have in common."""
-    return len(os.path.commonprefix([one, other]).rpartition("/")[0])
+    return min(found, key=lambda path: (-shared_folders(path, includer), len(path), path))
 
 
 RULES = Rules(module=module, linkage=True)

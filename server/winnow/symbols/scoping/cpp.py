@@ -20,7 +20,7 @@ TOKENS = (
     c.SHARED
     + """
 (namespace_identifier) @identifier
-(this) @identifier @skip
+(this) @identifier
 (namespace_definition name: (namespace_identifier) @bind)
 (namespace_definition) @scope.namespace
 (class_specifier name: (type_identifier) @tag)

@@ -1,0 +1,55 @@
+"""Java."""
+
+from __future__ import annotations
+
+import re
+
+from winnow.symbols.language import Language
+
+_ANONYMOUS = "(object_creation_expression (class_body))"
+
+DEFINITIONS = f"""
+(class_declaration name: (identifier) @name) @definition.class
+(record_declaration name: (identifier) @name) @definition.class
+(record_declaration parameters: (formal_parameters
+  (formal_parameter name: (identifier) @name) @definition.field))
+(interface_declaration name: (identifier) @name) @definition.interface
+(annotation_type_declaration name: (identifier) @name) @definition.interface
+(annotation_type_element_declaration name: (identifier) @name) @definition.method
+(enum_declaration name: (identifier) @name) @definition.enum
+(enum_constant name: (identifier) @name) @definition.enum_member
+(enum_constant name: (identifier) @name body: (_)) @inside
+(method_declaration name: (identifier) @name) @definition.method
+(constructor_declaration name: (identifier) @name) @definition.constructor
+(compact_constructor_declaration name: (identifier) @name) @definition.constructor
+(constant_declaration
+  declarator: (variable_declarator name: (identifier) @name)) @definition.constant
+(field_declaration
+  declarator: (variable_declarator name: (identifier) @name)) @definition.field
+(field_declaration declarator: (variable_declarator
+  name: (identifier) @name value: {_ANONYMOUS})) @inside
+(module_declaration name: (_) @name) @definition.module
+"""
+
+_PRIVATE = re.compile(r"\bprivate\b")
+_CONSTANT = re.compile(r"\bstatic\b.*\bfinal\b|\bfinal\b.*\bstatic\b", re.DOTALL)
+
+
+def exported(header: str, name: str) -> bool:
+    """What is not `private`."""
+    return _PRIVATE.search(header) is None
+
+
+def kind(kind: str, header: str, name: str, container: str) -> str:
+    """Fields that are `static final` are constants."""
+    return "constant" if kind == "field" and _CONSTANT.search(header) else kind
+
+
+JAVA = Language(
+    name="java",
+    files=(".java",),
+    definitions=DEFINITIONS,
+    exported=exported,
+    kind=kind,
+    comments=("line_comment", "block_comment"),
+)
