@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import TYPE_CHECKING
@@ -104,11 +105,9 @@ _ALIAS = re.compile(
     re.DOTALL,
 )
 _BRACKETS = re.compile(rb"\[[^\]]*\]")
-_BACKSLASH = ord("\\")
+_BACKSLASH, _NEW_LINE = b"\\\n"
 _NAMESPACE = re.compile(rb"\bnamespace\s+$")
 _ELABORATED = re.compile(rb"\b(?:struct|union|enum)\s+$")
-_STATIC = re.compile(rb"\bstatic\b")
-_EXTERN = re.compile(rb"\bextern\b")
 _UNDEFINED = re.compile(rb"#\s*undef\s+(\w+)")
 # What stands before the brackets of an initializer.
 _OF_FIELD = re.compile(rb"\.\s*(\w+)((?:\s*\[[^\]]*\])*)\s*=\s*$")
@@ -123,13 +122,16 @@ _CONTINUED = re.compile(
     rb"^[ \t]*#[ \t]*define\b(?:[^\n\\]|\\(?!\n))*\\\n(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE
 )
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*?(?=\\?$)", re.DOTALL | re.MULTILINE)
-# A macro before a declaration or alone on its line, which the grammar takes for a type.
-_ATTRIBUTE = re.compile(
-    rb"\b[A-Z][A-Z0-9_]{2,}(?=\s+(?:[A-Z][A-Z0-9_]{2,}\s+)*(?:inline|static|extern|constexpr|auto|void"
-    rb"|int|char|bool|unsigned|signed|struct|union|enum|double|float|long|short|explicit|virtual"
-    rb"|template|class|friend|typedef|namespace|using)\b|\s+~)|^[A-Z][A-Z0-9_]{2,}(?=[ \t]*$)",
-    re.MULTILINE,
+# A macro before a declaration or at the end of a line: a capital comes first, so that the search is
+# fast, and what stands before it is looked at behind.
+_DECLARED = (
+    rb"\s+(?:[A-Z][A-Z0-9_]{2,}\s+)*(?:inline|static|extern|constexpr|auto|void|int|char|bool|unsigned"
+    rb"|signed|struct|union|enum|double|float|long|short|explicit|virtual|template|class|friend"
+    rb"|typedef|namespace|using)\b|\s+~"
 )
+_DECLARES = re.compile(_DECLARED)
+_ATTRIBUTE = re.compile(rb"[A-Z](?<!\w[A-Z])[A-Z0-9_]{2,}(?=" + _DECLARED + rb"|[ \t]*(?:\n|$))")
+_LINE_END = re.compile(rb"[ \t]*(?:\n|$)")
 _INKED = re.compile(rb"[^\s\\]")
 
 
@@ -140,11 +142,25 @@ def clean(source: bytes) -> bytes:
     def blank(comment: re.Match[bytes]) -> bytes:
         return _INKED.sub(b" ", comment.group())
 
-    def attribute(macro: re.Match[bytes]) -> bytes:
-        return macro.group() if _in_directive(source, macro.start()) else b" " * len(macro.group())
+    text = bytearray(_CONTINUED.sub(lambda macro: _COMMENT.sub(blank, macro.group()), source))
+    for start, end in _macros_before(source):
+        text[start:end] = b" " * (end - start)
+    return bytes(text)
 
-    source = _CONTINUED.sub(lambda macro: _COMMENT.sub(blank, macro.group()), source)
-    return _ATTRIBUTE.sub(attribute, source)
+
+@functools.lru_cache(maxsize=1)  # asked twice for each text, and slow to find
+def _macros_before(source: bytes) -> list[tuple[int, int]]:
+    """Macros before declarations, and those that begin a line and stand alone on it."""
+    found = []
+    for macro in _ATTRIBUTE.finditer(source):
+        start, end = macro.span()
+        begins_line = not start or source[start - 1] == _NEW_LINE
+        alone = _LINE_END.match(source, end) is not None
+        if alone and not begins_line and not _DECLARES.match(source, end):
+            continue
+        if not _in_directive(source, start):
+            found.append((start, end))
+    return found
 
 
 def _in_directive(source: bytes, at: int) -> bool:
@@ -176,10 +192,7 @@ def read(extraction: Extraction) -> None:
         extraction.chains.casts[node.start_byte] = said
     for node in extraction.captured.get("text", ()):
         _read_macro(extraction, node.start_byte, node.end_byte)
-    for macro in _ATTRIBUTE.finditer(extraction.source):
-        at, end = macro.span()
-        if _in_directive(extraction.source, at):
-            continue
+    for at, end in _macros_before(extraction.source):
         around = extraction.root.descendant_for_byte_range(at, end)
         if around is not None and not _QUOTED.search(around.type):
             extraction.tokens.append((at, end))
@@ -295,12 +308,11 @@ def _declaration(extraction: Extraction, node: tree_sitter.Node) -> tuple[int, i
         return node.end_byte, node.start_byte, "", ""
     if node.type == "type_definition":
         storage = "typedef"
-    elif _STATIC.search(extraction.source, node.start_byte, kind.start_byte):
-        storage = "static"
-    elif _EXTERN.search(extraction.source, node.start_byte, kind.start_byte):
-        storage = "extern"
     else:
         storage = ""
+        if kind.start_byte > node.start_byte:
+            words = extraction.source[node.start_byte : kind.start_byte].split()
+            storage = next((one for one in ("static", "extern") if one.encode() in words), "")
     return node.end_byte, kind.end_byte, said_by(extraction, kind), storage
 
 
