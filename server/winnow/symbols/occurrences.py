@@ -13,6 +13,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@tag``         the name behind C's `struct`, `union` or `enum`
 ``@macro``       binds a macro
 ``@in_type``     a name of a type
+``@argument``    an argument that may be a member, where a macro is called
 ``@typed``       a part of the text in which names are types
 ``@scope.<kind>``  a scope, see :class:`~winnow.symbols.facts.Scope`
 ``@arguments``   the arguments of a call, with their brackets
@@ -67,6 +68,7 @@ FLAGS = {
     "tag": TAG,
     "macro": MACRO | BINDS,
     "in_type": IN_TYPE,
+    "argument": SHORTHAND,
 }
 # A longer receiver is of no use: its type would never be found.
 CHAIN_BYTES = 120
@@ -191,9 +193,10 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
     import tree_sitter
 
     captured = tree_sitter.QueryCursor(query).captures(extraction.root)
-    # They come in no order; identifiers, the most by far, are ordered as numbers below.
+    # They come in no order; identifiers, the most by far, are ordered as numbers below, and some
+    # only tell the flags of single names.
     for name, nodes in captured.items():
-        if name != "identifier":
+        if name not in ("identifier", "in_type", "argument"):
             nodes.sort(key=_start)
     extraction.captured = captured
     extraction.scopes += _scopes(captured, extraction.source)

@@ -68,7 +68,7 @@ SHARED = """
 (preproc_include path: (_) @include)
 (field_designator (field_identifier) @key)
 (offsetof_expression member: (field_identifier) @key) @scope.initializer @offset
-(argument_list (identifier) @shorthand)
+(argument_list (identifier) @argument)
 (initializer_list (initializer_pair designator: (field_designator))) @scope.initializer
 (initializer_list) @list
 (parameter_list) @scope.prototype
@@ -106,8 +106,7 @@ _ALIAS = re.compile(
 )
 _BRACKETS = re.compile(rb"\[[^\]]*\]")
 _BACKSLASH, _NEW_LINE = b"\\\n"
-_NAMESPACE = re.compile(rb"\bnamespace\s+$")
-_ELABORATED = re.compile(rb"\b(?:struct|union|enum)\s+$")
+_TAGGED = frozenset((b"struct", b"union", b"enum"))
 _UNDEFINED = re.compile(rb"#\s*undef\s+(\w+)")
 # What stands before the brackets of an initializer.
 _OF_FIELD = re.compile(rb"\.\s*(\w+)((?:\s*\[[^\]]*\])*)\s*=\s*$")
@@ -234,16 +233,22 @@ def add_functions(extraction: Extraction) -> None:
 
 def _read_macro(extraction: Extraction, start: int, end: int) -> None:
     source, flags = extraction.source, extraction.flags
+    keyword, behind = b"", 0
     for token in _TOKEN.finditer(source, start, end):
         word = token.group(1)
-        if word is None or word in _KEYWORDS:
+        if word is None:
             continue
         at = token.start(1)
+        if word in _KEYWORDS:
+            keyword, behind = word, token.end(1)
+            continue
         extraction.tokens.append((at, token.end(1)))
-        if _ELABORATED.search(source, max(start, at - 20), at):
-            flags[at] = TAG
-        elif _NAMESPACE.search(source, max(start, at - 20), at):
-            flags[at] = BINDS  # `#define BEGIN namespace a {`
+        if keyword and source[behind:at].isspace():
+            if keyword in _TAGGED:
+                flags[at] = TAG
+            elif keyword == b"namespace":  # `#define BEGIN namespace a {`
+                flags[at] = BINDS
+        keyword = b""
 
 
 def collect(extraction: Extraction) -> None:
