@@ -124,6 +124,32 @@ def test_members_are_found_by_declared_types(tmp_path: Path) -> None:
     )
 
 
+def test_fields_are_named_through_others_where_they_are_initialized(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.c": (
+                "struct at { int index; };\n"
+                "struct key {\n"
+                "    char *name;\n"
+                "    union {\n"
+                "        struct { int index; } list;  // ref: list.index definition\n"
+                "        struct { int index; } word;\n"
+                "    } by;  // ref: by definition\n"
+                "};\n"
+                "struct key keys[] = {\n"
+                '    {"a", .by.list.index = 1},'
+                "  // ref: by read ;; list.index write\n"
+                '    {"b", .by.list = {.index = 2}},'
+                "  // ref: by read ;; list.index write\n"
+                "};\n"
+                "struct all { int n; struct key key; } all = {1, {.by.list.index = 3}};"
+                "  // ref: by read likely ;; list.index write\n"
+            ),
+        },
+    )
+
+
 def test_members_of_what_is_unknown_are_likely_if_nothing_else_has_them(tmp_path: Path) -> None:
     check_references(
         tmp_path,

@@ -277,6 +277,8 @@ def _identifiers(
                 flag |= ATTRIBUTE
             if form is not UNKNOWN and len(form) < CHAIN_BYTES:
                 ends[end] = (receiver[0], form + b"." + name)
+            elif flag & ROLE == KEY:  # C's `{.a.b = 1}`
+                ends[end] = (start, b"{." + name)
         known = names.get(name)
         if known is None:
             names[name] = [start, flag, number]

@@ -37,6 +37,7 @@ LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer", "te
 # Files that are mostly included have other ends of names.
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm")
 UNNAMED = "{}"  # an enumeration without a name
+INITIALIZED = "{"  # what is initialized where fields are named
 UNKNOWN = "?"  # a receiver that is no chain of names
 DEPTH = 12  # of declarations that lead to others
 INCLUDED = 3_000  # files that one file includes, by whatever way
@@ -157,6 +158,9 @@ class Linker:
         if role == ATTRIBUTE:
             return self._attribute(file, scope, name, file.skeleton.receivers[receiver])
         if role == KEY:
+            before = file.skeleton.receivers[receiver]
+            if before.startswith(INITIALIZED):
+                return self._attribute(file, scope, name, before)
             return self._key(file, scope, name)
         if flags & BINDS and _classes_hold(file):
             around = _beyond_templates(file, scope)
@@ -222,11 +226,14 @@ class Linker:
     def _key(self, file: FileFacts, scope: int, name: str) -> list[Name] | None:
         """A named field where an object is initialized."""
         if _initializes(file, scope):
-            said = file.skeleton.types.get(scope, {}).get("{")
-            owners = self.of(file, file.scopes[scope].parent, said[1:]) if said else ()
-            return self.member(owners, name) or None
+            return self.member(self._initialized(file, scope), name) or None
         found = self.member(self._this(file, scope), name)
         return found or self.ordinary(file, scope, name)
+
+    def _initialized(self, file: FileFacts, scope: int) -> tuple[Class, ...]:
+        """What the brackets around a named field are for."""
+        said = file.skeleton.types.get(scope, {}).get(INITIALIZED)
+        return self.of(file, file.scopes[scope].parent, said[1:]) if said else ()
 
     def _this(self, file: FileFacts, scope: int) -> tuple[Class, ...]:
         """The class whose member a scope is in."""
@@ -566,6 +573,13 @@ class Linker:
         if expression[:1] == "<":
             cast, _, rest = expression[1:].partition(">")
             value = self.declared(file, scope, cast)
+        elif expression[:1] == INITIALIZED:
+            # `{.a.b = 1}`; in a list of values without names, only `a` tells of what it is.
+            first, _, rest = expression[2:].partition(".")
+            members = self.member(self._initialized(file, scope), first)
+            if not members and len(self.definers(first)) == 1:
+                members = self.member(self.definers(first), first)
+            value = self._of_names(members)
         else:
             first, _, rest = expression.partition(".")
             value, rest = self._first(file, scope, _bare(first), rest)
@@ -754,7 +768,7 @@ class Linker:
 
 def _classes_hold(file: FileFacts) -> bool:
     """Whether classes and namespaces hold names, as in C++."""
-    return file.language != "c"
+    return file.rules.members_bare == "always"
 
 
 def _initializes(file: FileFacts, scope: int) -> bool:

@@ -109,7 +109,7 @@ _BACKSLASH, _NEW_LINE = b"\\\n"
 _TAGGED = frozenset((b"struct", b"union", b"enum"))
 _UNDEFINED = re.compile(rb"#\s*undef\s+(\w+)")
 # What stands before the brackets of an initializer.
-_OF_FIELD = re.compile(rb"\.\s*(\w+)((?:\s*\[[^\]]*\])*)\s*=\s*$")
+_OF_FIELD = re.compile(rb"((?:\.\s*\w+\s*(?:\[[^\]]*\]\s*)*)+)=\s*$")
 _OF_ITEM = re.compile(rb"\]\s*=?\s*$")
 _OF_NAME = re.compile(rb"(\w+)\s*(?:\[[^\]=;]*\]\s*)*(?:__\w+(?:\([^()]*\))?\s*)*=\s*$")
 _OF_CAST = re.compile(rb"\(\s*(?:const\s+)?((?:struct\s+|union\s+)?\w+)\s*(?:\[[^\]]*\])?\s*\)\s*$")
@@ -389,7 +389,8 @@ def _initializers(extraction: Extraction) -> None:
 def _initialized(before: bytes, outer: str) -> str:
     field = _OF_FIELD.search(before)
     if field:
-        return f"{outer}.{field.group(1).decode()}" if outer else ""
+        names = _BRACKETS.sub(b"", b"".join(field.group(1).split()))
+        return outer + names.decode("utf-8", "replace") if outer else ""
     cast = _OF_CAST.search(before)
     if cast:
         return f"=<{cast.group(1).decode()}>"

@@ -132,5 +132,6 @@ def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:
 RULES = Rules(
     module=c.module,
     linkage=True,
+    members_bare="always",
     wrappers=frozenset("unique_ptr shared_ptr weak_ptr optional reference_wrapper".split()),
 )
