@@ -144,7 +144,7 @@ def test_fields_are_named_through_others_where_they_are_initialized(tmp_path: Pa
                 "  // ref: by read ;; list.index write\n"
                 "};\n"
                 "struct all { int n; struct key key; } all = {1, {.by.list.index = 3}};"
-                "  // ref: by read likely ;; list.index write\n"
+                "  // ref: by read ;; list.index write\n"
             ),
         },
     )

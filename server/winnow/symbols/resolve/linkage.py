@@ -38,6 +38,7 @@ LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer", "te
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm")
 UNNAMED = "{}"  # an enumeration without a name
 INITIALIZED = "{"  # what is initialized where fields are named
+LISTED = 3  # brackets without a name that may stand around a named field
 UNKNOWN = "?"  # a receiver that is no chain of names
 DEPTH = 12  # of declarations that lead to others
 INCLUDED = 3_000  # files that one file includes, by whatever way
@@ -226,14 +227,32 @@ class Linker:
     def _key(self, file: FileFacts, scope: int, name: str) -> list[Name] | None:
         """A named field where an object is initialized."""
         if _initializes(file, scope):
-            return self.member(self._initialized(file, scope), name) or None
+            return self._initialized(file, scope, name) or None
         found = self.member(self._this(file, scope), name)
         return found or self.ordinary(file, scope, name)
 
-    def _initialized(self, file: FileFacts, scope: int) -> tuple[Class, ...]:
-        """What the brackets around a named field are for."""
+    def _initialized(self, file: FileFacts, scope: int, name: str) -> list[Name]:
+        """The fields of this name that the brackets around it may be for. Where values without
+        names are listed, these are brackets of one of the fields of what is initialized."""
         said = file.skeleton.types.get(scope, {}).get(INITIALIZED)
-        return self.of(file, file.scopes[scope].parent, said[1:]) if said else ()
+        owners = self.of(file, file.scopes[scope].parent, said[1:]) if said else ()
+        for _ in range(LISTED):
+            found = self.member(owners, name)
+            if found:
+                return found
+            owners = self._fields(owners)
+        return []
+
+    def _fields(self, owners: Iterable[Class]) -> tuple[Class, ...]:
+        """The classes of the fields of some classes."""
+        found: dict[Class, None] = {}
+        for owner in owners:
+            file = self.session.file(owner.path)
+            types = file.skeleton.types.get(owner.scope, {}) if file else {}
+            for said in types.values():
+                if file is not None and said[0] == ":":
+                    found.update(dict.fromkeys(self.declared(file, owner.scope, said[1:])))
+        return tuple(found)
 
     def _this(self, file: FileFacts, scope: int) -> tuple[Class, ...]:
         """The class whose member a scope is in."""
@@ -574,12 +593,8 @@ class Linker:
             cast, _, rest = expression[1:].partition(">")
             value = self.declared(file, scope, cast)
         elif expression[:1] == INITIALIZED:
-            # `{.a.b = 1}`; in a list of values without names, only `a` tells of what it is.
-            first, _, rest = expression[2:].partition(".")
-            members = self.member(self._initialized(file, scope), first)
-            if not members and len(self.definers(first)) == 1:
-                members = self.member(self.definers(first), first)
-            value = self._of_names(members)
+            first, _, rest = expression[2:].partition(".")  # `{.a.b = 1}`
+            value = self._of_names(self._initialized(file, scope, first))
         else:
             first, _, rest = expression.partition(".")
             value, rest = self._first(file, scope, _bare(first), rest)
