@@ -246,6 +246,8 @@ def test_macros_before_declarations_are_no_types(tmp_path: Path) -> None:
             "a.c": (
                 '#include "a.h"\n'
                 "PUBLIC struct box { int w; } *make(int n);  // ref: PUBLIC read\n"
+                "typedef struct box box_t;  // ref: box_t definition\n"
+                "PUBLIC box_t *copy(box_t *b);  // ref: PUBLIC read ;; box_t type ;; box_t type\n"
                 "PUBLIC void fill(struct box *b) {  // ref: PUBLIC read ;; fill definition\n"
                 "    fill(make(b->w));  // ref: fill call\n"
                 "}\n"

@@ -127,6 +127,9 @@ _DECLARED = (
     rb"\s+(?:[A-Z][A-Z0-9_]{2,}\s+)*(?:inline|static|extern|constexpr|auto|void|int|char|bool|unsigned"
     rb"|signed|struct|union|enum|double|float|long|short|explicit|virtual|template|class|friend"
     rb"|typedef|namespace|using)\b|\s+~"
+    # `PUBLIC type name;`
+    rb"|[ \t]+(?!const\b|volatile\b|restrict\b)[A-Za-z_]\w*(?:[ \t]*[*&]+[ \t]*|[ \t]+)"
+    rb"[A-Za-z_]\w*[ \t]*[;(=\[]"
 )
 _DECLARES = re.compile(_DECLARED)
 _ATTRIBUTE = re.compile(rb"[A-Z](?<!\w[A-Z])[A-Z0-9_]{2,}(?=" + _DECLARED + rb"|[ \t]*(?:\n|$))")
