@@ -122,11 +122,13 @@ class _Search:
             await self._look_up(self.query, 0)
             self.reasons.append(await self._read_candidates(progress))
             patience = SMALL_SECONDS
+        read: set[str] = set()
         for _ in range(ROUNDS):
-            changed = await self._look_up(self.query, patience)
+            # A file that has just been written counts as changed once more.
+            changed = set(await self._look_up(self.query, patience)) - read
             if not changed:
                 break
-            await self._read(changed, SEARCH_SECONDS)
+            read |= await self._read(changed, SEARCH_SECONDS)
         else:
             self.reasons.append("files were changing while they were searched")
         if self.state and self.state.state in ("ready", "stale"):
@@ -326,7 +328,7 @@ class _Search:
             container=definition.container or None,
             signature=definition.signature or None,
             doc=definition.doc or None,
-            exported=None if definition.exported else False,
+            private=not definition.exported,
             place=symbol.place,
             root=at.root,
             uri=at.uri,

@@ -28,10 +28,10 @@ import msgspec
 
 import winnow
 import winnow.symbols
+from winnow.config import OWN_FOLDER
 from winnow.index.files import FileFacts
 from winnow.index.reader import Reader, Skeletons, StoreDamaged, damage, unpacked_names
 
-FOLDER = ".winnow"
 # Changes with the tables below; what fills them has its own mark, see `version`.
 SCHEMA_VERSION = 1
 SCHEMA = """
@@ -108,7 +108,7 @@ class Store:
     def open(cls, root: Path) -> Store:
         """The store of a folder; a temporary one where nothing can be written there."""
         try:
-            file = _prepared(root / FOLDER)
+            file = _prepared(root / OWN_FOLDER)
             try:
                 return cls(file)
             except StoreDamaged:
@@ -220,10 +220,16 @@ class Store:
             self.file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         # The folder is a stranger's, and so may the database be.
-        connection.executescript(
-            f"PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA synchronous=NORMAL;"
-            f"PRAGMA cache_size=-{cache_kb}; PRAGMA temp_store=MEMORY;"
-        )
+        try:
+            with damage():
+                connection.executescript(
+                    "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
+                    f"PRAGMA synchronous=NORMAL; PRAGMA cache_size=-{cache_kb};"
+                    "PRAGMA temp_store=MEMORY;"
+                )
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
 

@@ -6,12 +6,15 @@ Runs in a worker process only: parsing holds the interpreter's lock, and a gramm
 from __future__ import annotations
 
 import functools
+import re
 
+import msgspec
 import tree_sitter
 import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton, scope_at
+from winnow.symbols.generic import extract_generic
 from winnow.symbols.language import Language, languages
 from winnow.symbols.occurrences import Chains, find_occurrences
 
@@ -44,6 +47,11 @@ class Extraction:
         self.tokens: list[tuple[int, int]] = []
         # Occurrences that are no identifiers to the grammar: name, offset, flags.
         self.more: list[tuple[str, int, int]] = []
+        # Members that are no identifiers: name, offset, flags, number of the receiver.
+        self.members: list[tuple[str, int, int, int]] = []
+        # What objects with keys are, by their offset: the expression from one offset to another
+        # (none if they are 0), and what follows it in the short form.
+        self.contexts: dict[int, tuple[int, int, str]] = {}
         self.chains = Chains(source)
         self._starts = [0]
 
@@ -66,6 +74,12 @@ class Extraction:
     def scope_at(self, at: int) -> int:
         """The number of the innermost scope around an offset."""
         return scope_at(self._starts, self.scopes, at)
+
+    def function_around(self, scope: int) -> int | None:
+        """The number of the innermost function's scope from this one outwards."""
+        while scope >= 0 and self.scopes[scope].kind != "function":
+            scope = self.scopes[scope].parent
+        return scope if scope >= 0 else None
 
     def class_around(self, scope: int) -> int | None:
         """The number of the innermost class's scope from this one outwards."""
@@ -102,9 +116,14 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
 
 
 def extract(language: Language, source: bytes) -> Facts:
-    """The facts of a text in UTF-8, in a language with a module of its own."""
+    """The facts of a text in UTF-8; a language without a query is known by its tree alone."""
     if language.instead is not None and (other := language.instead(source)):
         language = languages()[other]
+    if language.scripts:
+        facts = extract(languages()["typescript"], _scripts(language, source))
+        return msgspec.structs.replace(facts, language=language.name)
+    if not language.definitions:
+        return extract_generic(language.grammar or language.name, source)
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(language.clean(source) if language.clean else source)
     extraction = Extraction(language, source, tree.root_node)
@@ -125,6 +144,17 @@ def extract(language: Language, source: bytes) -> Facts:
         occurrences=occurrences,
         broken=int(tree.root_node.has_error),
     )
+
+
+def _scripts(language: Language, source: bytes) -> bytes:
+    """The text with blanks for all that is no script, so that every place stays where it is."""
+    grammar = language.grammar or language.name
+    cursor = tree_sitter.QueryCursor(query(grammar, language.scripts))
+    blank = bytearray(re.sub(rb"[^\r\n]", b" ", source))
+    for _, captures in cursor.matches(parser(grammar).parse(source).root_node):
+        for script in captures["script"]:
+            blank[script.start_byte : script.end_byte] = source[script.start_byte : script.end_byte]
+    return bytes(blank)
 
 
 @functools.cache

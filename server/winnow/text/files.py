@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from winnow.config import OWN_FOLDER
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, NotFound, NoWorkspace
 from winnow.globs import InvalidGlob, escaped, glob_regex, name_pattern
@@ -329,7 +330,7 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
         ]
         arguments += [f"--glob=!**{escaped(one.as_posix())}" for one in nested]
     if params.include_hidden:
-        arguments += ["--hidden", "--glob=!.git"]
+        arguments += ["--hidden", "--glob=!.git", f"--glob=!{OWN_FOLDER}"]
     elif types:
         # A file of a type that was asked for is searched even if it is hidden.
         arguments.append("--glob=!.*")

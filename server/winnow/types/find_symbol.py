@@ -54,7 +54,7 @@ class FoundSymbol(Result, frozen=True, kw_only=True):
     qualified_name: Annotated[
         str, Meta(description="The name with what it is a member of before it, by dots.")
     ]
-    kind: Annotated[str, Meta(description="What it is: 'class', 'method', 'field', …")]
+    kind: Annotated[str, Meta(description="What it is, such as 'class', 'method' or 'field'.")]
     path: Annotated[str, Meta(description="The file, relative to `root`.")]
     line: Annotated[int, Meta(description="The line of the name.")]
     column: Annotated[int, Meta(description="The column of the name.")]
@@ -72,9 +72,9 @@ class FoundSymbol(Result, frozen=True, kw_only=True):
     doc: Annotated[
         str | None, Meta(description="The first paragraph of what its author says of it.")
     ] = None
-    exported: Annotated[
-        bool | None, Meta(description="False for what other files cannot, or should not, use.")
-    ] = None
+    private: Annotated[
+        bool, Meta(description="Whether other files cannot, or should not, use it.")
+    ] = False
     place: Annotated[
         Literal["test", "vendored", "generated"] | None,
         Meta(description="What kind of file it is in, if that is why it counts less."),

@@ -129,5 +129,6 @@ CPP = Language(
     rules=scoping.RULES,
     kind=kind,
     skipped=frozenset(("this",)),
+    flat=True,
     header=("template_declaration",),
 )

@@ -97,6 +97,7 @@ class Linker:
 
     def uses(self, name: str, targets: Iterable[Target], path: str | None = None) -> Iterator[Use]:
         """Uses of a symbol, by way of macros too; in one file only, if it is named."""
+        self.undecided = 0
         wanted = frozenset(target for target in targets if isinstance(target, Name))
         macros: dict[Name, None] = {}
         seen: set[tuple[str, int]] = set()
@@ -135,7 +136,9 @@ class Linker:
                 elif wanted.isdisjoint(found):
                     continue
                 scope = facts.scopes[facts.scope_at(at)]
-                macro = Name(file.path, 0, scope.name, "macro") if scope.kind == "macro" else None
+                macro = (
+                    Name(file.path, 0, scope.name, space="macro") if scope.kind == "macro" else None
+                )
                 # What stands in a macro may be something else where that is used.
                 sure = found is not None and macro is None
                 yield Use(file.path, at, flags, "certain" if sure else "likely"), macro
@@ -151,9 +154,9 @@ class Linker:
         if role == LABEL:
             while file.scopes[scope].kind != "function" and scope > 0:
                 scope = file.scopes[scope].parent
-            return [Name(file.path, scope, name, "label")]
+            return [Name(file.path, scope, name, space="label")]
         if role == MACRO:
-            return [Name(file.path, 0, name, "macro")]
+            return [Name(file.path, 0, name, space="macro")]
         if role == MEMBER:
             return self._own_member(file, scope, name)
         if role == ATTRIBUTE:
@@ -375,7 +378,7 @@ class Linker:
     ) -> None:
         role = flags & ROLE
         if role == MACRO:
-            bound[Bound(Name(file.path, 0, name, "macro"), True)] = None
+            bound[Bound(Name(file.path, 0, name, space="macro"), True)] = None
             return
         scope = file.scope_at(at)
         in_classes = _classes_hold(file)
@@ -397,7 +400,7 @@ class Linker:
             scope = scope if in_classes else 0
             if file.scopes[scope].kind not in LOCAL:
                 owner = self._namespace(file, scope) if in_classes else ""
-                bound[Bound(Name(file.path, scope, name, "tag"), False, "", owner)] = None
+                bound[Bound(Name(file.path, scope, name, space="tag"), False, "", owner)] = None
             return
         # What a struct lists in C beside its members (an enum) is known around it.
         while file.scopes[scope].kind == "class":
@@ -567,7 +570,7 @@ class Linker:
             for one in candidates:
                 if one.target not in found and any(_twins(one.target, it) for it in found):
                     found.append(one.target)
-            self._tags[key] = found or [Name("", 0, name, "tag")]
+            self._tags[key] = found or [Name("", 0, name, space="tag")]
         return self._tags[key]
 
     # --- types -----------------------------------------------------------------------------

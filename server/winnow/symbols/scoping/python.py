@@ -256,10 +256,12 @@ def _quoted(extraction: Extraction) -> None:
         for quoted in _QUOTED.finditer(source, node.start_byte, node.end_byte):
             for word in _WORD.finditer(source, *quoted.span(2)):
                 places[word.start()] = (word.group().decode(), IN_TYPE)
-    for quoted in _QUOTED_TYPE.finditer(source):
-        for word in _WORD.finditer(source, *quoted.span(2)):
-            places[word.start()] = (word.group().decode(), IN_TYPE)
-    for start in _EXPORTS.finditer(source):
+    # Looking for a few letters first is ten times as fast as looking for the pattern.
+    if b"cast(" in source or b"bound" in source:
+        for quoted in _QUOTED_TYPE.finditer(source):
+            for word in _WORD.finditer(source, *quoted.span(2)):
+                places[word.start()] = (word.group().decode(), IN_TYPE)
+    for start in _EXPORTS.finditer(source) if b"__all__" in source else ():
         place = start.end()
         while exported := _EXPORTED.match(source, place):
             places[exported.start(2)] = (exported.group(2).decode(), STRING)
@@ -281,10 +283,9 @@ def module(view: View, importer: str, name: str) -> str | None:
     found = [
         file.path
         for ending in _files(rest, True)
-        for file in view.files_named(ending.rpartition("/")[2])
-        if file.path.endswith(f"/{ending}")
+        for file in view.files_ending(ending)
         # A file is importable under this name only from a folder that is no package itself.
-        and not view.file(f"{file.path[: -len(ending)]}__init__.py")
+        if not view.file(f"{file.path[: -len(ending)]}__init__.py")
     ]
     if len(found) <= 1:
         return found[0] if found else None
