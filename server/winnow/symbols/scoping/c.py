@@ -412,12 +412,7 @@ def module(view: View, includer: str, name: str) -> str | None:
     beside = os.path.normpath(f"{includer.rpartition('/')[0]}/{name}").replace(os.sep, "/")
     if view.file(beside):
         return beside
-    ending = "/" + name.lstrip("./")
-    found = [
-        file.path
-        for file in view.files_named(name.rpartition("/")[2])
-        if file.path.endswith(ending)
-    ]
+    found = [file.path for file in view.files_ending(name.lstrip("./"))]
     if not found:
         return None
     return min(found, key=lambda path: (-shared_folders(path, includer), len(path), path))
