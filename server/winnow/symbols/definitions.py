@@ -36,6 +36,7 @@ class _Found:
     start: int
     end: int
     kind: str
+    declared: bool
     name: tree_sitter.Node
     node: tree_sitter.Node
     doc: tree_sitter.Node | None
@@ -68,7 +69,7 @@ def find_definitions(
 def _match(
     pattern: int, captures: dict[str, list[tree_sitter.Node]], source: bytes
 ) -> _Found | None:
-    whole = next((name for name in captures if name.startswith(("definition", "inside"))), None)
+    whole = next((name for name in captures if name.startswith(("def", "dec", "inside"))), None)
     names = captures.get("name")
     if whole is None or not names:
         return None
@@ -80,6 +81,7 @@ def _match(
         node.start_byte,
         node.end_byte,
         whole.partition(".")[2],
+        whole.startswith("declaration"),
         name,
         node,
         captures["doc"][0] if "doc" in captures else None,
@@ -132,6 +134,7 @@ def _nested(
                 source[header.start_byte : one.name.start_byte].decode("utf-8", "replace"), name
             ),
             local=local,
+            declared=one.declared,
         )
         yield definition
         around.append((one.end, definition.qualified_name, kind, local or kind in FUNCTIONS))

@@ -33,7 +33,8 @@ class Definition(Struct, frozen=True, array_like=True, gc=False):
     ``at`` is the offset of the name, ``start`` and ``end`` are of the whole definition. ``line``
     is that of the name, from 0, and ``column`` its column in bytes, code points and UTF-16 units.
     ``container`` is the qualified name of what it is a member of, with dots, else empty; ``local``
-    says that it stands in a function. ``doc`` is without comment signs.
+    says that it stands in a function, ``declared`` that it is a mere declaration: a prototype in a
+    header, an overload. ``doc`` is without comment signs.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Definition(Struct, frozen=True, array_like=True, gc=False):
     doc: str = ""
     exported: bool = True
     local: bool = False
+    declared: bool = False
 
     @property
     def qualified_name(self) -> str:

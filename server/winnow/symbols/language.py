@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,17 +28,18 @@ class Language(Struct, frozen=True, kw_only=True):
     ``#!``.
 
     ``definitions`` is a query. Each of its matches captures the whole as ``@definition.<kind>``
-    and the name as ``@name``; it may capture a ``@doc``, and as ``@container`` the name of the
+    (``@declaration.<kind>``: it only says that something is elsewhere, as a prototype does) and
+    the name as ``@name``; it may capture a ``@doc``, and as ``@container`` the name of the
     class that it is a member of, where it does not stand inside of it. ``@inside`` with ``@name``
     and no definition is something that members stand in (Rust's ``impl``). A node that several
     patterns match is what the first of them says.
 
     ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``prepare``
     and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
-    single names, imports, bases, types. ``exported`` tells from the definition's
-    own first line and name whether other files see it. ``comments`` are the node types of comments,
-    ``rules`` are for resolving names,
-    ``header`` the node types around a definition that belong to it: decorators, `export`.
+    single names, imports, bases, types; ``rules`` are for resolving names. ``exported`` tells from
+    what stands before the name in the definition, and the name, whether other files see it.
+    ``comments`` are the node types of comments, ``header`` the node types around a definition that
+    belong to it: decorators, `export`.
     """
 
     name: str
@@ -64,3 +66,32 @@ def languages() -> dict[str, Language]:
             if isinstance(value, Language):
                 found[value.name] = value
     return found
+
+
+def language_of(path: str, first_line: bytes = b"") -> Language | None:
+    """The language of a file with this path, and perhaps a first line ``#!``."""
+    by_name, by_program = _names()
+    name = path.rpartition("/")[2]
+    if name in by_name:
+        return by_name[name]
+    dot = name.find(".", 1)
+    while dot > 0:
+        if name[dot:] in by_name:
+            return by_name[name[dot:]]
+        dot = name.find(".", dot + 1)
+    program = _PROGRAM.match(first_line)
+    return by_program.get(program[1].decode()) if program else None
+
+
+# `#!/usr/bin/env -S python3.11 -u`: "python"; `#!/bin/bash`: "bash".
+_PROGRAM = re.compile(rb"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([A-Za-z]+)")
+
+
+@functools.cache
+def _names() -> tuple[dict[str, Language], dict[str, Language]]:
+    """Languages by ends of names and whole names, and by programs."""
+    known = languages().values()
+    return (
+        {name: language for language in known for name in language.files},
+        {program: language for language in known for program in language.programs},
+    )
