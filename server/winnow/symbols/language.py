@@ -31,8 +31,15 @@ class Language(Struct, frozen=True, kw_only=True):
     (``@declaration.<kind>``: it only says that something is elsewhere, as a prototype does) and
     the name as ``@name``; it may capture a ``@doc``, and as ``@container`` the name of the
     class that it is a member of, where it does not stand inside of it. ``@inside`` with ``@name``
-    and no definition is something that members stand in (Rust's ``impl``). A node that several
-    patterns match is what the first of them says.
+    and no definition is something that members stand in (Rust's ``impl``); without ``@name`` its
+    members are those of what is around it (Zig's `return struct`). A node that several patterns
+    match is what the first of them says. ``@namespace`` is like ``@container`` for what
+    is no class: its functions are no methods. ``@first`` is where the definition begins, if that
+    is before the whole (Zig's ``pub``). A match that captures names as ``@export`` says that other
+    files see these, their members, and nothing else. ``name_part`` is a regular expression for
+    what of the text of ``@name`` is the name. With ``clauses``, functions of one name that follow
+    each other are one definition. ``@comment`` with ``@text`` is a doc that is no comment, and
+    ``@between`` what may stand between a doc and its definition.
 
     ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``prepare``
     and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
@@ -54,6 +61,8 @@ class Language(Struct, frozen=True, kw_only=True):
     exported: Callable[[str, str], bool] = lambda header, name: True
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()
+    name_part: str = ""
+    clauses: bool = False
 
 
 @functools.cache

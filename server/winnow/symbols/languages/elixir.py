@@ -1,0 +1,87 @@
+"""Elixir."""
+
+from __future__ import annotations
+
+import re
+
+from winnow.symbols.language import Language
+
+# A function where it is defined: called or not, with a guard or without.
+_HEAD = """(arguments . [
+    (call target: (identifier) @name)
+    (identifier) @name
+    (binary_operator left: [(call target: (identifier) @name) (identifier) @name] operator: "when")
+  ])"""
+_MODULE_DOC = """(do_block . (unary_operator operand: (call target: (identifier) @_doc
+    (arguments [(string) (sigil)] @doc) (#eq? @_doc "moduledoc"))))"""
+_KEYS = "[(atom) @name (keywords (pair key: (keyword) @name))]"
+# Attributes of a module that mean something to the compiler or to the tools of the language.
+_ATTRIBUTES = """after_compile after_verify before_compile behaviour callback compile deprecated
+    derive dialyzer doc docs enforce_keys external_resource file fallback_to_any for impl
+    macrocallback moduledoc moduletag describetag on_definition on_load opaque optional_callbacks
+    protocol since spec tag type typedoc typep vsn"""
+
+
+def _words(text: str) -> str:
+    return " ".join(f'"{word}"' for word in text.split())
+
+
+DEFINITIONS = f"""
+((unary_operator operand: (call target: (identifier) @_doc
+    (arguments [(string) (sigil)] @text))) @comment (#any-of? @_doc "doc" "typedoc"))
+((unary_operator operand: (call target: (identifier) @_at)) @between
+  (#any-of? @_at "spec" "impl" "deprecated" "since" "tag" "doc" "dialyzer"))
+((call target: (identifier) @_def (arguments . (alias) @name) {_MODULE_DOC})
+  @definition.module (#eq? @_def "defmodule"))
+((call target: (identifier) @_def (arguments . (alias) @name) {_MODULE_DOC})
+  @definition.interface (#eq? @_def "defprotocol"))
+((call target: (identifier) @_def (arguments . (alias) @name))
+  @definition.module (#eq? @_def "defmodule"))
+((call target: (identifier) @_def (arguments . (alias) @name))
+  @definition.interface (#eq? @_def "defprotocol"))
+((call target: (identifier) @_def (arguments . (alias) @name)) @inside (#eq? @_def "defimpl"))
+((call target: (identifier) @_def {_HEAD}) @definition.function
+  (#any-of? @_def "def" "defp" "defdelegate" "defn" "defnp"))
+((call target: (identifier) @_def {_HEAD}) @definition.macro
+  (#any-of? @_def "defmacro" "defmacrop" "defguard" "defguardp"))
+((call target: (identifier) @_def
+    (arguments . (binary_operator operator: _ @name (#not-eq? @name "when")))) @definition.operator
+  (#any-of? @_def "def" "defp" "defmacro" "defmacrop"))
+((call target: (identifier) @_def
+    (arguments [{_KEYS} (list {_KEYS}) (list (tuple . (atom) @name))])) @definition.field
+  (#any-of? @_def "defstruct" "defexception"))
+((unary_operator operand: (call target: (identifier) @_at (arguments . [
+    (binary_operator left: [(call target: (identifier) @name) (identifier) @name] operator: "::")
+    (binary_operator left:
+      (binary_operator left: [(call target: (identifier) @name) (identifier) @name] operator: "::")
+      operator: "when")
+  ]))) @definition.type (#any-of? @_at "type" "typep" "opaque"))
+((unary_operator operand: (call target: (identifier) @_at (arguments . [
+    (binary_operator left: [(call target: (identifier) @name) (identifier) @name] operator: "::")
+    (binary_operator left:
+      (binary_operator left: [(call target: (identifier) @name) (identifier) @name] operator: "::")
+      operator: "when")
+  ]))) @declaration.function (#any-of? @_at "callback" "macrocallback"))
+((unary_operator operator: "@" operand: (call target: (identifier) @name (arguments)))
+  @definition.constant (#not-any-of? @name {_words(_ATTRIBUTES)}))
+((call target: (identifier) @_def (arguments . (string . (quoted_content) @name .)) (do_block))
+  @definition.function (#any-of? @_def "test" "describe" "property" "feature"))
+"""
+
+_PRIVATE = re.compile(r"def(?:macro|guard|n)?p\b|@typep\b|@\w*$")
+
+
+def exported(header: str, name: str) -> bool:
+    """What is not defined with `defp` and the like; attributes are private to their module."""
+    return _PRIVATE.match(header) is None
+
+
+ELIXIR = Language(
+    name="elixir",
+    files=(".ex", ".exs"),
+    programs=("elixir", "iex"),
+    definitions=DEFINITIONS,
+    exported=exported,
+    name_part=r"[^:\"'\s](?:.*[^:\"'\s])?",
+    clauses=True,
+)

@@ -1,0 +1,68 @@
+"""Haskell."""
+
+from __future__ import annotations
+
+from winnow.symbols.language import Language
+
+
+def _functions(around: str, kind: str) -> str:
+    """Patterns for the equations and signatures that stand in a node of this type."""
+    return f"""
+({around} (signature name: (_) @name) @definition.{kind})
+({around} (signature names: (binding_list name: (_) @name)) @definition.{kind})
+({around} (function name: (_) @name) @definition.{kind})
+({around} (function (infix operator: (_) @name)) @definition.{kind})
+({around} (bind name: (_) @name) @definition.{kind})
+"""
+
+
+DEFINITIONS = (
+    """
+(export type: (name) @export)
+(export variable: (variable) @export)
+(exports (module_export (module) @export))
+(header module: (module) @name) @definition.module
+(data_type name: (name) @name) @definition.type
+(newtype name: (name) @name) @definition.type
+(type_synomym name: (name) @name) @definition.type
+(type_family name: (name) @name) @definition.type
+(data_family name: (name) @name) @definition.type
+(data_constructor constructor: (prefix name: (_) @name)) @definition.constructor
+(data_constructor constructor: (record name: (_) @name)) @definition.constructor
+(data_constructor constructor: (infix operator: (_) @name)) @definition.constructor
+(newtype_constructor name: (_) @name) @definition.constructor
+(gadt_constructor name: (_) @name) @definition.constructor
+(gadt_constructor names: (binding_list name: (_) @name)) @definition.constructor
+(field name: (field_name (variable) @name)) @definition.field
+(class name: (name) @name) @definition.interface
+(instance patterns: (type_patterns . [
+    (name) @name
+    (parens type: [
+      (name) @name
+      (apply constructor: (name) @name)
+      (apply constructor: (apply constructor: (name) @name))
+      (apply constructor: (apply constructor: (apply constructor: (name) @name)))
+    ])
+  ])) @inside
+(instance name: (name) @name) @inside
+(pattern_synonym (equation synonym: (apply function: (constructor) @name)))
+  @definition.constructor
+(pattern_synonym (equation synonym: (constructor) @name)) @definition.constructor
+(foreign_import signature: (signature name: (variable) @name)) @definition.function
+(declarations (bind pattern: (tuple element: (variable) @name)) @definition.variable)
+(local_binds (function name: (_) @name) @definition.function)
+"""
+    + _functions("declarations", "function")
+    + _functions("class_declarations", "method")
+    + _functions("instance_declarations", "method")
+)
+
+HASKELL = Language(
+    name="haskell",
+    files=(".hs", ".hs-boot", ".hsc"),
+    programs=("runghc", "runhaskell", "stack"),
+    definitions=DEFINITIONS,
+    comments=("comment", "haddock"),
+    name_part=r"[^()\s]+",
+    clauses=True,
+)

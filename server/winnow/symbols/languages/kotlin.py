@@ -1,0 +1,69 @@
+"""Kotlin."""
+
+from __future__ import annotations
+
+import re
+
+from winnow.symbols.language import Language
+
+DEFINITIONS = """
+(package_header (identifier) @name) @definition.namespace
+(class_declaration "interface" (type_identifier) @name) @definition.interface
+(class_declaration "enum" (type_identifier) @name) @definition.enum
+(class_declaration (type_identifier) @name) @definition.class
+(object_declaration (type_identifier) @name) @definition.object
+(companion_object (type_identifier) @name) @definition.object
+(enum_entry . (simple_identifier) @name) @definition.enum_member
+(enum_entry (modifiers) . (simple_identifier) @name) @definition.enum_member
+(type_alias (type_identifier) @name) @definition.type
+(secondary_constructor "constructor" @name) @definition.constructor
+(class_parameter (binding_pattern_kind) (simple_identifier) @name) @definition.property
+(function_declaration
+  receiver: (receiver_type (user_type (type_identifier) @container .))
+  (simple_identifier) @name) @definition.function
+(function_declaration
+  receiver: (receiver_type (user_type (type_identifier) @container . (type_arguments)))
+  (simple_identifier) @name) @definition.function
+(function_declaration
+  receiver: (receiver_type (nullable_type (user_type (type_identifier) @container)))
+  (simple_identifier) @name) @definition.function
+(function_declaration (simple_identifier) @name) @definition.function
+(property_declaration
+  receiver: (receiver_type (user_type (type_identifier) @container .))
+  (variable_declaration (simple_identifier) @name)) @definition.property
+(property_declaration
+  receiver: (receiver_type (user_type (type_identifier) @container . (type_arguments)))
+  (variable_declaration (simple_identifier) @name)) @definition.property
+(property_declaration
+  receiver: (receiver_type (nullable_type (user_type (type_identifier) @container)))
+  (variable_declaration (simple_identifier) @name)) @definition.property
+(property_declaration
+  (modifiers (property_modifier "const"))
+  (variable_declaration (simple_identifier) @name)) @definition.constant
+(source_file
+  (property_declaration (variable_declaration (simple_identifier) @name)) @definition.variable)
+(source_file
+  (property_declaration (multi_variable_declaration
+    (variable_declaration (simple_identifier) @name))) @definition.variable)
+(class_body
+  (property_declaration (variable_declaration (simple_identifier) @name)) @definition.property)
+(enum_class_body
+  (property_declaration (variable_declaration (simple_identifier) @name)) @definition.property)
+"""
+
+_PRIVATE = re.compile(r"\bprivate\b")
+
+
+def exported(header: str, name: str) -> bool:
+    """What is not `private`."""
+    return _PRIVATE.search(header) is None
+
+
+KOTLIN = Language(
+    name="kotlin",
+    files=(".kt", ".kts"),
+    programs=("kotlin",),
+    definitions=DEFINITIONS,
+    exported=exported,
+    comments=("line_comment", "multiline_comment"),
+)

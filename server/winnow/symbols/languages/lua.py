@@ -1,0 +1,48 @@
+"""Lua."""
+
+from __future__ import annotations
+
+from winnow.symbols.language import Language
+
+DEFINITIONS = """
+(function_declaration name: (identifier) @name) @definition.function
+(function_declaration name: (dot_index_expression
+  table: (_) @namespace field: (identifier) @name)) @definition.function
+(function_declaration name: (method_index_expression
+  table: (_) @container method: (identifier) @name)) @definition.method
+(assignment_statement
+  (variable_list . name: (identifier) @name .)
+  (expression_list . value: (function_definition))) @definition.function
+(assignment_statement
+  (variable_list . name: (dot_index_expression
+    table: (_) @namespace field: (identifier) @name) .)
+  (expression_list . value: (function_definition))) @definition.function
+(chunk (variable_declaration
+  (assignment_statement (variable_list name: (identifier) @name))) @definition.variable)
+(chunk (variable_declaration (variable_list name: (identifier) @name)) @definition.variable)
+(chunk (assignment_statement (variable_list name: (identifier) @name)) @definition.variable)
+(chunk (assignment_statement (variable_list name: (dot_index_expression
+  table: (_) @namespace field: (identifier) @name))) @definition.field)
+(table_constructor (field
+  name: (identifier) @name value: (function_definition)) @definition.function)
+(chunk (variable_declaration (assignment_statement (expression_list value: (table_constructor
+  (field name: (identifier) @name) @definition.field)))))
+(chunk (assignment_statement (expression_list value: (table_constructor
+  (field name: (identifier) @name) @definition.field))))
+(chunk (return_statement (expression_list (table_constructor
+  (field name: (identifier) @name) @definition.field))))
+"""
+
+
+def exported(header: str, name: str) -> bool:
+    """What is not `local`."""
+    return not header.startswith("local ")
+
+
+LUA = Language(
+    name="lua",
+    files=(".lua", ".rockspec", ".wlua", ".p8"),
+    programs=("lua", "luajit", "texlua"),
+    definitions=DEFINITIONS,
+    exported=exported,
+)

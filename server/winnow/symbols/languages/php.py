@@ -1,0 +1,46 @@
+"""PHP."""
+
+from __future__ import annotations
+
+import re
+
+from winnow.symbols.language import Language
+
+DEFINITIONS = """
+(namespace_definition name: (namespace_name) @name) @definition.namespace
+(class_declaration name: (name) @name) @definition.class
+(interface_declaration name: (name) @name) @definition.interface
+(trait_declaration name: (name) @name) @definition.trait
+(enum_declaration name: (name) @name) @definition.enum
+(enum_case name: (name) @name) @definition.enum_member
+(method_declaration name: (name) @name (#eq? @name "__construct")) @definition.constructor
+(method_declaration name: (name) @name) @definition.method
+(function_definition name: (name) @name) @definition.function
+(property_declaration (property_element name: (variable_name (name) @name))) @definition.property
+(property_promotion_parameter name: (variable_name (name) @name)) @definition.property
+(const_declaration (const_element . (name) @name)) @definition.constant
+((function_call_expression function: (name) @_define
+  arguments: (arguments . (argument (string (string_content) @name)))) @definition.constant
+  (#eq? @_define "define"))
+((function_call_expression function: (name) @_define
+  arguments: (arguments . (argument (encapsed_string (string_content) @name))))
+  @definition.constant (#eq? @_define "define"))
+(program (expression_statement
+  (assignment_expression left: (variable_name (name) @name)) @definition.variable))
+"""
+
+_PRIVATE = re.compile(r"\bprivate\b(?!\(set\))")
+
+
+def exported(header: str, name: str) -> bool:
+    """What is not `private`."""
+    return _PRIVATE.search(header) is None
+
+
+PHP = Language(
+    name="php",
+    files=(".php", ".phtml", ".php3", ".php4", ".php5", ".phps", ".phpt", ".inc"),
+    programs=("php",),
+    definitions=DEFINITIONS,
+    exported=exported,
+)

@@ -1,0 +1,53 @@
+"""Ruby."""
+
+from __future__ import annotations
+
+from winnow.symbols.language import Language
+
+DEFINITIONS = """
+(class name: (constant) @name) @definition.class
+(class name: (scope_resolution scope: (_) @container name: (constant) @name)) @definition.class
+(class name: (scope_resolution name: (constant) @name)) @definition.class
+(module name: (constant) @name) @definition.module
+(module name: (scope_resolution scope: (_) @container name: (constant) @name)) @definition.module
+(assignment left: (constant) @name right: (call
+  receiver: (constant) @_maker method: (identifier) @_new)
+  (#any-of? @_maker "Class" "Struct" "Data") (#any-of? @_new "new" "define")) @definition.class
+(assignment left: (constant) @name right: (call receiver: (constant) @_maker)
+  (#eq? @_maker "Module")) @definition.module
+(program (method name: (_) @name) @definition.function)
+(method name: (identifier) @name (#eq? @name "initialize")) @definition.constructor
+(method name: (_) @name) @definition.method
+(singleton_method object: (self) name: (_) @name) @definition.method
+(singleton_method object: (_) @container name: (_) @name) @definition.method
+(assignment left: (constant) @name) @definition.constant
+(operator_assignment left: (constant) @name) @definition.constant
+(assignment left: (scope_resolution scope: (_) @container name: (constant) @name))
+  @definition.constant
+(assignment left: (left_assignment_list (constant) @name)) @definition.constant
+(program (assignment left: (global_variable) @name) @definition.variable)
+(alias name: (_) @name) @definition.method
+((call method: (identifier) @_call arguments: (argument_list . [
+    (simple_symbol) @name
+    (string . (string_content) @name .)
+  ])) @definition.method
+  (#any-of? @_call "alias_method" "define_method" "define_singleton_method" "scope"))
+((call method: (identifier) @_call arguments: (argument_list [
+    (simple_symbol) @name
+    (string . (string_content) @name .)
+  ])) @definition.property
+  (#match? @_call "^(class_|thread_|[cm])?(mattr|cattr|attr|attribute)_(accessor|reader|writer)$"))
+"""
+
+
+RUBY = Language(
+    name="ruby",
+    files=(
+        ".rb", ".rake", ".gemspec", ".ru", ".rbi", ".jbuilder", ".podspec", ".thor",
+        "Rakefile", "Gemfile", "Guardfile", "Vagrantfile", "Podfile", "Capfile", "Brewfile",
+        "Fastfile", "Dangerfile",
+    ),
+    programs=("ruby", "jruby", "rake"),
+    definitions=DEFINITIONS,
+    name_part="[^:'\"].*",
+)  # fmt: skip

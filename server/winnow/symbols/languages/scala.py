@@ -1,0 +1,73 @@
+"""Scala, 2 and 3."""
+
+from __future__ import annotations
+
+import re
+
+from winnow.symbols.language import Language
+
+
+def _values(around: str, kind: str) -> str:
+    """Patterns for the values that stand in a node of this type."""
+    return "".join(
+        f"({around} ({node} {name}) @definition.{kind})\n"
+        for node in ("val_definition", "var_definition")
+        for name in (
+            "pattern: (identifier) @name",
+            "pattern: (tuple_pattern (identifier) @name)",
+            "pattern: (identifiers (identifier) @name)",
+        )
+    )
+
+
+DEFINITIONS = (
+    """
+(package_clause name: (_) @name) @definition.namespace
+(package_object name: (_) @name) @definition.object
+(class_definition name: (_) @name) @definition.class
+(object_definition name: (_) @name) @definition.object
+(trait_definition name: (_) @name) @definition.trait
+(enum_definition name: (_) @name) @definition.enum
+(simple_enum_case name: (_) @name) @definition.enum_member
+(full_enum_case name: (_) @name) @definition.enum_member
+(type_definition name: (_) @name) @definition.type
+(given_definition name: (_) @name) @definition.object
+(extension_definition
+  parameters: (parameters (parameter type: (type_identifier) @container))
+  body: (function_definition name: (_) @name) @definition.method)
+(extension_definition
+  parameters: (parameters (parameter type: (generic_type type: (type_identifier) @container)))
+  body: (function_definition name: (_) @name) @definition.method)
+(function_definition name: (identifier) @name (#eq? @name "this")) @definition.constructor
+(function_definition name: (_) @name) @definition.function
+(function_declaration name: (_) @name) @definition.function
+(val_declaration name: (identifier) @name) @definition.property
+(var_declaration name: (identifier) @name) @definition.property
+(class_parameter ["val" "var"] name: (_) @name) @definition.property
+(class_definition "case" class_parameters: (class_parameters
+  (class_parameter name: (_) @name) @definition.property))
+(full_enum_case class_parameters: (class_parameters
+  (class_parameter name: (_) @name) @definition.property))
+"""
+    + _values("compilation_unit", "variable")
+    + _values("template_body", "property")
+    + _values("with_template_body", "property")
+    + _values("enum_body", "property")
+)
+
+_PRIVATE = re.compile(r"\bprivate\b")
+
+
+def exported(header: str, name: str) -> bool:
+    """What is not `private`."""
+    return _PRIVATE.search(header) is None
+
+
+SCALA = Language(
+    name="scala",
+    files=(".scala", ".sc", ".sbt"),
+    programs=("scala", "amm"),
+    definitions=DEFINITIONS,
+    exported=exported,
+    comments=("comment", "block_comment"),
+)

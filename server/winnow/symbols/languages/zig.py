@@ -1,0 +1,64 @@
+"""Zig."""
+
+from __future__ import annotations
+
+from winnow.symbols.language import Language
+
+
+def _declared(kind: str, pattern: str) -> str:
+    """The declaration with `pub` before it and without."""
+    return f"""
+("pub" @first . (Decl {pattern}) @definition.{kind})
+(Decl {pattern}) @definition.{kind}
+"""
+
+
+def _type(kind: str, value: str) -> str:
+    return _declared(
+        kind,
+        f"""(VarDecl "const" . variable_type_function: (_) @name
+    (ErrorUnionExpr . (SuffixExpr . {value} .) .))""",
+    )
+
+
+DEFINITIONS = (
+    _type("struct", '(ContainerDecl (ContainerDeclType . "struct"))')
+    + _type("union", '(ContainerDecl (ContainerDeclType . "union"))')
+    + _type("enum", '(ContainerDecl (ContainerDeclType . "enum"))')
+    + _type("type", '(ContainerDecl (ContainerDeclType . "opaque"))')
+    + _type("enum", "(ErrorSetDecl)")
+    + _declared("function", "(FnProto function: (_) @name)")
+    + _declared("constant", '(VarDecl "const" . variable_type_function: (_) @name)')
+    + _declared("variable", '(VarDecl "var" . variable_type_function: (_) @name)')
+    + """
+(ContainerField (doc_comment) @doc field_member: (_) @name) @definition.field
+(ContainerField field_member: (_) @name) @definition.field
+(ContainerDecl (ContainerDeclType "enum") (ContainerField
+  (doc_comment) @doc
+  (ErrorUnionExpr (SuffixExpr . variable_type_function: (IDENTIFIER) @name .)))
+  @definition.enum_member)
+(ContainerDecl (ContainerDeclType "enum") (ContainerField
+  . (ErrorUnionExpr (SuffixExpr . variable_type_function: (IDENTIFIER) @name .)))
+  @definition.enum_member)
+(ErrorSetDecl field_constant: (IDENTIFIER) @name @definition.enum_member)
+(TestDecl (STRINGLITERALSINGLE) @name) @definition.function
+(TestDecl (IDENTIFIER) @name) @definition.function
+(Decl (FnProto) (Block (Statement (AssignExpr "return"
+  (ErrorUnionExpr . (SuffixExpr . (ContainerDecl) @inside .) .)))))
+"""
+)
+
+
+def exported(header: str, name: str) -> bool:
+    """What begins with `pub` or `export`; fields are as public as what they stand in."""
+    return not header or header.startswith(("pub", "export"))
+
+
+ZIG = Language(
+    name="zig",
+    files=(".zig", ".zon"),
+    definitions=DEFINITIONS,
+    exported=exported,
+    comments=("line_comment", "doc_comment"),
+    name_part=r'[^@"]+',
+)
