@@ -36,10 +36,14 @@ class Extraction:
         self.aliases: dict[str, str] = {}
         self.outer: dict[int, list[str]] = {}
         self.private: list[str] = []
+        self.package = ""
         # What the query of tokens has captured, by name; in the order of the text.
         self.captured: dict[str, list[tree_sitter.Node]] = {}
         # Flags that `collect` sets for identifiers, by their offset.
         self.flags: dict[int, int] = {}
+        # What members are members of where it does not stand before them (`Foo` for the `a` of
+        # `Foo{a: 1}`), by their offset, in the short form of receivers.
+        self.owners: dict[int, str] = {}
         # Occurrences that are no identifiers to the grammar: name, offset, flags.
         self.more: list[tuple[str, int, int]] = []
         self.chains = Chains(source)
@@ -67,7 +71,7 @@ class Extraction:
 
     def class_around(self, scope: int) -> int | None:
         """The number of the innermost class's scope from this one outwards."""
-        while scope >= 0 and self.scopes[scope].kind != "class":
+        while scope >= 0 and self.scopes[scope].kind not in ("class", "part"):
             scope = self.scopes[scope].parent
         return scope if scope >= 0 else None
 
@@ -83,6 +87,7 @@ class Extraction:
             receivers=self.chains.receivers,
             outer=self.outer,
             private=self.private,
+            package=self.package,
         )
 
 

@@ -61,8 +61,10 @@ class Scope(Struct, frozen=True, array_like=True, gc=False):
     """A part of a file in which names are bound.
 
     ``parent`` is the number of the scope around it, -1 for the file's own, which is number 0.
-    Kinds: "module", "function", "class" (its members), "block". ``name`` is that of the function
-    or class. A scope begins behind its own name, which belongs to the scope around.
+    Kinds: "module" (one within a file, too), "function", "class" (its members), "part" (members of
+    a class that stands elsewhere: Rust's `impl`, a method of Go), "block". ``name`` is that of the
+    function or class. A scope begins behind its own name, which belongs to the scope around; a
+    part has the name of its class, as it is written.
     """
 
     start: int
@@ -98,6 +100,7 @@ SHORTHAND = 0x80  # `{name}`: a key and a value in one
 IN_TYPE = 0x100  # in an annotation, a base or a cast
 DEFINES = 0x200  # the name of a definition
 PARAMETER = 0x400  # binds a parameter
+APART = 0x800  # a name of the language's second kind, see `Rules.apart`
 
 
 class Occurrence(Struct, frozen=True, gc=False):
@@ -123,7 +126,8 @@ class Skeleton(Struct, frozen=True, array_like=True):
     defined in a scope. ``aliases`` are names for types. ``receivers`` are expressions in a short
     form: names, with ``.`` between them, ``()`` for a call, ``[]`` for a subscript, ``<T>`` for a
     cast to T; entry 0 is empty. ``outer`` are names that a scope takes from outside (`global`).
-    ``private`` are names of the file that no other file sees.
+    ``private`` are names of the file that no other file sees. ``package`` is the package that it
+    says it belongs to.
     """
 
     scopes: list[Scope]
@@ -136,6 +140,7 @@ class Skeleton(Struct, frozen=True, array_like=True):
     receivers: list[str] = field(default_factory=lambda: [""])
     outer: dict[int, list[str]] = {}
     private: list[str] = []
+    package: str = ""
 
 
 class Facts(Struct, frozen=True, array_like=True):

@@ -6,6 +6,8 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@bind``        binds its name in the scope that it stands in
 ``@parameter``   binds a parameter
 ``@member``      names a member where a class or type is written down
+``@inner``       as that, but it is visible only behind a receiver, or by inheritance
+``@apart``       a name of the language's second kind, see :class:`~winnow.symbols.resolve.rules.Rules`
 ``@keyword``     the name of a keyword argument
 ``@key``         the key of an object literal, ``@shorthand`` a key that is a value, too
 ``@type``        can only be a type
@@ -15,6 +17,8 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@arguments``   the arguments of a call, with their brackets
 ``@subscript``   an expression with a subscript; its first child is what is subscripted
 ``@parenthesis`` an expression in brackets
+``@postfix``     an expression with a sign behind it that changes nothing: `x?`, `x.await`
+``@cast``        a cast with a field ``type``, in brackets
 
 What stands before a name is told from the text: identifiers come in order, so that the end of one
 expression is looked up where the next one begins. A tree walk costs ten times as much.
@@ -29,6 +33,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from winnow.symbols.facts import (
+    APART,
     ATTRIBUTE,
     BINDS,
     DEFINES,
@@ -53,6 +58,8 @@ FLAGS = {
     "bind": BINDS,
     "parameter": BINDS | PARAMETER,
     "member": MEMBER | BINDS,
+    "inner": MEMBER,
+    "apart": APART,
     "keyword": KEYWORD,
     "key": KEY,
     "shorthand": SHORTHAND,
@@ -66,7 +73,7 @@ _BLANKS = b" \t\r\n\\"
 _DOT, _GREATER, _COLON, _QUESTION, _BANG, _DASH = b".>:?!-"
 # Words before an expression that change nothing about what it is.
 _PREFIX = re.compile(rb"(?:(?:new|await|yield|from|return)\s+|[&*!]\s*)+")
-_CHAIN = re.compile(rb"[\w$.]+")
+_CAST = re.compile(r"[\w.:]+")
 
 
 class Chains:
@@ -94,6 +101,25 @@ class Chains:
                 closed[node.end_byte] = ("[]", first.end_byte, node.start_byte)
         for node in captured.get("typearguments", ()):
             closed[node.end_byte] = ("<>", node.start_byte, node.start_byte)
+        for node in captured.get("postfix", ()):
+            first = node.child(0)
+            if first is not None:
+                closed[node.end_byte] = ("<>", first.end_byte, node.start_byte)
+        for node in captured.get("cast", ()):
+            self._cast(node)
+
+    def _cast(self, node: tree_sitter.Node) -> None:
+        """`(x as T)`, `((T) x)`, `x.(T)`: as a whole it is a T."""
+        declared = node.child_by_field_name("type")
+        around = node.parent
+        if declared is None or around is None:
+            return
+        if around.type == "parenthesized_expression":
+            node = around
+        text = self._source[declared.start_byte : declared.end_byte].decode("utf-8", "replace")
+        name = text.lstrip("*&").partition("<")[0]
+        if _CAST.fullmatch(name):
+            self._ends[node.end_byte] = (node.start_byte, f"<{name.replace('::', '.')}>")
 
     def add(self, start: int, end: int, name: str, receiver: tuple[int, str] | None) -> None:
         """An identifier, after all that stand before it."""
@@ -142,6 +168,8 @@ class Chains:
             return known
         closed = self._closed.get(end)
         if closed is None:
+            if source[end - 2 : end] == b"::":  # Rust's `x::<T>`
+                return self.ending(end - 2)
             if end and source[end - 1] == _BANG:  # TypeScript's `x!.y`
                 return self.ending(end - 1)
             return None
@@ -221,7 +249,9 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
         for node in nodes:
             start, name = node.start_byte, ""
             named = node.child_by_field_name("name")
-            if named is not None:
+            if kind == "part":
+                name = _part_of(node, source)
+            elif named is not None:
                 name = source[named.start_byte : named.end_byte].decode("utf-8", "replace")
                 # The name itself belongs to the scope around, and so do a class's bases.
                 start = named.end_byte
@@ -236,6 +266,20 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
     ]
 
 
+# The name of a type, without what stands before it (`(self *Foo[T])`, `&Foo<T>`).
+_PART = re.compile(r"(?:\(\s*(?:\w+\s+)?)?[&*\s]*(?:'\w+\s+)?(?:mut\s+|dyn\s+)?([\w.:]+)")
+
+
+def _part_of(node: tree_sitter.Node, source: bytes) -> str:
+    """The type whose members stand in a node."""
+    owner = node.child_by_field_name("receiver") or node.child_by_field_name("type")
+    if owner is None:
+        return ""
+    text = source[owner.start_byte : owner.end_byte].decode("utf-8", "replace")
+    match = _PART.match(text)
+    return match[1].replace("::", ".") if match else ""
+
+
 def _identifiers(
     extraction: Extraction, captured: dict[str, list[tree_sitter.Node]]
 ) -> dict[str, list[int]]:
@@ -245,6 +289,7 @@ def _identifiers(
     calls = _Ranges(captured.get("arguments", ()))
     skipped = {node.start_byte for node in captured.get("skip", ())}
     names: dict[str, list[int]] = {}
+    owners = extraction.owners
     operators = b".>:"
     before, add, number = chains.before, chains.add, chains.number
     places = [(node.start_byte, node.end_byte) for node in captured.get("identifier", ())]
@@ -264,6 +309,8 @@ def _identifiers(
             call = calls.around(start)
             called = chains.ending(call) if call is not None else None
             place = number(called[1] if called else UNKNOWN)
+        elif flag and start in owners:
+            place = number(owners[start])
         add(start, end, name, receiver)
         if start in skipped:
             continue
