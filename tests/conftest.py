@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from model_server import ModelServer
-from winnow.config import Config, Model, merged
-from winnow.types import Progress, Result
-from winnow.workspace import Workspace
+# It asserts for several test modules, and says what differs.
+pytest.register_assert_rewrite("symbols.references")
+
+from model_server import ModelServer  # noqa: E402
+from winnow.config import Config, Model, merged  # noqa: E402
+from winnow.types import Progress, Result  # noqa: E402
+from winnow.workspace import Workspace  # noqa: E402
 
 FAKE_KEY = "sk-fake-0123456789abcdef"
 

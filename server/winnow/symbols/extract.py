@@ -43,7 +43,7 @@ class Extraction:
         self.flags: dict[int, int] = {}
         # What members are members of where it does not stand before them (`Foo` for the `a` of
         # `Foo{a: 1}`), by their offset, in the short form of receivers.
-        self.owners: dict[int, str] = {}
+        self.owners: dict[int, bytes] = {}
         # Occurrences that are no identifiers to the grammar: name, offset, flags.
         self.more: list[tuple[str, int, int]] = []
         self.chains = Chains(source)
@@ -99,7 +99,9 @@ def parser(grammar: str) -> tree_sitter.Parser:
 
 @functools.cache
 def query(grammar: str, text: str) -> tree_sitter.Query:
-    return tree_sitter.Query(tree_sitter_language_pack.get_language(grammar), text)  # type: ignore[arg-type]
+    language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    compiled: tree_sitter.Query = tree_sitter.Query(language, text)
+    return compiled
 
 
 def extract(language: Language, source: bytes) -> Facts:

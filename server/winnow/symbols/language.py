@@ -41,12 +41,22 @@ class Language(Struct, frozen=True, kw_only=True):
     each other are one definition. ``@comment`` with ``@text`` is a doc that is no comment, and
     ``@between`` what may stand between a doc and its definition.
 
+<<<<<<< HEAD
     ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``prepare``
     and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
     single names, imports, bases, types; ``rules`` are for resolving names. ``exported`` tells from
     what stands before the name in the definition, and the name, whether other files see it.
     ``comments`` are the node types of comments, ``header`` the node types around a definition that
     belong to it: decorators, `export`.
+=======
+    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``.
+    ``prepare`` and ``collect`` add what a query cannot say, before and after identifiers are read:
+    flags of single names, imports, bases, types. ``rules`` are for resolving names.
+    ``skipped`` are names whose occurrences are not kept (`self`). ``exported``
+    tells from what stands before the name in the definition, and the name, whether other files see
+    it. ``comments`` are the node types of comments, ``header`` the node types around a definition
+    that belong to it: decorators, `export`.
+>>>>>>> issue-4
     """
 
     name: str
@@ -58,6 +68,7 @@ class Language(Struct, frozen=True, kw_only=True):
     prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None
     rules: Rules | None = None
+    skipped: frozenset[str] = frozenset()
     exported: Callable[[str, str], bool] = lambda header, name: True
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()

@@ -2,7 +2,7 @@
 
 Of a language's query ``tokens``, these captures are read here; all others are for its ``collect``:
 
-``@identifier``  every identifier; ``@skip`` those that are not worth keeping (`self`)
+``@identifier``  every identifier
 ``@bind``        binds its name in the scope that it stands in
 ``@parameter``   binds a parameter
 ``@member``      names a member where a class or type is written down
@@ -28,12 +28,12 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from winnow.symbols.facts import (
-    APART,
     ATTRIBUTE,
     BINDS,
     DEFINES,
@@ -67,13 +67,13 @@ FLAGS = {
     "label": LABEL,
 }
 # A longer receiver is of no use: its type would never be found.
-CHAIN_CHARACTERS = 120
-UNKNOWN = "?"
+CHAIN_BYTES = 120
+UNKNOWN = b"?"
 _BLANKS = b" \t\r\n\\"
 _DOT, _GREATER, _COLON, _QUESTION, _BANG, _DASH = b".>:?!-"
 # Words before an expression that change nothing about what it is.
+_CAST = re.compile(rb"[\w.:]+")
 _PREFIX = re.compile(rb"(?:(?:new|await|yield|from|return)\s+|[&*!]\s*)+")
-_CAST = re.compile(r"[\w.:]+")
 
 
 class Chains:
@@ -82,29 +82,29 @@ class Chains:
     def __init__(self, source: bytes) -> None:
         self.receivers = [""]
         self._source = source
-        self._numbers = {"": 0}
+        self._numbers = {b"": 0}
         # By the end: where the expression begins, and its short form.
-        self._ends: dict[int, tuple[int, str]] = {}
+        self.ends: dict[int, tuple[int, bytes]] = {}
         # By the end of a closing bracket: what kind, and the end of what stands before the opening.
-        self._closed: dict[int, tuple[str, int, int]] = {}
+        self._closed: dict[int, tuple[bytes, int, int]] = {}
 
     def close(self, captured: dict[str, list[tree_sitter.Node]]) -> None:
         """Learn the brackets of the text."""
         closed = self._closed
         for node in captured.get("parenthesis", ()):
-            closed[node.end_byte] = ("", node.start_byte, node.start_byte)
+            closed[node.end_byte] = (b"", node.start_byte, node.start_byte)
         for node in captured.get("arguments", ()):
-            closed[node.end_byte] = ("()", node.start_byte, node.start_byte)
+            closed[node.end_byte] = (b"()", node.start_byte, node.start_byte)
         for node in captured.get("subscript", ()):
             first = node.child(0)
             if first is not None:
-                closed[node.end_byte] = ("[]", first.end_byte, node.start_byte)
+                closed[node.end_byte] = (b"[]", first.end_byte, node.start_byte)
         for node in captured.get("typearguments", ()):
-            closed[node.end_byte] = ("<>", node.start_byte, node.start_byte)
+            closed[node.end_byte] = (b"<>", node.start_byte, node.start_byte)
         for node in captured.get("postfix", ()):
             first = node.child(0)
             if first is not None:
-                closed[node.end_byte] = ("<>", first.end_byte, node.start_byte)
+                closed[node.end_byte] = (b"<>", first.end_byte, node.start_byte)
         for node in captured.get("cast", ()):
             self._cast(node)
 
@@ -116,27 +116,21 @@ class Chains:
             return
         if around.type == "parenthesized_expression":
             node = around
-        text = self._source[declared.start_byte : declared.end_byte].decode("utf-8", "replace")
-        name = text.lstrip("*&").partition("<")[0]
+        text = self._source[declared.start_byte : declared.end_byte]
+        name = text.lstrip(b"*&").partition(b"<")[0]
         if _CAST.fullmatch(name):
-            self._ends[node.end_byte] = (node.start_byte, f"<{name.replace('::', '.')}>")
+            form = b"<" + name.replace(b"::", b".") + b">"
+            self.ends[node.end_byte] = (node.start_byte, form)
 
-    def add(self, start: int, end: int, name: str, receiver: tuple[int, str] | None) -> None:
-        """An identifier, after all that stand before it."""
-        if receiver is None:
-            self._ends[end] = (start, name)
-        elif receiver[1] != UNKNOWN and len(receiver[1]) < CHAIN_CHARACTERS:
-            self._ends[end] = (receiver[0], f"{receiver[1]}.{name}")
-
-    def number(self, text: str) -> int:
+    def number(self, form: bytes) -> int:
         """The number of a receiver in the table."""
-        number = self._numbers.get(text)
+        number = self._numbers.get(form)
         if number is None:
-            number = self._numbers[text] = len(self.receivers)
-            self.receivers.append(text)
+            number = self._numbers[form] = len(self.receivers)
+            self.receivers.append(form.decode("utf-8", "replace"))
         return number
 
-    def before(self, start: int) -> tuple[int, str] | None:
+    def before(self, start: int) -> tuple[int, bytes] | None:
         """The receiver of a name that begins here, if an operator stands before it."""
         source = self._source
         place = start - 1
@@ -158,12 +152,12 @@ class Chains:
             return None
         return self.ending(place) or (start, UNKNOWN)
 
-    def ending(self, end: int) -> tuple[int, str] | None:
+    def ending(self, end: int) -> tuple[int, bytes] | None:
         """The expression that ends before this offset, blanks aside: its beginning and form."""
         source = self._source
         while end and source[end - 1] in _BLANKS:
             end -= 1
-        known = self._ends.get(end)
+        known = self.ends.get(end)
         if known is not None:
             return known
         closed = self._closed.get(end)
@@ -174,35 +168,34 @@ class Chains:
                 return self.ending(end - 1)
             return None
         sign, opened, start = closed
-        if sign == "":
-            return self.within(opened + 1, end - 1, start)
+        if sign == b"":
+            form = self._described(opened + 1, end - 1)
+            return (start, form) if form else None
         if not opened:
             return None
         inner = self.ending(opened)
         if inner is None:
             return None
-        if sign != "<>" and len(inner[1]) < CHAIN_CHARACTERS:
+        if sign != b"<>" and len(inner[1]) < CHAIN_BYTES:
             inner = (inner[0], inner[1] + sign)
-        self._ends[end] = inner
+        self.ends[end] = inner
         return inner
-
-    def within(self, start: int, end: int, outer: int) -> tuple[int, str] | None:
-        """The expression in brackets, if it is a chain as a whole."""
-        text = self.describe(start, end)
-        return (outer, text) if text else None
 
     def describe(self, start: int, end: int) -> str:
         """The short form of the expression from start to end; empty if it is another one."""
+        return self._described(start, end).decode("utf-8", "replace")
+
+    def _described(self, start: int, end: int) -> bytes:
         source = self._source
         while start < end and source[start] in _BLANKS:
             start += 1
         found = self.ending(end)
         if found is None:
-            return ""
+            return b""
         if found[0] != start:
             prefix = _PREFIX.match(source, start, end)
             if prefix is None or prefix.end() != found[0]:
-                return ""
+                return b""
         return found[1]
 
 
@@ -285,43 +278,64 @@ def _identifiers(
 ) -> dict[str, list[int]]:
     """For each name its occurrences, as numbers: offset, flags, receiver."""
     source, flags, chains = extraction.source, extraction.flags, extraction.chains
-    typed = _Ranges(captured.get("typed", ()))
-    calls = _Ranges(captured.get("arguments", ()))
-    skipped = {node.start_byte for node in captured.get("skip", ())}
-    names: dict[str, list[int]] = {}
-    owners = extraction.owners
-    operators = b".>:"
-    before, add, number = chains.before, chains.add, chains.number
     places = [(node.start_byte, node.end_byte) for node in captured.get("identifier", ())]
     places.sort()
+    _mark_types(flags, places, captured.get("typed", ()))
+    owners = extraction.owners
+    calls = _Ranges(captured.get("arguments", ()))
+    ends, before = chains.ends, chains.before
+    operators = frozenset(b".>:")
+    names: dict[bytes, list[int]] = {}
+    # The hottest loop of all: a function called here for every identifier is a tenth of the time.
     for start, end in places:
-        name = source[start:end].decode("utf-8", "replace")
+        name = source[start:end]
         flag = flags.get(start, 0)
         receiver = None
-        place = 0
+        number = 0
         if start and source[start - 1] in operators:
             receiver = before(start)
-            if receiver is not None:
-                place = number(receiver[1])
-                if not flag & ROLE:
-                    flag |= ATTRIBUTE
-        elif flag & ROLE == KEYWORD:
-            call = calls.around(start)
-            called = chains.ending(call) if call is not None else None
-            place = number(called[1] if called else UNKNOWN)
-        elif flag and start in owners:
-            place = number(owners[start])
-        add(start, end, name, receiver)
-        if start in skipped:
-            continue
-        if typed.around(start) is not None:
-            flag |= IN_TYPE
+        if receiver is None:
+            ends[end] = (start, name)
+            if flag & ROLE == KEYWORD:
+                call = calls.around(start)
+                called = chains.ending(call) if call is not None else None
+                number = chains.number(called[1] if called else UNKNOWN)
+            elif flag and start in owners:
+                number = chains.number(owners[start])
+        else:
+            form = receiver[1]
+            number = chains.number(form)
+            if not flag & ROLE:
+                flag |= ATTRIBUTE
+            if form is not UNKNOWN and len(form) < CHAIN_BYTES:
+                ends[end] = (receiver[0], form + b"." + name)
         known = names.get(name)
         if known is None:
-            names[name] = [start, flag, place]
+            names[name] = [start, flag, number]
         else:
-            known += (start, flag, place)
-    return names
+            known += (start, flag, number)
+    skipped = extraction.language.skipped
+    return {
+        text: numbers
+        for name, numbers in names.items()
+        if (text := name.decode("utf-8", "replace")) not in skipped
+    }
+
+
+def _mark_types(
+    flags: dict[int, int], places: list[tuple[int, int]], typed: Iterable[tree_sitter.Node]
+) -> None:
+    """Flag the identifiers that stand in types."""
+    behind = 0
+    for node in typed:
+        if node.start_byte < behind:  # in a type that was looked at
+            continue
+        behind = node.end_byte
+        for place in range(bisect_left(places, (node.start_byte, 0)), len(places)):
+            start = places[place][0]
+            if start >= behind:
+                break
+            flags[start] = flags.get(start, 0) | IN_TYPE
 
 
 class _Ranges:

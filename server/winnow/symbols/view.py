@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -29,6 +29,9 @@ class View(Protocol):
 
     def occurrences_in(self, path: str, name: str) -> bytes:
         """The packed occurrences of a name in one file; empty if there are none."""
+
+    def all_occurrences(self, path: str) -> Mapping[str, bytes]:
+        """The packed occurrences of every name in a file."""
 
     def skeleton(self, path: str) -> Skeleton | None:
         """The skeleton of a file; None if it is not known."""

@@ -37,6 +37,7 @@ PYTHON = Language(
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.RULES,
+    skipped=scoping.RULES.instance,
     exported=exported,
     header=("decorated_definition",),
 )

@@ -55,9 +55,9 @@ class Reference(Struct, frozen=True, gc=False):
 class Meaning(Struct, frozen=True):
     """What an occurrence means, as far as it can be said.
 
-    ``unknown`` says that it may be a member of anything, ``untyped`` that this is because a parameter
-    is declared without a type; ``of`` is the class whose member it is, where none was found that
-    defines it.
+    ``unknown`` says that it may be a member of anything, ``untyped`` that this is because a
+    parameter is declared without a type; ``of`` is the class whose member it is, where none was
+    found that defines it.
     """
 
     targets: list[Target] = []

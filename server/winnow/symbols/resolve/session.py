@@ -104,7 +104,7 @@ class Session:
             }
             for scope, names in file.skeleton.outer.items():
                 if name in names:
-                    # `global` binds it in the file's scope; `nonlocal` where a function around does.
+                    # `global` binds it in the file's scope, `nonlocal` in a function's around.
                     found.discard(scope)
                     found.add(0)
             found.update(one.scope for one in file.imports.get(name, ()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 TOKENS = """
 (identifier) @identifier
-((identifier) @skip (#any-of? @skip "self" "cls"))
 (function_definition name: (identifier) @bind)
 (class_definition name: (identifier) @bind)
 (parameters (identifier) @parameter)
@@ -299,7 +298,9 @@ def _files(stem: str, plain: bool) -> list[str]:
 
 
 def _shared(one: str, other: str) -> int:
-    return len(os.path.commonprefix([one.split("/"), other.split("/")]))
+    """How many folders two paths have in common."""
+    pairs = zip(one.split("/"), other.split("/"), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 _BUILT_IN = (str, bytes, list, dict, set, tuple, int, float, type(iter(())), BaseException)

@@ -1,0 +1,82 @@
+"""The facts of one file, or of a text in its place: read, decoded, and looked at before parsing.
+
+Runs in a worker, see :mod:`winnow.index.worker`. Offsets in facts are into the text in UTF-8,
+without a mark, whatever the file's encoding is.
+"""
+
+from __future__ import annotations
+
+import os
+
+from msgspec import Struct
+
+from winnow.index.files import FileFacts, FileState
+from winnow.symbols.extract import extract
+from winnow.symbols.language import language_of
+from winnow.symbols.packed import packed
+from winnow.text.encodings import SAMPLE_BYTES, binary_kind, decoded
+from winnow.text.paths import open_regular
+
+# Beyond this, and with lines that long on average, nobody has written a text by hand, and what it
+# defines says nothing: bundles, tables of numbers.
+MINIFIED_BYTES = 20_000
+LINE_BYTES = 400
+LONGEST_LINE_BYTES = 200_000
+
+
+class Job(Struct, frozen=True, array_like=True):
+    """A file to take facts from: ``path`` is below ``root``. Where a ``text`` is given, it stands
+    in the place of the file's."""
+
+    root: bytes
+    path: bytes
+    max_bytes: int
+    text: bytes | None = None
+
+
+def extract_file(job: Job) -> FileFacts:
+    """The facts of a file, or why there are none; raises NotFound or another SearchError where
+    there is no file to read."""
+    path = os.fsdecode(job.path)
+    if job.text is not None:
+        return _extracted(path, FileState(0, len(job.text)), job.text)
+    root = os.fsdecode(job.root)
+    with os.fdopen(open_regular(os.path.realpath(os.path.join(root, path)), root), "rb") as file:
+        told = os.fstat(file.fileno())
+        state = FileState(told.st_mtime_ns, told.st_size)
+        if told.st_size > job.max_bytes:
+            return without_facts(path, state, f"it is larger than {job.max_bytes:,} bytes")
+        raw = file.read(job.max_bytes + 1)
+    text = decoded(raw)
+    if text is None:
+        return without_facts(path, state, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
+    return _extracted(path, state, text.encode("utf-8", "replace"))
+
+
+def without_facts(path: str, state: FileState, problem: str) -> FileFacts:
+    language = language_of(path)
+    return FileFacts(
+        path, FileState(state.mtime_ns, state.size, problem), language.name if language else ""
+    )
+
+
+def _extracted(path: str, state: FileState, source: bytes) -> FileFacts:
+    language = language_of(path, source[:200].partition(b"\n")[0])
+    if language is None:
+        return without_facts(path, state, "its language is not known")
+    if problem := _unwritten(source):
+        return without_facts(path, state, problem)
+    return FileFacts(path, state, language.name, packed(extract(language, source)))
+
+
+def _unwritten(source: bytes) -> str:
+    """Why a text is none that somebody has written, if it is so."""
+    if len(source) < MINIFIED_BYTES:
+        return ""
+    lines = source.count(b"\n") + 1
+    if len(source) > lines * LINE_BYTES:
+        return f"it is minified or generated: {len(source) // lines:,} bytes a line"
+    longest = max(map(len, source.split(b"\n")))
+    if longest > LONGEST_LINE_BYTES:
+        return f"it is minified or generated: it has a line of {longest:,} bytes"
+    return ""

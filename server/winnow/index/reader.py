@@ -1,0 +1,232 @@
+"""Reading a store: the facts of all files of a folder, as they are at one moment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import MsgspecError, Struct
+
+from winnow.index.files import FileState
+from winnow.symbols.facts import Definition, Skeleton
+from winnow.symbols.packed import definition_of, skeleton_of
+from winnow.symbols.view import File
+
+# Encoded; decoded, skeletons take about ten times as much.
+SKELETON_BYTES = 2 * 1024 * 1024
+
+
+class StoreDamaged(Exception):
+    """What was read is not what was written: the store is to be made anew."""
+
+
+class Counts(Struct, frozen=True):
+    """How much a store holds."""
+
+    files: int
+    names: int
+    definitions: int
+
+
+class Reader:
+    """A store at one moment. One thread at a time may use it."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        skeletons: Skeletons,
+        release: Callable[[sqlite3.Connection], None],
+    ) -> None:
+        self.connection = connection
+        self._skeletons = skeletons
+        self._release = release
+        self._ids: dict[str, int | None] = {}
+
+    def close(self) -> None:
+        self._release(self.connection)
+
+    def files(self) -> dict[str, FileState]:
+        """All files by their paths."""
+        rows = self._rows("SELECT path, mtime_ns, size, problem FROM file")
+        return {os.fsdecode(row[0]): FileState(row[1], row[2], row[3]) for row in rows}
+
+    def problems(self) -> dict[str, str]:
+        """The files of which no facts could be taken, and why."""
+        rows = self._rows("SELECT path, problem FROM file WHERE problem <> ''")
+        return {os.fsdecode(path): problem for path, problem in rows}
+
+    def file(self, path: str) -> File | None:
+        """The file, if facts of it are known."""
+        row = self._row("SELECT id, language, problem FROM file WHERE path=?", os.fsencode(path))
+        return File(path, row[1]) if row and not row[2] else None
+
+    def state(self, path: str) -> FileState | None:
+        row = self._row("SELECT mtime_ns, size, problem FROM file WHERE path=?", os.fsencode(path))
+        return FileState(*row) if row else None
+
+    def files_named(self, name: str) -> list[File]:
+        """The files with this name, in whatever folder."""
+        rows = self._rows(
+            "SELECT path, language FROM file WHERE base=? AND problem=''", os.fsencode(name)
+        )
+        return [File(os.fsdecode(path), language) for path, language in rows]
+
+    def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
+        """The files in which a name stands, with its packed occurrences."""
+        rows = self._rows(
+            "SELECT path, language, packed FROM occurrence JOIN file ON file.id=occurrence.file"
+            " WHERE name=?",
+            name,
+        )
+        for path, language, found in rows:
+            yield File(os.fsdecode(path), language), found
+
+    def occurrences_in(self, path: str, name: str) -> bytes:
+        """The packed occurrences of a name in one file; empty if there are none."""
+        statement = "SELECT packed FROM occurrence WHERE name=? AND file=?"
+        row = self._row(statement, name, self._id(path))
+        return row[0] if row else b""
+
+    def all_occurrences(self, path: str) -> dict[str, bytes]:
+        """The packed occurrences of every name in a file."""
+        row = self._row("SELECT names FROM content WHERE file=?", self._id(path))
+        names = unpacked_names(row[0]) if row else []
+        return {name: self.occurrences_in(path, name) for name in names}
+
+    def definitions(self, name: str) -> Iterator[tuple[File, Definition]]:
+        """Everything of this name."""
+        rows = self._rows(
+            "SELECT path, language, data FROM name"
+            " JOIN definition ON definition.name=name.id JOIN file ON file.id=definition.file"
+            " WHERE name.text=?",
+            name,
+        )
+        for path, language, data in rows:
+            with damage():
+                yield File(os.fsdecode(path), language), definition_of(data)
+
+    def definitions_in(self, path: str) -> list[Definition]:
+        """The definitions of a file, in the order of the text."""
+        rows = self._rows("SELECT data FROM definition WHERE file=? ORDER BY place", self._id(path))
+        with damage():
+            return [definition_of(data) for (data,) in rows]
+
+    def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
+        """The classes that name it as their base: file and number of scope."""
+        rows = self._rows(
+            "SELECT path, language, scope FROM base JOIN file ON file.id=base.file WHERE name=?",
+            name,
+        )
+        for path, language, scope in rows:
+            yield File(os.fsdecode(path), language), scope
+
+    def skeleton(self, path: str) -> Skeleton | None:
+        """The skeleton of a file; None if there are no facts of it."""
+        number = self._id(path)
+        if number is None:
+            return None
+        known = self._skeletons.get(number)
+        if known is None:
+            row = self._row("SELECT skeleton FROM content WHERE file=?", number)
+            if row is None:
+                return None
+            with damage():
+                known = skeleton_of(row[0])
+            self._skeletons.keep(number, known, len(row[0]))
+        return known
+
+    def names_after(self, number: int, limit: int) -> list[tuple[int, str]]:
+        """Names of definitions with their numbers, in the order in which they came to be known.
+
+        A name is never changed or taken away, even if nothing is called so any more.
+        """
+        return list(
+            self._rows("SELECT id, text FROM name WHERE id>? ORDER BY id LIMIT ?", number, limit)
+        )
+
+    def counts(self) -> Counts:
+        row = self._row(
+            "SELECT (SELECT count(*) FROM file), (SELECT ifnull(max(id), 0) FROM name),"
+            " (SELECT count(*) FROM definition)"
+        )
+        assert row is not None
+        return Counts(*row)
+
+    def _id(self, path: str) -> int | None:
+        if path not in self._ids:
+            row = self._row("SELECT id FROM file WHERE path=?", os.fsencode(path))
+            self._ids[path] = row[0] if row else None
+        return self._ids[path]
+
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        with damage():
+            return self.connection.execute(statement, values).fetchall()
+
+    def _row(self, statement: str, *values: object) -> Any:
+        with damage():
+            return self.connection.execute(statement, values).fetchone()
+
+
+class Skeletons:
+    """Decoded skeletons by the number of their file, those that were asked for last.
+
+    A file that is written again has another number: what is kept here is never stale.
+    """
+
+    def __init__(self, limit: int = SKELETON_BYTES) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[int, tuple[Skeleton, int]] = OrderedDict()
+        self._room = limit
+
+    def get(self, number: int) -> Skeleton | None:
+        with self._lock:
+            if number not in self._kept:
+                return None
+            self._kept.move_to_end(number)
+            return self._kept[number][0]
+
+    def keep(self, number: int, skeleton: Skeleton, size: int) -> None:
+        with self._lock:
+            if number in self._kept:
+                return
+            self._kept[number] = (skeleton, size)
+            self._room -= size
+            while self._room < 0:
+                _, (_, freed) = self._kept.popitem(last=False)
+                self._room += freed
+
+
+def unpacked_names(packed: bytes) -> list[str]:
+    """The names that stand in a file, as `content.names` holds them."""
+    try:
+        text = zlib.decompress(packed).decode("utf-8", "surrogatepass")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise StoreDamaged(str(error)) from error
+    return text.split("\0") if text else []
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether an error means that the database is not what it was."""
+    if type(error) is sqlite3.DatabaseError:  # "malformed", "not a database"
+        return True
+    # Tables that are missing, or others than ours.
+    return isinstance(error, sqlite3.OperationalError) and "no such" in str(error)
+
+
+@contextlib.contextmanager
+def damage() -> Iterator[None]:
+    """Raise StoreDamaged for errors in the block that a damaged database makes."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise StoreDamaged(str(error)) from error
+        raise
+    except MsgspecError as error:
+        raise StoreDamaged(str(error)) from error

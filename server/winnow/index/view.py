@@ -1,0 +1,135 @@
+"""The facts of all folders of a workspace at one moment, with unsaved documents in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from winnow.index.reader import Reader
+from winnow.symbols.facts import Definition, Facts, Skeleton
+from winnow.symbols.packed import last_name
+from winnow.symbols.view import File
+
+T = TypeVar("T")
+
+# What stands in the place of files, by absolute path; None for a file that is gone.
+Overlay = Mapping[str, Facts | None]
+
+
+class StoreView:
+    """A :class:`winnow.symbols.view.View` of the stores of some folders.
+
+    ``roots`` are absolute, with ``/``, and ``readers`` are those of their stores, in the same
+    order. Used in a ``with`` block, or closed by the caller, the view closes them. One thread at a
+    time may use it.
+    """
+
+    def __init__(
+        self, roots: Sequence[str], readers: Sequence[Reader], overlay: Overlay | None = None
+    ) -> None:
+        self._roots = list(roots)
+        self._stores = [
+            (root.rstrip("/") + "/", reader) for root, reader in zip(roots, readers, strict=True)
+        ]
+        # Of folders in folders, the deepest holds a file.
+        self._deepest_first = sorted(self._stores, key=lambda one: -len(one[0]))
+        self._overlay = dict(overlay or {})
+
+    def __enter__(self) -> StoreView:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for _, reader in self._stores:
+            reader.close()
+
+    def roots(self) -> list[str]:
+        return list(self._roots)
+
+    def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
+        for prefix, reader in self._stores:
+            yield from self._from_disk(prefix, reader.occurrences(name))
+        for file, facts in self._unsaved():
+            if name in facts.occurrences:
+                yield file, facts.occurrences[name]
+
+    def occurrences_in(self, path: str, name: str) -> bytes:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.occurrences.get(name, b"") if facts else b""
+        located = self._locate(path)
+        return located[0].occurrences_in(located[1], name) if located else b""
+
+    def all_occurrences(self, path: str) -> Mapping[str, bytes]:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.occurrences if facts else {}
+        located = self._locate(path)
+        return located[0].all_occurrences(located[1]) if located else {}
+
+    def definitions(self, name: str) -> Iterator[tuple[File, Definition]]:
+        for prefix, reader in self._stores:
+            yield from self._from_disk(prefix, reader.definitions(name))
+        for file, facts in self._unsaved():
+            for definition in facts.definitions:
+                if definition.name == name:
+                    yield file, definition
+
+    def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
+        for prefix, reader in self._stores:
+            yield from self._from_disk(prefix, reader.subclasses(name))
+        for file, facts in self._unsaved():
+            for scope, bases in facts.skeleton.bases.items():
+                if name in map(last_name, bases):
+                    yield file, scope
+
+    def files_named(self, name: str) -> list[File]:
+        found = [
+            File(prefix + file.path, file.language)
+            for prefix, reader in self._stores
+            for file in reader.files_named(name)
+            if prefix + file.path not in self._overlay
+        ]
+        return found + [file for file, _ in self._unsaved() if file.path.endswith("/" + name)]
+
+    def skeleton(self, path: str) -> Skeleton | None:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.skeleton if facts else None
+        located = self._locate(path)
+        return located and located[0].skeleton(located[1])
+
+    def definitions_in(self, path: str) -> list[Definition]:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.definitions if facts else []
+        located = self._locate(path)
+        return located[0].definitions_in(located[1]) if located else []
+
+    def file(self, path: str) -> File | None:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return File(path, facts.language) if facts else None
+        located = self._locate(path)
+        found = located and located[0].file(located[1])
+        return found and File(path, found.language)
+
+    def _locate(self, path: str) -> tuple[Reader, str] | None:
+        """The store that knows of a file, and the file's path there."""
+        for prefix, reader in self._deepest_first:
+            if path.startswith(prefix):
+                return reader, path[len(prefix) :]
+        return None
+
+    def _from_disk(self, prefix: str, rows: Iterable[tuple[File, T]]) -> Iterator[tuple[File, T]]:
+        for file, value in rows:
+            path = prefix + file.path
+            if path not in self._overlay:
+                yield File(path, file.language), value
+
+    def _unsaved(self) -> Iterator[tuple[File, Facts]]:
+        for path, facts in self._overlay.items():
+            if facts is not None:
+                yield File(path, facts.language), facts

@@ -1,0 +1,238 @@
+"""From a place in a file to definitions, references and calls: what editors and tools ask alike.
+
+Runs in a thread: it reads the facts of files and their texts, and waits for nothing else. What the
+facts say is held against the text before it is answered; files that have changed since are told of
+by :class:`Changed`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from winnow.sources import Source, Sources
+from winnow.symbols.facts import (
+    BINDS,
+    CLASSES,
+    DEFINES,
+    IMPORTED,
+    IN_TYPE,
+    KEYWORD,
+    LABEL,
+    PARAMETER,
+    ROLE,
+    STRING,
+    TYPE,
+    Definition,
+    unpacked,
+)
+from winnow.symbols.resolve.names import Name, Target
+from winnow.symbols.resolve.places import Place, function_around, places
+from winnow.symbols.resolve.references import Resolver, Tier
+from winnow.symbols.view import File, View
+from winnow.symbols.weight import place_of
+
+Kind = Literal["call", "import", "type", "read", "write", "definition"]
+
+_ASSIGNED = re.compile(rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|\+\+|--)")
+_CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
+_SEPARATOR = re.compile(r"\.|::|#|/")
+
+
+class Changed(Exception):
+    """The text of files is not the one that their facts are about."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        super().__init__(", ".join(paths))
+        self.paths = list(paths)
+
+
+class Asked(Struct, frozen=True):
+    """A symbol that was asked for: its name, what it is bound to, and the definitions of that.
+
+    ``guessed`` says that nothing tells what the name means there, and the targets are all members
+    of that name.
+    """
+
+    name: str
+    targets: list[Target]
+    places: list[Place]
+    guessed: bool = False
+
+
+class Use(Struct, frozen=True, gc=False):
+    """A place where a symbol is used."""
+
+    path: str
+    at: int
+    name: str
+    kind: Kind
+    tier: Tier
+
+
+class Call(Struct, frozen=True):
+    """A function that calls or is called, and where the calls stand in the caller's file."""
+
+    place: Place
+    path: str
+    calls: list[int]
+
+
+class Navigation:
+    """What one view says about symbols, for one request."""
+
+    def __init__(self, view: View, sources: Sources) -> None:
+        self.view = view
+        self.sources = sources
+        self.resolver = Resolver(view)
+
+    # --- what is asked for -----------------------------------------------------------------
+
+    def at(self, path: str, at: int) -> Asked | None:
+        """The symbol whose name stands at an offset of a file; None if none does."""
+        source = self.sources.read(path)
+        word = source.word_at(at) if source else None
+        if word is None:
+            return None
+        start, name = word
+        return self.named_at(path, start, name)
+
+    def named_at(self, path: str, at: int, name: str) -> Asked | None:
+        """The symbol whose name begins at an offset of a file."""
+        file = self.resolver.session.file(path)
+        if file is None:
+            return None
+        for start, flags, receiver in self.resolver.session.unpacked(file, name):
+            if start == at:
+                meaning = self.resolver.meaning(file, name, at, flags, receiver)
+                targets = list(meaning.targets)
+                guessed = not targets and (meaning.unknown or meaning.of is not None)
+                if guessed:
+                    definers = self.resolver.types.definers(name)
+                    targets = [Name(one.path, one.scope, name) for one in definers]
+                return Asked(name, targets, places(self.resolver.session, targets), guessed)
+        return None
+
+    def of_definition(self, file: File, definition: Definition) -> Asked:
+        """A symbol by its definition."""
+        found = self.named_at(file.path, definition.at, definition.name)
+        if found is not None:
+            return found
+        place = Place(file.path, definition.at, definition.name, definition)
+        return Asked(definition.name, [], [place])
+
+    def named(self, name_path: str) -> list[tuple[File, Definition]]:
+        """The definitions that a name such as `send`, `Client.send` or `net/Client::send` means,
+        the likeliest first."""
+        parts = [part for part in _SEPARATOR.split(name_path.strip()) if part]
+        if not parts:
+            return []
+        *around, leaf = parts
+        found = [
+            (file, definition)
+            for file, definition in self.view.definitions(leaf)
+            if _is_within(file, definition, around)
+        ]
+        return sorted(found, key=_likeliest)
+
+    # --- answers ---------------------------------------------------------------------------
+
+    def references(self, asked: Asked) -> Iterator[Use]:
+        """Every use of a symbol, definitions included; raises Changed at the end if texts are no
+        longer what their facts say."""
+        changed: dict[str, None] = {}
+        for one in self.resolver.references(asked.name, asked.targets):
+            source = self.sources.read(one.path)
+            if source is None or not source.holds(one.at, asked.name):
+                changed[one.path] = None
+                continue
+            kind = kind_of(source, one.at + len(asked.name.encode()), one.flags)
+            tier: Tier = "possible" if asked.guessed and one.tier != "certain" else one.tier
+            yield Use(one.path, one.at, asked.name, kind, tier)
+        if changed:
+            raise Changed(list(changed))
+
+    def callers(self, place: Place) -> list[Call]:
+        """The functions that call the one defined at a place."""
+        asked = self.named_at(place.path, place.at, place.name)
+        found: dict[tuple[str, int], Call] = {}
+        for use in self.references(asked) if asked else ():
+            if use.kind != "call" or use.tier == "possible":
+                continue
+            around = function_around(self.view, use.path, use.at)
+            caller = (
+                Place(use.path, around.at, around.name, around)
+                if around
+                else Place(use.path, 0, "")
+            )
+            key = (caller.path, caller.at if around else -1)
+            found.setdefault(key, Call(caller, use.path, [])).calls.append(use.at)
+        return list(found.values())
+
+    def callees(self, place: Place) -> list[Call]:
+        """The functions that the one defined at a place calls."""
+        if place.definition is None:
+            return []
+        source = self.sources.read(place.path)
+        file = self.resolver.session.file(place.path)
+        if source is None or file is None:
+            return []
+        start, end = place.at + len(place.name.encode()), place.definition.end
+        found: dict[tuple[str, int], Call] = {}
+        for name, packed in self.view.all_occurrences(place.path).items():
+            size = len(name.encode())
+            for one in unpacked(packed):
+                if not start <= one.at < end or kind_of(source, one.at + size, one.flags) != "call":
+                    continue
+                meaning = self.resolver.meaning(file, name, one.at, one.flags, one.receiver)
+                for called in places(self.resolver.session, meaning.targets)[:1]:
+                    if called.definition is not None:
+                        key = (called.path, called.at)
+                        call = found.setdefault(key, Call(called, place.path, []))
+                        call.calls.append(one.at)
+        return sorted(found.values(), key=lambda call: min(call.calls))
+
+
+def kind_of(source: Source, end: int, flags: int) -> Kind:
+    """What a name that ends at an offset is used for."""
+    role = flags & ROLE
+    if role in (IMPORTED, STRING):
+        return "import"
+    if flags & (DEFINES | PARAMETER) or role == LABEL:
+        return "definition"
+    if flags & IN_TYPE or role == TYPE:
+        return "type"
+    if _CALLED.match(source.data, end, end + 200):
+        return "call"
+    if flags & BINDS or role == KEYWORD or _ASSIGNED.match(source.data, end, end + 50):
+        return "write"
+    return "read"
+
+
+def _is_within(file: File, definition: Definition, around: Sequence[str]) -> bool:
+    """Whether a definition's containers, and before them the names of its file and folders, end
+    with these."""
+    if not around:
+        return True
+    stem, _, _ = file.path.rpartition(".")
+    known = [*(stem or file.path).split("/"), *definition.container.split(".")]
+    known = [part for part in known if part]
+    return known[-len(around) :] == list(around)
+
+
+def _likeliest(found: tuple[File, Definition]) -> tuple[object, ...]:
+    file, definition = found
+    return (
+        definition.declared,
+        definition.local,
+        place_of(file.path) is not None,
+        not definition.exported,
+        definition.kind not in CLASSES,
+        definition.container.count("."),
+        len(file.path),
+        file.path,
+        definition.at,
+    )

@@ -1,0 +1,42 @@
+"""Views over real little projects, made without workers, for tests and benchmarks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from winnow.index.extraction import Job, extract_file
+from winnow.index.store import Store
+from winnow.index.view import Overlay, StoreView
+from winnow.symbols.language import language_of
+
+MAX_BYTES = 4 * 1024 * 1024
+
+
+def fill(store: Store, root: Path) -> int:
+    """Keep the facts of all files of a folder whose language is known; how many these are."""
+    batch = []
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in files:
+            path = os.path.relpath(os.path.join(folder, name), root)
+            if language_of(path):
+                job = Job(os.fsencode(root), os.fsencode(path), MAX_BYTES)
+                batch.append(extract_file(job))
+    store.write(batch)
+    return len(batch)
+
+
+@contextlib.contextmanager
+def indexed(*roots: Path, overlay: Overlay | None = None) -> Iterator[StoreView]:
+    """A view of all files of these folders; nothing is written there."""
+    with contextlib.ExitStack() as stack:
+        readers = []
+        for root in roots:
+            store = Store.temporary()
+            stack.callback(store.close)
+            fill(store, root)
+            readers.append(store.reader())
+        yield stack.enter_context(StoreView([root.as_posix() for root in roots], readers, overlay))

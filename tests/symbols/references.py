@@ -1,0 +1,77 @@
+"""References as marked in sources: what is expected stands in a comment beside the code.
+
+    class Client:
+        def send(self):  # ref: Client.send definition
+            ...
+    Client().send()  # ref: Client.send call
+    any_of(things).send()  # ref: Client.send call likely
+
+A marker is `ref: LABEL KIND [TIER]`, for every place on its line where the label's last part is
+used; `;;` stands between two markers of one line. The tier is "certain" where none is said. Each
+label is asked for where its first "definition" is marked, and the whole answer is compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from conftest import write_files
+from indexed import indexed
+from winnow.navigation import Navigation
+from winnow.sources import Sources
+
+_MARKER = re.compile(r"(?:#|//|--|/\*)\s*ref: (?P<markers>.*?)\s*(?:\*/)?$")
+_PART = re.compile(r"(?P<label>\S+) (?P<kind>\w+)(?: (?P<tier>\w+))?$")
+
+
+def check_references(folder: Path, files: Mapping[str, str]) -> None:
+    """Compare the references of every label with the markers."""
+    expected: dict[str, list[str]] = defaultdict(list)
+    asked: dict[str, tuple[str, int, str]] = {}
+    for file, text in files.items():
+        for number, line in enumerate(text.split("\n")):
+            found = _MARKER.search(line)
+            for marker in found["markers"].split(" ;; ") if found else ():
+                part = _PART.match(marker)
+                assert part is not None, f"{file}:{number + 1}: no marker: {marker}"
+                label, kind, tier = part["label"], part["kind"], part["tier"] or "certain"
+                expected[label].append(f"{file}:{number + 1} {kind} {tier}")
+                if kind == "definition":
+                    name = re.split(r"\.|::", label)[-1]
+                    column = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", line)
+                    assert column is not None, f"{file}:{number + 1}: {name} is not there"
+                    asked.setdefault(label, (file, number, name))
+    assert asked.keys() == expected.keys(), "a label without a definition"
+    write_files(folder, dict(files))
+    with indexed(folder) as view:
+        navigation = Navigation(view, Sources([folder], {}, 1_000_000))
+        answers = {label: _answered(navigation, folder, *place) for label, place in asked.items()}
+    # As one list of lines, of which a failing test shows those that differ.
+    assert _listed(answers) == _listed(expected)
+
+
+def _listed(places: Mapping[str, list[str]]) -> list[str]:
+    return sorted(f"{label} {place}" for label, found in places.items() for place in found)
+
+
+def _answered(navigation: Navigation, folder: Path, file: str, number: int, name: str) -> list[str]:
+    path = (folder / file).as_posix()
+    source = navigation.sources.read(path)
+    assert source is not None
+    line = source.line(number)
+    column = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", line)
+    assert column is not None
+    at = source.offset(number, column.start(), "utf-32")
+    assert at is not None
+    asked = navigation.named_at(path, at, name)
+    assert asked is not None, f"{file}:{number + 1}: nothing is known of {name}"
+    lines = []
+    for use in navigation.references(asked):
+        read = navigation.sources.read(use.path)
+        assert read is not None
+        place = Path(use.path).relative_to(folder).as_posix()
+        lines.append(f"{place}:{read.line_at(use.at) + 1} {use.kind} {use.tier}")
+    return sorted(lines)
