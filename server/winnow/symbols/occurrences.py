@@ -34,6 +34,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from winnow.symbols.facts import (
+    APART,
     ATTRIBUTE,
     BINDS,
     DEFINES,
@@ -71,8 +72,8 @@ CHAIN_BYTES = 120
 UNKNOWN = b"?"
 _BLANKS = b" \t\r\n\\"
 _DOT, _GREATER, _COLON, _QUESTION, _BANG, _DASH = b".>:?!-"
-# Words before an expression that change nothing about what it is.
 _CAST = re.compile(rb"[\w.:]+")
+# Words before an expression that change nothing about what it is.
 _PREFIX = re.compile(rb"(?:(?:new|await|yield|from|return)\s+|[&*!]\s*)+")
 
 

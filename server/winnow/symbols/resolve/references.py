@@ -11,12 +11,13 @@ answer nothing.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Literal
 
 from msgspec import Struct
 
 from winnow.symbols.facts import (
+    APART,
     ATTRIBUTE,
     IMPORTED,
     KEY,
@@ -24,6 +25,7 @@ from winnow.symbols.facts import (
     LABEL,
     MEMBER,
     ROLE,
+    SHORTHAND,
     STRING,
 )
 from winnow.symbols.resolve.names import (
@@ -34,8 +36,8 @@ from winnow.symbols.resolve.names import (
     exported,
     from_module,
     imported,
-    resolve,
 )
+from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import FileFacts, Session
 from winnow.symbols.resolve.types import Class, Function, Instance, Types, Untyped
 from winnow.symbols.view import View
@@ -81,20 +83,50 @@ class Resolver:
         """What the name at an offset means."""
         role = flags & ROLE
         scope = file.scope_at(at)
+        apart = bool(flags & APART)
         if role == IMPORTED:
             return Meaning(self._imported(file, name, at))
         if role == STRING:
             return Meaning(exported(self.session, file.path, name))
         if role == MEMBER:
-            around = file.class_around(scope)
-            return Meaning([Name(file.path, around, name)] if around is not None else [])
+            owner = self._around(file, scope, receiver)
+            return Meaning([Name(owner.path, owner.scope, name, apart)] if owner else [])
         if role == ATTRIBUTE:
-            return self._attribute(file, scope, name, file.skeleton.receivers[receiver])
+            return self._attribute(file, scope, name, file.skeleton.receivers[receiver], apart)
         if role == KEYWORD:
             return self._keyword(file, scope, name, file.skeleton.receivers[receiver])
-        if role in (KEY, LABEL):
-            return Meaning(unknown=role == KEY)
-        return Meaning(resolve(self.session, file, scope, name))
+        if role == KEY:
+            return self._key(file, scope, name, receiver, apart)
+        if role == LABEL:
+            return Meaning()
+        found = self.types.named(file, scope, name, apart)
+        if flags & SHORTHAND and receiver:
+            found = found + self._key(file, scope, name, receiver, apart=True).targets
+        return Meaning(found)
+
+    def _around(self, file: FileFacts, scope: int, receiver: int) -> Class | None:
+        """The class that a member is written down for."""
+        if receiver:
+            owner = self.types.of(file, scope, file.skeleton.receivers[receiver])
+            return owner if isinstance(owner, Class) else None
+        around = file.class_around(scope)
+        return self.types.class_at(file, around) if around is not None else None
+
+    def _key(
+        self, file: FileFacts, scope: int, name: str, receiver: int, apart: bool
+    ) -> Meaning:
+        """A key of an object literal, whose class may be known."""
+        if not receiver:
+            return Meaning(unknown=True)
+        owner = self.types.declared(file, scope, file.skeleton.receivers[receiver])
+        if isinstance(owner, Instance):
+            found = self._member(owner.of, name, above=False, apart=apart)
+            if found.targets:
+                return found
+        if isinstance(owner, External):
+            return Meaning([owner])
+        # A key of a map may be a name like any other.
+        return Meaning([] if apart else self.types.named(file, scope, name, False))
 
     def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:
         for one in file.skeleton.imports:
@@ -104,25 +136,40 @@ class Resolver:
             return imported(self.session, file, one, name, set())
         return []
 
-    def _attribute(self, file: FileFacts, scope: int, name: str, receiver: str) -> Meaning:
+    def _attribute(
+        self, file: FileFacts, scope: int, name: str, receiver: str, apart: bool
+    ) -> Meaning:
         kind = self.types.of(file, scope, receiver) if receiver != "?" else None
         if kind is None or isinstance(kind, Untyped):
             return Meaning(unknown=True, untyped=kind is not None)
         if isinstance(kind, Module):
             found = exported(self.session, kind.path, name)
             return Meaning(found)
+        extended = file.rules.extending and not apart and self._extends(file, name)
         if isinstance(kind, External):
-            return Meaning([kind])
-        if isinstance(kind, Instance):
-            return self._member(kind.of, name, above=kind.above)
-        if isinstance(kind, Class):
-            return self._member(kind, name, above=False)
+            return Meaning(unknown=True) if extended else Meaning([kind])
+        if isinstance(kind, (Instance, Class)):
+            owner = kind.of if isinstance(kind, Instance) else kind
+            above = isinstance(kind, Instance) and kind.above
+            found = self._member(owner, name, above=above, apart=apart)
+            if not found.targets and isinstance(kind, Class) and name in self._imports(kind):
+                return Meaning(exported(self.session, f"{kind.path}::{kind.name}", name))
+            return Meaning(unknown=True) if extended and not found.targets else found
         return Meaning()
 
-    def _member(self, owner: Class, name: str, *, above: bool) -> Meaning:
-        definer = self.types.definer(owner, name, above=above)
+    def _imports(self, owner: Class) -> Container[str]:
+        file = self.session.file(owner.path)
+        return file.imports if file else ()
+
+    def _extends(self, file: FileFacts, name: str) -> bool:
+        """Whether an interface defines a member, which any class may then have."""
+        definers = self.types.definers(name, file.language)
+        return any(self.types.kind(one) in ("trait", "interface") for one in definers)
+
+    def _member(self, owner: Class, name: str, *, above: bool, apart: bool = False) -> Meaning:
+        definer = self.types.definer(owner, name, above=above, apart=apart)
         if definer is not None:
-            return Meaning([Name(definer.path, definer.scope, name)])
+            return Meaning([Name(definer.path, definer.scope, name, apart)])
         return Meaning() if above else Meaning(of=owner)
 
     def _keyword(self, file: FileFacts, scope: int, name: str, called: str) -> Meaning:
@@ -157,18 +204,24 @@ class Resolver:
 
     def references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
         """Every use of what these targets are, declarations included."""
-        wanted = frozenset(targets)
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
+        wanted = frozenset(targets) | self._overriding(name, targets)
+        related = self._satisfying(name, targets) - wanted
+        worlds = {world(one.language) for target in targets if (one := self._file(target))}
         for file, packed in self.view.occurrences(name):
             facts = self.session.file(file.path)
-            if facts is None:
+            if facts is None or (worlds and world(file.language) not in worlds):
                 continue
             numbers = iter(array("I", packed))
             for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
                 meaning = self.meaning(facts, name, at, flags, receiver)
                 if not wanted.isdisjoint(meaning.targets):
                     yield Reference(file.path, at, flags, "certain")
-                elif owners and self._possible(facts, name, meaning, owners):
+                elif not related.isdisjoint(meaning.targets):
+                    yield Reference(file.path, at, flags, "likely")
+                elif owners and self._possible(
+                    facts, name, meaning, owners, bool(flags & APART)
+                ):
                     tier: Tier = "possible" if meaning.untyped else "likely"
                     yield Reference(file.path, at, flags, tier)
 
@@ -181,15 +234,48 @@ class Resolver:
             return None
         return Class(target.path, target.scope, file.qualified(target.scope))
 
-    def _possible(self, file: FileFacts, name: str, meaning: Meaning, owners: list[Class]) -> bool:
+    def _file(self, target: Target) -> FileFacts | None:
+        return None if isinstance(target, External) else self.session.file(target.path)
+
+    def _overriding(self, name: str, targets: list[Target]) -> frozenset[Name]:
+        """The same member of classes above and below, where these count as one."""
+        found = set()
+        for target in targets:
+            file, owner = self._file(target), self._owner(target)
+            if not isinstance(target, Name) or not owner or not file or not file.rules.family:
+                continue
+            definers = self.types.definers(name, file.language, target.apart)
+            above = [one for one in self.types.mro(owner) if one in definers]
+            if file.rules.extending:
+                # What a class has without any base is no one else's.
+                above = [one for one in above if self.types.kind(one) in ("trait", "interface")]
+            for top in above:
+                found.update(one for one in self.types.below(top) if one in definers)
+        return frozenset(Name(one.path, one.scope, name, target.apart) for one in found)
+
+    def _satisfying(self, name: str, targets: list[Target]) -> frozenset[Name]:
+        """The same member of interfaces that are satisfied without being named."""
+        found = set()
+        for target in targets:
+            file, owner = self._file(target), self._owner(target)
+            if file is not None and owner is not None and file.rules.structural:
+                found |= self.types.satisfying(owner, name, file.language)
+        return frozenset(Name(one.path, one.scope, name) for one in found)
+
+    def _possible(
+        self, file: FileFacts, name: str, meaning: Meaning, owners: list[Class], apart: bool
+    ) -> bool:
         """Whether a member that is not known to be one of these can be."""
         if meaning.of is not None:
             # Used in a class that leaves it to those below to define it.
-            return any(meaning.of in self.types.mro(owner) for owner in owners)
+            return any(meaning.of in self.types.mro(owner)[1:] for owner in owners)
         if not meaning.unknown:
             return False
         family = frozenset().union(*(self.family(owner) for owner in owners))
-        foreign = [one for one in self.types.definers(name) if one not in family]
+        definers = self.types.definers(name, file.language, apart)
+        foreign = [one for one in definers if one not in family]
+        if apart and not any(one in family for one in definers):
+            return False
         others = len(foreign) + (name in file.rules.common)
         if not others:
             return True
@@ -201,20 +287,7 @@ class Resolver:
         """A class, those above it, and those below."""
         known = self._families.get(owner)
         if known is None:
-            known = self._families[owner] = frozenset(self.types.mro(owner)) | self.below(owner)
+            known = self._families[owner] = frozenset(self.types.mro(owner)) | self.types.below(
+                owner
+            )
         return known
-
-    def below(self, owner: Class) -> set[Class]:
-        """A class and all those that are derived from it."""
-        found, todo = {owner}, [owner]
-        while todo and len(found) < 2_000:
-            one = todo.pop()
-            for file, scope in self.view.subclasses(one.name.rpartition(".")[2]):
-                facts = self.session.file(file.path)
-                if facts is None:
-                    continue
-                derived = Class(file.path, scope, facts.qualified(scope))
-                if derived not in found and one in self.types.mro(derived):
-                    found.add(derived)
-                    todo.append(derived)
-        return found
