@@ -44,8 +44,9 @@ class Extraction:
         # What members are members of where it does not stand before them (`Foo` for the `a` of
         # `Foo{a: 1}`), by their offset, in the short form of receivers.
         self.owners: dict[int, bytes] = {}
-        # Occurrences that are no identifiers to the grammar: name, offset, flags.
-        self.more: list[tuple[str, int, int]] = []
+        # Occurrences that are no identifiers to the grammar: name, offset, flags, and as in
+        # `owners` what they are members of.
+        self.more: list[tuple[str, int, int, bytes]] = []
         self.chains = Chains(source)
         self._starts = [0]
 

@@ -228,8 +228,8 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
     names = _identifiers(extraction, captured)
     if extraction.language.collect is not None:
         extraction.language.collect(extraction)
-    for name, at, flag in extraction.more:
-        names.setdefault(name, []).extend((at, flag, 0))
+    for name, at, flag, owner in extraction.more:
+        names.setdefault(name, []).extend((at, flag, extraction.chains.number(owner)))
     return {name: array("I", numbers).tobytes() for name, numbers in names.items()}
 
 

@@ -264,7 +264,7 @@ def _quoted(extraction: Extraction) -> None:
         while exported := _EXPORTED.match(source, place):
             places[exported.start(2)] = (exported.group(2).decode(), STRING)
             place = exported.end()
-    extraction.more += [(name, at, flags) for at, (name, flags) in places.items()]
+    extraction.more += [(name, at, flags, b"") for at, (name, flags) in places.items()]
 
 
 # --- resolving -----------------------------------------------------------------------------
