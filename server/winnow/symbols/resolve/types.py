@@ -158,7 +158,22 @@ class Types:
                 path = self.session.module(file, one.module)
                 return (Module(path) if path else External(one.module)), steps[count:]
         called = bool(rules.apart) and steps[1:2] == ["()"]
+        if rules.closed and rules.package and not called and first[:1].islower():
+            package = self._package(file, scope, steps)
+            if package is not None:
+                return package
         return self.of_targets(self.named(file, scope, first, called), called), steps[1:]
+
+    def _package(
+        self, file: FileFacts, scope: int, steps: list[str]
+    ) -> tuple[Type, list[str]] | None:
+        """A package that is written out: `org.example.net.Client`."""
+        found = self.named(file, scope, steps[0], called=False)
+        if any(not isinstance(one, External) or one.module for one in found):
+            return None
+        count = next((at for at, one in enumerate(steps) if not one[:1].islower()), len(steps))
+        path = self.session.module(file, ".".join(steps[:count]))
+        return (Module(path), steps[count:]) if path else None
 
     def _along(self, file: FileFacts, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
         """A path that begins with `crate`, `self` or `super`."""
@@ -455,6 +470,8 @@ class Types:
                 scope = facts.container_scope(definition) if facts else None
                 if facts is None or scope is None:
                     continue
+                if definition.kind == "constructor" and facts.scopes[scope].name == name:
+                    continue  # it is called by the name of its class
                 if (definition.kind in facts.rules.apart) == apart:
                     owner = self.class_at(facts, scope)
                     known.setdefault(owner, []).append((one.path, scope))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from winnow.symbols.facts import (
     APART,
+    ATTRIBUTE,
     IMPORTED,
     IN_TYPE,
     LABEL,
@@ -280,11 +281,13 @@ def _links(extraction: Extraction, node: tree_sitter.Node) -> None:
         for word in _WORD.finditer(extraction.source, *link.span(1)):
             text = word[0].decode()
             if text[:1].isupper():
-                extraction.more.append((text, word.start(), TYPE | IN_TYPE, b""))
-                owner += (b"." if owner else b"") + word[0]
+                flags = (ATTRIBUTE if owner else TYPE) | IN_TYPE
+                extraction.more.append((text, word.start(), flags, owner))
+            owner += (b"." if owner else b"") + word[0]
         if link[2]:
-            flags = MEMBER | (APART if link[3] else 0)
-            extraction.more.append((link[2].decode(), link.start(2), flags, owner))
+            flags = ATTRIBUTE | (APART if link[3] else 0)
+            # Members of the class that the comment stands in, if it names none.
+            extraction.more.append((link[2].decode(), link.start(2), flags, owner or b"this"))
 
 
 # --- resolving -----------------------------------------------------------------------------
