@@ -162,7 +162,10 @@ class Types:
             package = self._package(file, scope, steps)
             if package is not None:
                 return package
-        return self.of_targets(self.named(file, scope, first, called), called), steps[1:]
+        targets = self.named(file, scope, first, called)
+        if called and not any(isinstance(one, Name) for one in targets):
+            targets = self.named(file, scope, first, called=False)  # a class that is created
+        return self.of_targets(targets, called), steps[1:]
 
     def _package(
         self, file: FileFacts, scope: int, steps: list[str]

@@ -284,6 +284,10 @@ def _links(extraction: Extraction, node: tree_sitter.Node) -> None:
                 flags = (ATTRIBUTE if owner else TYPE) | IN_TYPE
                 extraction.more.append((text, word.start(), flags, owner))
             owner += (b"." if owner else b"") + word[0]
+        if link[2] and not owner and extraction.scope_at(node.start_byte) == 0:
+            # Before a class of the file.
+            behind = (one.name for one in extraction.definitions if one.start >= node.end_byte)
+            owner = next(behind, "").encode()
         if link[2]:
             flags = ATTRIBUTE | (APART if link[3] else 0)
             # Members of the class that the comment stands in, if it names none.
