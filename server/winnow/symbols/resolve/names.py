@@ -123,7 +123,10 @@ def imported(
     if one.name:
         return from_module(session, file, one.module, one.name, seen)
     if file.rules.roots:
-        return along(session, file, one.scope, one.module, seen)
+        if "." not in one.module:
+            return along(session, file, one.scope, one.module, seen)
+        path = session.module(file, one.module)  # a module that is declared here
+        return [Module(path)] if path else []
     # `import a.b` binds `a`.
     module = one.module.partition(".")[0] if name != one.local else one.module
     path = session.module(file, module)
