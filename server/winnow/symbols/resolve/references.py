@@ -38,7 +38,7 @@ from winnow.symbols.resolve.names import (
     imported,
 )
 from winnow.symbols.resolve.rules import world
-from winnow.symbols.resolve.session import FileFacts, Session
+from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
 from winnow.symbols.resolve.types import Class, Function, Instance, Types, Untyped
 from winnow.symbols.view import View
 
@@ -230,9 +230,9 @@ class Resolver:
         file = self.session.file(target.path) if isinstance(target, Name) else None
         if file is None or not isinstance(target, Name):
             return None
-        if file.scopes[target.scope].kind != "class":
+        if file.scopes[target.scope].kind not in MEMBERS:
             return None
-        return Class(target.path, target.scope, file.qualified(target.scope))
+        return self.types.class_at(file, target.scope)
 
     def _file(self, target: Target) -> FileFacts | None:
         return None if isinstance(target, External) else self.session.file(target.path)

@@ -458,7 +458,7 @@ def _root(view: View, path: str) -> str:
     folder = path.rpartition("/")[0]
     while "/" in folder:
         above, _, last = folder.rpartition("/")
-        if last in ("tests", "examples", "benches", "bin"):
+        if last in ("tests", "examples", "benches", "bin") and _is_package(view, above):
             inside = path[len(folder) + 1 :]
             if "/" not in inside:
                 return path
@@ -470,6 +470,14 @@ def _root(view: View, path: str) -> str:
                 return f"{folder}/{name}"
         folder = above
     return path
+
+
+def _is_package(view: View, folder: str) -> bool:
+    """Whether a folder, or the one that it is the sources of, holds a crate."""
+    package = folder.removesuffix("/src")
+    return any(view.file(f"{package}/src/{name}") for name in ("lib.rs", "main.rs")) or (
+        Path(package, "Cargo.toml").is_file()
+    )
 
 
 def _crate(view: View, importer: str, name: str) -> str | None:
