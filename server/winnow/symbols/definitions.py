@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from winnow.symbols.facts import CLASSES, Definition
@@ -56,7 +57,7 @@ class _Found:
 
 
 def find_definitions(
-    language: Language, query: tree_sitter.Query, source: bytes, root: tree_sitter.Node
+    language: Language, query: tree_sitter.Query, source: bytes, *roots: tree_sitter.Node
 ) -> list[Definition]:
     """The definitions of a text, in the order of their beginnings, those around others first."""
     import tree_sitter
@@ -64,7 +65,8 @@ def find_definitions(
     found: dict[int, _Found] = {}
     docs = _Docs(source)
     exports: set[str] = set()
-    for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
+    cursor = tree_sitter.QueryCursor(query)
+    for pattern, captures in chain.from_iterable(cursor.matches(root) for root in roots):
         if "comment" in captures:
             docs.add(captures["comment"][0], captures["text"][0] if "text" in captures else None)
             continue

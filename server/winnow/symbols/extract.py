@@ -15,6 +15,8 @@ from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton, sco
 from winnow.symbols.language import Language
 from winnow.symbols.occurrences import Chains, find_occurrences
 
+NESTED = 3  # times that parts of a text are parsed on their own
+
 
 class Extraction:
     """A file while its facts are gathered: what a language's `collect` reads and adds to.
@@ -22,10 +24,10 @@ class Extraction:
     The tables are those of :class:`~winnow.symbols.facts.Skeleton`.
     """
 
-    def __init__(self, language: Language, source: bytes, root: tree_sitter.Node) -> None:
+    def __init__(self, language: Language, source: bytes, roots: list[tree_sitter.Node]) -> None:
         self.language = language
         self.source = source
-        self.root = root
+        self.roots = roots
         self.definitions: list[Definition] = []
         self.scopes: list[Scope] = [Scope(0, len(source), -1, "module")]
         self.imports: list[Import] = []
@@ -109,9 +111,15 @@ def extract(language: Language, source: bytes) -> Facts:
     """The facts of a text in UTF-8, in a language with a module of its own."""
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(source)
-    extraction = Extraction(language, source, tree.root_node)
+    roots = [tree.root_node]
+    while language.nested is not None and len(roots) <= NESTED:
+        parts = language.nested(roots[-1], source)
+        if not parts:
+            break
+        roots.append(_parse_parts(parser(grammar), source, parts))
+    extraction = Extraction(language, source, roots)
     extraction.definitions = find_definitions(
-        language, query(grammar, definitions_query(language)), source, tree.root_node
+        language, query(grammar, definitions_query(language)), source, *roots
     )
     occurrences: dict[str, bytes] = {}
     if language.tokens:
@@ -123,6 +131,24 @@ def extract(language: Language, source: bytes) -> Facts:
         occurrences=occurrences,
         broken=int(tree.root_node.has_error),
     )
+
+
+def _parse_parts(
+    parser: tree_sitter.Parser, source: bytes, parts: list[tuple[int, int]]
+) -> tree_sitter.Node:
+    """The tree of some parts of a text, as if nothing else was there; offsets are the text's."""
+    parser.included_ranges = [
+        tree_sitter.Range(_point(source, start), _point(source, end), start, end)
+        for start, end in parts
+    ]
+    try:
+        return parser.parse(source).root_node
+    finally:
+        parser.included_ranges = []
+
+
+def _point(source: bytes, at: int) -> tuple[int, int]:
+    return source.count(b"\n", 0, at), at - source.rfind(b"\n", 0, at) - 1
 
 
 @functools.cache

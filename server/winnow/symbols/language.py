@@ -17,6 +17,8 @@ from msgspec import Struct
 from winnow.symbols.resolve.rules import Rules
 
 if TYPE_CHECKING:
+    import tree_sitter
+
     from winnow.symbols.extract import Extraction
 
 
@@ -46,6 +48,7 @@ class Language(Struct, frozen=True, kw_only=True):
     and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
     single names, imports, bases, types; ``rules`` are for resolving names. ``exported`` tells from
     what stands before the name in the definition, and the name, whether other files see it.
+    ``nested`` gives parts of the text that are to be parsed on their own (items in macros).
     ``comments`` are the node types of comments, ``header`` the node types around a definition that
     belong to it: decorators, `export`.
 =======
@@ -68,6 +71,7 @@ class Language(Struct, frozen=True, kw_only=True):
     prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None
     rules: Rules | None = None
+    nested: Callable[[tree_sitter.Node, bytes], list[tuple[int, int]]] | None = None
     skipped: frozenset[str] = frozenset()
     exported: Callable[[str, str], bool] = lambda header, name: True
     comments: Sequence[str] = ("comment",)

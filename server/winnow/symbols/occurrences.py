@@ -208,7 +208,11 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
     language collect the rest."""
     import tree_sitter
 
-    captured = tree_sitter.QueryCursor(query).captures(extraction.root)
+    cursor = tree_sitter.QueryCursor(query)
+    captured = cursor.captures(extraction.roots[0])
+    for root in extraction.roots[1:]:
+        for name, nodes in cursor.captures(root).items():
+            captured.setdefault(name, []).extend(nodes)
     # They come in no order; identifiers, the most by far, are ordered as numbers below.
     for name, nodes in captured.items():
         if name != "identifier":
@@ -280,6 +284,8 @@ def _identifiers(
     """For each name its occurrences, as numbers: offset, flags, receiver."""
     source, flags, chains = extraction.source, extraction.flags, extraction.chains
     places = [(node.start_byte, node.end_byte) for node in captured.get("identifier", ())]
+    if len(extraction.roots) > 1:  # what is nested was captured in the text around it, too
+        places = list(set(places))
     places.sort()
     _mark_types(flags, places, captured.get("typed", ()))
     owners = extraction.owners

@@ -33,6 +33,7 @@ RUST = Language(
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.RULES,
+    nested=scoping.nested,
     exported=lambda header, name: "pub" in header,
     comments=("line_comment", "block_comment"),
     skipped=frozenset(("self", "super", "crate")),

@@ -116,6 +116,30 @@ _FIELD = re.compile(rb"\s*(?:::\s*<|\()")
 _NAME = re.compile(r"[\w:]+")
 
 
+_ITEMS = re.compile(rb"\b(?:fn|struct|enum|union|mod|use|impl|trait|type|const|static)\s")
+_HOLDING = frozenset(("mod_item", "impl_item", "trait_item", "foreign_mod_item"))
+
+
+def nested(root: tree_sitter.Node, source: bytes) -> list[tuple[int, int]]:
+    """What stands in macros around items: `cfg_net! { pub mod net; }`."""
+    found = []
+    todo = [root]
+    while todo:
+        for node in todo.pop().named_children:
+            if node.type in _HOLDING:
+                body = node.child_by_field_name("body")
+                if body is not None:
+                    todo.append(body)
+            elif node.type == "expression_statement" and node.named_children:
+                node = node.named_children[0]
+            if node.type == "macro_invocation":
+                tree = node.named_children[-1]
+                start, end = tree.start_byte + 1, tree.end_byte - 1
+                if tree.type == "token_tree" and _ITEMS.search(source, start, end):
+                    found.append((start, end))
+    return sorted(found)
+
+
 def prepare(extraction: Extraction) -> None:
     """Imports, and what names are where the place they stand in says it."""
     captured, flags = extraction.captured, extraction.flags
