@@ -348,6 +348,7 @@ class Types:
         file = self.session.file(owner.path)
         if file is None or not file.rules.apart and file.rules.package is None:
             return own
+        name = name.partition("$")[0]  # `f$1`: the second of what f returns
         found = self.definers(name, file.language, called == ("method" in file.rules.apart))
         return [*own, *(one for one in found.get(owner, ()) if one not in own)]
 
@@ -378,6 +379,10 @@ class Types:
         if last in rules.class_types and arguments:
             inner = self.declared(file, scope, arguments[0])
             return inner.of if isinstance(inner, Instance) else None
+        if rules.closed and arguments and last in rules.wrappers | rules.containers:
+            own = self._class_named(file, scope, head)
+            if isinstance(own, Instance):  # of the workspace, with a well-known name
+                return own
         if last in rules.wrappers and arguments:
             return next(
                 (found for one in arguments if (found := self.declared(file, scope, one))), None

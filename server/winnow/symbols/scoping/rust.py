@@ -114,6 +114,11 @@ TOKENS = """
 
 _FIELD = re.compile(rb"\s*(?:::\s*<|\()")
 _NAME = re.compile(r"[\w:]+")
+# Calls that give what they are given, in something that is seen through.
+_WRAPPED = re.compile(
+    rb"(?:(?:std::)?(?:\w+::)*(?:Arc|Rc|Box|Mutex|RwLock|Cell|RefCell|Pin|Cow|Some|Ok)"
+    rb"(?:::(?:new|pin|from|clone|Borrowed|Owned))?)\("
+)
 
 
 _ITEMS = re.compile(rb"\b(?:fn|struct|enum|union|mod|use|impl|trait|type|const|static)\s")
@@ -346,7 +351,12 @@ def collect(extraction: Extraction) -> None:
         if name is not None:
             said = type_name(extraction.text(declared)) if declared is not None else ""
             scope = extraction.scope_at(name.start_byte)
-            extraction.returns.setdefault(scope, {})[extraction.text(name)] = f":{said}"
+            returns = extraction.returns.setdefault(scope, {})
+            returns[extraction.text(name)] = f":{said}"
+            if declared is not None and declared.type == "tuple_type":
+                for place, one in enumerate(declared.named_children):
+                    said = type_name(extraction.text(one))
+                    returns[f"{extraction.text(name)}${place}"] = f":{said}"
     for node in captured.get("alias", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is not None and declared is not None:
@@ -376,13 +386,26 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
     if declared is not None:
         _learn(extraction, name, f":{type_name(extraction.text(declared))}")
     elif value is not None:
-        _learn(extraction, name, "=" + _value(extraction, value))
+        said = _value(extraction, value)
+        _learn(extraction, name, f"={said}")
+        if name.type == "tuple_pattern" and said.endswith("()"):
+            for place, one in enumerate(name.named_children):
+                _learn(extraction, one, f"={said[:-2]}${place}()")
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> str:
     """The short form of a value; a struct's literal is a cast to it."""
-    while value.type in ("reference_expression", "await_expression", "try_expression"):
-        value = value.child_by_field_name("value") or value.named_children[0]
+    while True:
+        wrapped = _WRAPPED.match(extraction.source, value.start_byte, value.end_byte)
+        arguments = value.child_by_field_name("arguments")
+        if value.type in ("reference_expression", "await_expression", "try_expression"):
+            value = value.child_by_field_name("value") or value.named_children[0]
+        elif wrapped and arguments is not None and arguments.start_byte == wrapped.end() - 1:
+            if len(arguments.named_children) != 1:
+                return ""
+            value = arguments.named_children[0]
+        else:
+            break
     if value.type == "struct_expression":
         name = value.child_by_field_name("name")
         return f"<{type_name(extraction.text(name))}>" if name is not None else ""
