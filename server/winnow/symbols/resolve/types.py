@@ -66,7 +66,7 @@ class Untyped(Struct, frozen=True, gc=False):
 Type = Class | Instance | Function | Items | Untyped | Module | External | None
 UNTYPED = Untyped()
 
-_STEP = re.compile(r"\(\)|\[\]|<[^>]*>|[\w$]+")
+_STEP = re.compile(r"\(\)(?:\$\d+)?|\[\]|<[^>]*>|[\w$]+")
 _HEAD = re.compile(r"[\w$.]+")
 
 
@@ -110,8 +110,8 @@ class Types:
             if value is None:
                 return None
             called = rest[place + 1 : place + 2] == ["()"]
-            if step == "()":
-                value = self._called(value)
+            if step.startswith("()"):
+                value = self._called(value, step[2:])
             elif called and (same := self._kept(file, value, step)) is not None:
                 value, passed = same, True
             elif step == "[]":
@@ -256,7 +256,7 @@ class Types:
             return Function(file.path, scope, name, owner)
         alias = file.skeleton.aliases.get(name)
         if alias:
-            return self._class_named(file, scope, alias)
+            return self.declared(file, scope, alias)
         if file.rules.inferred or not self._is_parameter(file, scope, name):
             return None
         return UNTYPED
@@ -275,7 +275,8 @@ class Types:
             return self.of(file, int(place), said)
         return self.of(file, scope, said[1:])
 
-    def _called(self, value: Type) -> Type:
+    def _called(self, value: Type, which: str = "") -> Type:
+        """What a call gives; ``which`` is "$1" for the second of several results."""
         if isinstance(value, Class):
             return Instance(value)
         if isinstance(value, (External, Untyped)):
@@ -284,7 +285,7 @@ class Types:
         if not isinstance(value, Function):
             return None
         file = self.session.file(value.path)
-        said = file.skeleton.returns.get(value.scope, {}).get(value.name) if file else None
+        said = file.skeleton.returns.get(value.scope, {}).get(value.name + which) if file else None
         if file is None or said is None:
             return None
         if said[0] == ":":
@@ -348,7 +349,6 @@ class Types:
         file = self.session.file(owner.path)
         if file is None or not file.rules.apart and file.rules.package is None:
             return own
-        name = name.partition("$")[0]  # `f$1`: the second of what f returns
         found = self.definers(name, file.language, called == ("method" in file.rules.apart))
         return [*own, *(one for one in found.get(owner, ()) if one not in own)]
 
@@ -379,14 +379,17 @@ class Types:
         if last in rules.class_types and arguments:
             inner = self.declared(file, scope, arguments[0])
             return inner.of if isinstance(inner, Instance) else None
+        own = None
         if rules.closed and arguments and last in rules.wrappers | rules.containers:
+            # A class of the workspace may have a well-known name.
             own = self._class_named(file, scope, head)
-            if isinstance(own, Instance):  # of the workspace, with a well-known name
+            if isinstance(own, Instance) and last in rules.containers:
                 return own
         if last in rules.wrappers and arguments:
-            return next(
+            inner = next(
                 (found for one in arguments if (found := self.declared(file, scope, one))), None
             )
+            return inner if isinstance(inner, Instance) or own is None else own
         if last in rules.containers and arguments:
             items = [one for one in arguments if one.strip(" .")]
             inner = self.declared(file, scope, items[-1]) if items else None

@@ -210,7 +210,7 @@ def _assigned(
             if place == 0:
                 _learn(extraction, name, f"={said}")
             elif said.endswith("()"):
-                _learn(extraction, name, f"={said[:-2]}${place}()")
+                _learn(extraction, name, f"={said}${place}")
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node) -> str:

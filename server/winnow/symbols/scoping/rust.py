@@ -390,7 +390,7 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
         _learn(extraction, name, f"={said}")
         if name.type == "tuple_pattern" and said.endswith("()"):
             for place, one in enumerate(name.named_children):
-                _learn(extraction, one, f"={said[:-2]}${place}()")
+                _learn(extraction, one, f"={said}${place}")
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> str:
@@ -408,7 +408,9 @@ def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> 
             break
     if value.type == "struct_expression":
         name = value.child_by_field_name("name")
-        return f"<{type_name(extraction.text(name))}>" if name is not None else ""
+        if name is None:
+            return ""
+        return f"<{type_name(extraction.text(name)).partition('<')[0]}>"
     described = extraction.chains.describe(value.start_byte, value.end_byte)
     return described + items if described else ""
 
