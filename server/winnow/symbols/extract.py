@@ -13,6 +13,7 @@ import tree_sitter_language_pack
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton, scope_at
 from winnow.symbols.language import Language
+from winnow.symbols.scoping import plain
 from winnow.symbols.occurrences import Chains, find_occurrences
 
 NESTED = 3  # times that parts of a text are parsed on their own
@@ -121,9 +122,10 @@ def extract(language: Language, source: bytes) -> Facts:
     extraction.definitions = find_definitions(
         language, query(grammar, definitions_query(language)), source, *roots
     )
-    occurrences: dict[str, bytes] = {}
     if language.tokens:
         occurrences = find_occurrences(extraction, query(grammar, language.tokens))
+    else:
+        occurrences = plain.find_occurrences(extraction, plain.tokens(grammar))
     return Facts(
         language=language.name,
         definitions=extraction.definitions,

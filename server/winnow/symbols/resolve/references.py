@@ -11,7 +11,7 @@ answer nothing.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -37,6 +37,8 @@ from winnow.symbols.resolve.names import (
     from_module,
     imported,
 )
+from winnow.symbols.resolve import plain
+from winnow.symbols.resolve.plain import Candidates
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
 from winnow.symbols.resolve.types import Class, Function, Instance, Types, Untyped
@@ -73,7 +75,8 @@ class Resolver:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.session = Session(view)
+        self.session = Session(view, plain.RULES)
+        self._candidates: dict[tuple[str, str], Candidates] = {}
         self.types = Types(self.session)
         self._families: dict[Class, frozenset[Class]] = {}
 
@@ -81,6 +84,9 @@ class Resolver:
 
     def meaning(self, file: FileFacts, name: str, at: int, flags: int, receiver: int) -> Meaning:
         """What the name at an offset means."""
+        if file.rules.plain:
+            candidates = self._plain(name, file.language)
+            return Meaning(list(candidates.near(file, at, flags, receiver)))
         role = flags & ROLE
         scope = file.scope_at(at)
         apart = bool(flags & APART)
@@ -127,6 +133,13 @@ class Resolver:
             return Meaning([owner])
         # A key of a map may be a name like any other.
         return Meaning([] if apart else self.types.named(file, scope, name, False))
+
+    def _plain(self, name: str, language: str) -> Candidates:
+        key = (name, world(language))
+        known = self._candidates.get(key)
+        if known is None:
+            known = self._candidates[key] = Candidates(self, name, language)
+        return known
 
     def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:
         for one in file.skeleton.imports:
@@ -213,7 +226,11 @@ class Resolver:
             if facts is None or (worlds and world(file.language) not in worlds):
                 continue
             numbers = iter(array("I", packed))
-            for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
+            places = zip(numbers, numbers, numbers, strict=True)
+            if facts.rules.plain:
+                yield from self._plain_references(facts, name, wanted, places)
+                continue
+            for at, flags, receiver in places:
                 meaning = self.meaning(facts, name, at, flags, receiver)
                 if not wanted.isdisjoint(meaning.targets):
                     yield Reference(file.path, at, flags, "certain")
@@ -224,6 +241,24 @@ class Resolver:
                 ):
                     tier: Tier = "possible" if meaning.untyped else "likely"
                     yield Reference(file.path, at, flags, tier)
+
+    def _plain_references(
+        self,
+        file: FileFacts,
+        name: str,
+        wanted: frozenset[Target],
+        places: Iterable[tuple[int, int, int]],
+    ) -> Iterator[Reference]:
+        candidates = self._plain(name, file.language)
+        for at, flags, receiver in places:
+            tiers = {
+                candidates.tier(file, one, at, flags, receiver)
+                for one in wanted
+                if isinstance(one, Name)
+            } - {None}
+            if tiers:
+                tier: Tier = "likely" if "likely" in tiers else "possible"
+                yield Reference(file.path, at, flags, tier)
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""

@@ -94,8 +94,9 @@ class FileFacts:
 class Session:
     """A view, and what has been looked up in it."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, plain: Rules) -> None:
         self.view = view
+        self._plain = plain  # for languages without rules of their own
         self._files: dict[str, FileFacts | None] = {}
         self._bound: dict[tuple[str, str, bool], frozenset[int]] = {}
         self._unpacked: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
@@ -112,9 +113,10 @@ class Session:
         file = self.view.file(path)
         skeleton = self.view.skeleton(path) if file else None
         language = languages().get(file.language) if file else None
-        if file is None or skeleton is None or language is None or language.rules is None:
+        if file is None or skeleton is None:
             return None
-        return FileFacts(path, file.language, skeleton, language.rules)
+        rules = language.rules if language is not None and language.rules else self._plain
+        return FileFacts(path, file.language, skeleton, rules)
 
     def bound(self, file: FileFacts, name: str, apart: bool = False) -> frozenset[int]:
         """The scopes of a file in which a name is bound, by imports too."""
