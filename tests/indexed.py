@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from winnow.index.extraction import Job, extract_file
+from winnow.index.extraction import extract_file
+from winnow.index.files import Job
 from winnow.index.store import Store
 from winnow.index.view import Overlay, StoreView
 from winnow.symbols.language import language_of
@@ -17,14 +18,16 @@ MAX_BYTES = 4 * 1024 * 1024
 
 def fill(store: Store, root: Path) -> int:
     """Keep the facts of all files of a folder whose language is known; how many these are."""
-    batch = []
+    batch = {}
     for folder, names, files in os.walk(root):
         names[:] = [name for name in names if not name.startswith(".")]
         for name in files:
             path = os.path.relpath(os.path.join(folder, name), root)
             if language_of(path):
                 job = Job(os.fsencode(root), os.fsencode(path), MAX_BYTES)
-                batch.append(extract_file(job))
+                facts = extract_file(job)
+                if facts is not None:
+                    batch[path.replace(os.sep, "/")] = facts
     store.write(batch)
     return len(batch)
 

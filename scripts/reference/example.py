@@ -1,8 +1,8 @@
 """The examples: run in a copy of the project in ``docs/example``, which looks the same everywhere.
 
 The copy lies in no repository, is the root of its own, and all its files were changed at
-:data:`CHANGED`. What then still differs from one run to the next is where the copy is, and the id
-of a search: :func:`steady` replaces these two, and nothing else.
+:data:`CHANGED`. What then still differs from one run to the next is where the copy is, the id of a
+search, and when the index changed: :func:`steady` replaces these three, and nothing else.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ SHOWN_ID = "5ea7c41d" * 4
 CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 
 _ID = re.compile(r'(?<="search_id": ")[0-9a-f]{32}(?=")')
+_INDEXED = re.compile(r'(?<="updated_at": )[0-9.]+')
 
 
 class Example(Struct, frozen=True):
@@ -71,7 +72,8 @@ async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progre
 
 def steady(text: str, folder: Path) -> str:
     """The text without what differs from run to run."""
-    return _ID.sub(SHOWN_ID, text.replace(str(folder), SHOWN_ROOT))
+    text = _ID.sub(SHOWN_ID, text.replace(str(folder), SHOWN_ROOT))
+    return _INDEXED.sub(str(CHANGED), text)
 
 
 def command_line(tool: Tool[Any, Any], params: Mapping[str, Any], *more: str) -> str:

@@ -20,11 +20,11 @@ from winnow.config import Config
 from winnow.terminal import Style
 from winnow.tool import Tool, fields_of
 from winnow.tools import TOOLS
-from winnow.types import Answer, Completeness, FileParams, PageParams, SearchParams, Skipped
+from winnow.types import Answer, Completeness, FileParams, IndexState, PageParams, SearchParams, Skipped
 
 INDEX = "README.md"
 # Their tables are on the page that lists the tools.
-SHARED: dict[Struct, str] = {Completeness: INDEX, Skipped: INDEX}
+SHARED: dict[Struct, str] = {Completeness: INDEX, Skipped: INDEX, IndexState: INDEX}
 
 INTRODUCTION = """\
 What Winnow can do is a set of tools. Each is a request of the language server, a command, and a
@@ -74,8 +74,8 @@ def index_page() -> str:
         "## In every answer",
         "These fields are in the answer of every tool but `tools`.",
         ABSENT,
-        result_table(Answer, {Completeness: "", Skipped: ""}),
-        *_structs([Completeness, Skipped]),
+        result_table(Answer, {Completeness: "", Skipped: "", IndexState: ""}),
+        *_structs([Completeness, Skipped, IndexState]),
     )
 
 

@@ -26,6 +26,8 @@ else:
     import tomli as tomllib
 
 WORKSPACE_FILE = "winnow.toml"
+# Where Winnow keeps its own files in a workspace; no search covers it.
+OWN_FOLDER = ".winnow"
 WORKSPACE_SECTIONS = ("search",)
 MAX_FILE_BYTES = 1024 * 1024
 
@@ -86,8 +88,23 @@ class Limits(Section, frozen=True, kw_only=True):
     tree of some thousand files is done by then; on the Linux kernel's, broad terms are out."""
     processes: Annotated[int, Meta(ge=1, le=256)] = 16
     """Child processes at once; a change takes effect at the next start."""
+    parse_bytes: Annotated[int, Meta(ge=1)] = 4 * 1024 * 1024
+    """No symbols are taken from a larger file. Of this size a file takes a second, and ten times
+    as much memory; what is larger is generated or data."""
+    parse_seconds: Positive = 5.0
+    """Nor from a file that takes longer, for which there is a new parser then. A change takes
+    effect at the next start."""
     searches: Annotated[int, Meta(ge=1, le=64)] = 3
     """Searches at once, likewise. The next ones wait, and can be cancelled at no cost."""
+
+
+class Index(Section, frozen=True, kw_only=True):
+    """The index of symbols, in a folder `.winnow` of the workspace."""
+
+    enabled: bool = True
+    """Keep an index. Without it, queries for symbols read files when they are asked."""
+    max_files: Annotated[int, Meta(ge=1)] = 100_000
+    """A folder with more source files is not indexed."""
 
 
 class Prices(Section, frozen=True, kw_only=True):
@@ -169,6 +186,7 @@ class Config(Section, frozen=True, kw_only=True):
     programs: Programs = Programs()
     limits: Limits = Limits()
     bash: Bash = Bash()
+    index: Index = Index()
     llm: Llm = msgspec.field(default_factory=Llm)
 
 

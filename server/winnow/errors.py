@@ -8,6 +8,7 @@ SearchError
   NoLlmAvailable         a model was required and none is configured
   LlmFailed              a model was required and every one failed
   NotFound               a path that does not exist
+  NoSymbol               a place or a name that is no symbol
   NotAFile               a folder, a FIFO, a device, or a file that cannot be read
   NotAFolder             a file, where a folder is needed
   BinaryFile             a file without lines of text
@@ -118,6 +119,16 @@ class NotFound(SearchError):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"There is no file or folder {path!r} in the workspace", path=path)
+
+
+class NoSymbol(SearchError):
+    """No symbol stands at the place, or none has the name; ``path`` is the file, if one was
+    named."""
+
+    kind = "not_found"
+
+    def __init__(self, problem: str, path: str = "") -> None:
+        super().__init__(problem, path=path)
 
 
 class NotAFile(SearchError):

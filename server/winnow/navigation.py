@@ -1,14 +1,13 @@
 """From a place in a file to definitions, references and calls: what editors and tools ask alike.
 
 Runs in a thread: it reads the facts of files and their texts, and waits for nothing else. What the
-facts say is held against the text before it is answered; files that have changed since are told of
-by :class:`Changed`.
+facts say is held against the text before it is answered.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -42,21 +41,16 @@ _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
 _SEPARATOR = re.compile(r"\.|::|#|/")
 
 
-class Changed(Exception):
-    """The text of files is not the one that their facts are about."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        super().__init__(", ".join(paths))
-        self.paths = list(paths)
-
-
 class Asked(Struct, frozen=True):
-    """A symbol that was asked for: its name, what it is bound to, and the definitions of that.
+    """A symbol that was asked for: where, its name, what it is bound to, and the definitions of
+    that.
 
     ``guessed`` says that nothing tells what the name means there, and the targets are all members
     of that name.
     """
 
+    path: str
+    at: int
     name: str
     targets: list[Target]
     places: list[Place]
@@ -82,12 +76,17 @@ class Call(Struct, frozen=True):
 
 
 class Navigation:
-    """What one view says about symbols, for one request."""
+    """What one view says about symbols, for one request.
+
+    ``changed`` are files whose texts are not those that their facts are about, as far as that was
+    seen: what they would have had is missing.
+    """
 
     def __init__(self, view: View, sources: Sources) -> None:
         self.view = view
         self.sources = sources
         self.resolver = Resolver(view)
+        self.changed: dict[str, None] = {}
 
     # --- what is asked for -----------------------------------------------------------------
 
@@ -113,8 +112,21 @@ class Navigation:
                 if guessed:
                     definers = self.resolver.types.definers(name)
                     targets = [Name(one.path, one.scope, name) for one in definers]
-                return Asked(name, targets, places(self.resolver.session, targets), guessed)
+                return Asked(
+                    path, at, name, targets, places(self.resolver.session, targets), guessed
+                )
         return None
+
+    def symbols_on(self, path: str, line: int) -> list[tuple[int, str]]:
+        """The names of symbols on a line, with their offsets."""
+        source, file = self.sources.read(path), self.resolver.session.file(path)
+        if source is None or file is None:
+            return []
+        return [
+            (at, word)
+            for at, word in source.words(line)
+            if any(at == start for start, _, _ in self.resolver.session.unpacked(file, word))
+        ]
 
     def of_definition(self, file: File, definition: Definition) -> Asked:
         """A symbol by its definition."""
@@ -122,7 +134,7 @@ class Navigation:
         if found is not None:
             return found
         place = Place(file.path, definition.at, definition.name, definition)
-        return Asked(definition.name, [], [place])
+        return Asked(file.path, definition.at, definition.name, [], [place])
 
     def named(self, name_path: str) -> list[tuple[File, Definition]]:
         """The definitions that a name such as `send`, `Client.send` or `net/Client::send` means,
@@ -140,60 +152,59 @@ class Navigation:
 
     # --- answers ---------------------------------------------------------------------------
 
-    def references(self, asked: Asked) -> Iterator[Use]:
-        """Every use of a symbol, definitions included; raises Changed at the end if texts are no
-        longer what their facts say."""
-        changed: dict[str, None] = {}
-        for one in self.resolver.references(asked.name, asked.targets):
+    def references(self, asked: Asked, path: str | None = None) -> Iterator[Use]:
+        """Every use of a symbol, definitions included; in one file only, if it is named."""
+        size = len(asked.name.encode())
+        for one in self.resolver.references(asked.name, asked.targets, path):
             source = self.sources.read(one.path)
             if source is None or not source.holds(one.at, asked.name):
-                changed[one.path] = None
+                self.changed[one.path] = None
                 continue
-            kind = kind_of(source, one.at + len(asked.name.encode()), one.flags)
-            tier: Tier = "possible" if asked.guessed and one.tier != "certain" else one.tier
+            kind = kind_of(source, one.at + size, one.flags)
+            tier: Tier = "possible" if asked.guessed else one.tier
             yield Use(one.path, one.at, asked.name, kind, tier)
-        if changed:
-            raise Changed(list(changed))
 
-    def callers(self, place: Place) -> list[Call]:
-        """The functions that call the one defined at a place."""
-        asked = self.named_at(place.path, place.at, place.name)
+    def callers(self, asked: Asked) -> list[Call]:
+        """The functions that call a symbol; calls outside of all functions count for the file."""
         found: dict[tuple[str, int], Call] = {}
-        for use in self.references(asked) if asked else ():
+        for use in self.references(asked):
             if use.kind != "call" or use.tier == "possible":
                 continue
             around = function_around(self.view, use.path, use.at)
-            caller = (
-                Place(use.path, around.at, around.name, around)
-                if around
-                else Place(use.path, 0, "")
-            )
-            key = (caller.path, caller.at if around else -1)
-            found.setdefault(key, Call(caller, use.path, [])).calls.append(use.at)
+            place = Place(use.path, 0, "")
+            if around is not None:
+                place = Place(use.path, around.at, around.name, around)
+            key = (use.path, around.at if around else -1)
+            found.setdefault(key, Call(place, use.path, [])).calls.append(use.at)
         return list(found.values())
 
-    def callees(self, place: Place) -> list[Call]:
-        """The functions that the one defined at a place calls."""
-        if place.definition is None:
-            return []
+    def callees(self, asked: Asked) -> list[Call]:
+        """The functions that the bodies of a symbol's definitions call."""
+        found: dict[tuple[str, int], Call] = {}
+        for place in asked.places:
+            for at, called in self._called_in(place):
+                key = (called.path, called.at)
+                found.setdefault(key, Call(called, place.path, [])).calls.append(at)
+        return sorted(found.values(), key=lambda call: min(call.calls))
+
+    def _called_in(self, place: Place) -> Iterator[tuple[int, Place]]:
+        """The calls in a definition: where, and of what, as far as that is known."""
         source = self.sources.read(place.path)
         file = self.resolver.session.file(place.path)
-        if source is None or file is None:
-            return []
+        if place.definition is None or source is None or file is None:
+            return
         start, end = place.at + len(place.name.encode()), place.definition.end
-        found: dict[tuple[str, int], Call] = {}
         for name, packed in self.view.all_occurrences(place.path).items():
             size = len(name.encode())
             for one in unpacked(packed):
-                if not start <= one.at < end or kind_of(source, one.at + size, one.flags) != "call":
+                if not start <= one.at < end or not source.holds(one.at, name):
+                    continue
+                if kind_of(source, one.at + size, one.flags) != "call":
                     continue
                 meaning = self.resolver.meaning(file, name, one.at, one.flags, one.receiver)
                 for called in places(self.resolver.session, meaning.targets)[:1]:
                     if called.definition is not None:
-                        key = (called.path, called.at)
-                        call = found.setdefault(key, Call(called, place.path, []))
-                        call.calls.append(one.at)
-        return sorted(found.values(), key=lambda call: min(call.calls))
+                        yield one.at, called
 
 
 def kind_of(source: Source, end: int, flags: int) -> Kind:

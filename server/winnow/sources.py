@@ -14,6 +14,7 @@ from winnow.text.encodings import decoded
 from winnow.text.paths import held_by, open_regular
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_WORD = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
 _WORD_BEFORE = re.compile(r"[\w$]*\Z")
 _WORD_AFTER = re.compile(r"[\w$]*")
 
@@ -76,6 +77,23 @@ class Source:
         assert after is not None
         word = before.group() + after.group()
         return (at - len(before.group().encode()), word) if word else None
+
+    def find(self, line: int, word: str) -> int | None:
+        """The offset at which a word stands first on a line."""
+        if not 0 <= line < len(self._starts):
+            return None
+        found = re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", self.line(line))
+        return self.offset(line, found.start(), "utf-32") if found else None
+
+    def words(self, line: int) -> list[tuple[int, str]]:
+        """The identifiers of a line, and what looks like some, with their offsets."""
+        if not 0 <= line < len(self._starts):
+            return []
+        text, start = self.line(line), self._starts[line]
+        return [
+            (start + len(text[: word.start()].encode()), word.group())
+            for word in _WORD.finditer(text)
+        ]
 
     def holds(self, at: int, name: str) -> bool:
         """Whether a name still stands at an offset."""

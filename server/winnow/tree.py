@@ -25,6 +25,7 @@ from winnow.answers import (
     second_look,
     unsaved_failed,
 )
+from winnow.config import OWN_FOLDER
 from winnow.display import printable, shown_path
 from winnow.errors import NotAFolder, SearchTimedOut
 from winnow.shorten import shorten
@@ -130,6 +131,8 @@ def _can_look_beside(listing: Listing) -> bool:
 
 def _covers(scope: Scope, listing: Listing, path: str) -> bool:
     """Whether a symlink, or a folder with a slash behind it, is left out by nobody."""
+    if os.path.basename(path.rstrip("/")) == OWN_FOLDER:  # it may be made at this moment
+        return False
     left_out = listing.notes.left_out if listing.notes else ()
     return logged(path.rstrip("/")) not in left_out and not scope.leaves_out(path)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from winnow.config import Config
 from winnow.ranking.models import Models
@@ -17,6 +19,13 @@ from winnow.text.ripgrep import Ripgrep, find_ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.selection import Selector
 from winnow.types import FileParams, SearchParams
+
+if TYPE_CHECKING:
+    from winnow.index.index import Index
+    from winnow.index.names import NameTables
+
+# Listing the files of a large tree on a cold disk; nobody waits for it.
+LIST_SECONDS = 60.0
 
 
 class Workspace:
@@ -71,7 +80,9 @@ class Workspace:
 
     def run_ripgrep(self) -> Ripgrep:
         """How ripgrep is run for a request that begins now; raises ProgramNotInstalled."""
-        seconds = self.config.limits.search_seconds
+        return self._ripgrep_for(self.config.limits.search_seconds)
+
+    def _ripgrep_for(self, seconds: float) -> Ripgrep:
         return Ripgrep(
             processes=self.processes,
             program=self.ripgrep,
@@ -80,6 +91,31 @@ class Workspace:
             seconds=seconds,
         )
 
+    @functools.cached_property
+    def index(self) -> Index:
+        """The index of symbols; loaded when it is first used."""
+        from winnow.index.index import Index
+
+        return Index(
+            self.processes,
+            self.environment,
+            config=lambda: self.config,
+            folders=lambda: self.folders,
+            ripgrep=lambda: self._ripgrep_for(LIST_SECONDS),
+        )
+
+    @functools.cached_property
+    def names(self) -> NameTables:
+        """The names of all definitions in the index, in memory."""
+        from winnow.index.names import NameTables
+
+        return NameTables()
+
+    def files_changed(self, paths: Iterable[str | Path]) -> None:
+        """Take note that files were changed, made or removed: the one door for all who know."""
+        if "index" in self.__dict__:
+            self.index.files_changed(paths)
+
     @property
     def ripgrep_environment(self) -> dict[str, str]:
         return rg_environment(self.environment)
@@ -87,5 +123,7 @@ class Workspace:
     async def aclose(self) -> None:
         """End children and connections."""
         self.processes.close()
+        if "index" in self.__dict__:
+            await self.index.aclose()
         for models in (*self._retired, self.models):
             await models.aclose()

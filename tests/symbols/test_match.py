@@ -76,9 +76,9 @@ def test_folding_keeps_the_length(name: str) -> None:
     assert len(fold(name)) == len(name)
 
 
-@given(NAMES, st.data())
+@given(NAMES, NAMES, st.data())
 def test_letters_of_a_name_in_order_find_it_and_no_others_do(
-    name: str, data: st.DataObject
+    name: str, other: str, data: st.DataObject
 ) -> None:
     kept = [data.draw(st.booleans()) for _ in name]
     text = "".join(char for char, one in zip(name, kept, strict=True) if one)

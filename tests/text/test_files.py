@@ -91,6 +91,7 @@ def test_params_become_arguments_that_cannot_be_options(project: Path) -> None:
     assert search_scope([project], everything).arguments == (
         "--hidden",
         "--glob=!.git",
+        "--glob=!.winnow",
         "--no-ignore",
     )
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 
-from msgspec import Struct
-
-from winnow.index.files import FileFacts, FileState
+from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
+from winnow.index.files import FileFacts, FileState, Job, failed, file_state, without_facts
 from winnow.symbols.extract import extract
 from winnow.symbols.language import language_of
 from winnow.symbols.packed import packed
@@ -22,51 +21,38 @@ from winnow.text.paths import open_regular
 MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
+FIRST_LINE_BYTES = 200
 
 
-class Job(Struct, frozen=True, array_like=True):
-    """A file to take facts from: ``path`` is below ``root``. Where a ``text`` is given, it stands
-    in the place of the file's."""
-
-    root: bytes
-    path: bytes
-    max_bytes: int
-    text: bytes | None = None
-
-
-def extract_file(job: Job) -> FileFacts:
-    """The facts of a file, or why there are none; raises NotFound or another SearchError where
-    there is no file to read."""
-    path = os.fsdecode(job.path)
+def extract_file(job: Job) -> FileFacts | None:
+    """The facts of a file, or why there are none; None where no such file is in the folder."""
+    root, path = os.fsdecode(job.root), os.fsdecode(job.path)
     if job.text is not None:
-        return _extracted(path, FileState(0, len(job.text)), job.text)
-    root = os.fsdecode(job.root)
-    with os.fdopen(open_regular(os.path.realpath(os.path.join(root, path)), root), "rb") as file:
-        told = os.fstat(file.fileno())
-        state = FileState(told.st_mtime_ns, told.st_size)
-        if told.st_size > job.max_bytes:
-            return without_facts(path, state, f"it is larger than {job.max_bytes:,} bytes")
+        return _extracted(path, FileState(0, 0, len(job.text)), job.text)
+    try:
+        descriptor = open_regular(os.path.realpath(os.path.join(root, path)), root)
+    except (NotFound, PathOutsideWorkspace):
+        return None
+    except SearchError:  # it is no regular file, or cannot be read
+        return failed(job, "it cannot be read")
+    with open(descriptor, "rb") as file:
+        state = file_state(os.fstat(file.fileno()))
+        if state.size > job.max_bytes:
+            return without_facts(state, f"it is larger than {job.max_bytes:,} bytes")
         raw = file.read(job.max_bytes + 1)
     text = decoded(raw)
     if text is None:
-        return without_facts(path, state, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
+        return without_facts(state, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
     return _extracted(path, state, text.encode("utf-8", "replace"))
 
 
-def without_facts(path: str, state: FileState, problem: str) -> FileFacts:
-    language = language_of(path)
-    return FileFacts(
-        path, FileState(state.mtime_ns, state.size, problem), language.name if language else ""
-    )
-
-
 def _extracted(path: str, state: FileState, source: bytes) -> FileFacts:
-    language = language_of(path, source[:200].partition(b"\n")[0])
+    language = language_of(path, source[:FIRST_LINE_BYTES].partition(b"\n")[0])
     if language is None:
-        return without_facts(path, state, "its language is not known")
+        return without_facts(state, "its language is not known")
     if problem := _unwritten(source):
-        return without_facts(path, state, problem)
-    return FileFacts(path, state, language.name, packed(extract(language, source)))
+        return without_facts(state, problem)
+    return FileFacts(state, language.name, packed(extract(language, source)))
 
 
 def _unwritten(source: bytes) -> str:

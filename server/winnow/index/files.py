@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
+import os
+import time
+
 from msgspec import Struct
 
 from winnow.symbols.packed import Packed
 
+# Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
+CLOCK_NS = 50_000_000
 
-class FileState(Struct, frozen=True, gc=False):
-    """The file that facts were taken from; ``problem`` says why there are none."""
+
+class FileState(Struct, frozen=True, array_like=True, gc=False):
+    """The file that facts were taken from; ``problem`` says why there are none.
+
+    The times and the size tell whether it is still the same. ``ctime_ns`` changes with every write,
+    also where a program puts ``mtime_ns`` back; 0 says that the file had only just changed when it
+    was read: the clock of a file system makes no difference between two writes in a row.
+    """
 
     mtime_ns: int
+    ctime_ns: int
     size: int
     problem: str = ""
 
 
-class FileFacts(Struct, frozen=True):
-    """A file to be kept: where it is, what it was like when it was read, and its facts."""
+class FileFacts(Struct, frozen=True, array_like=True):
+    """What is kept of a file: what it was like when it was read, and its facts."""
 
-    path: str
     state: FileState
     language: str
     facts: Packed | None = None
+
+
+class Job(Struct, frozen=True, array_like=True):
+    """A file to take facts from: ``path`` is below ``root``. Where a ``text`` is given, it stands
+    in the place of the file's. Paths are bytes: they need not be Unicode."""
+
+    root: bytes
+    path: bytes
+    max_bytes: int
+    text: bytes | None = None
+
+
+def file_state(told: os.stat_result) -> FileState:
+    """The state of a file that is read now."""
+    fresh = 0 <= time.time_ns() - told.st_ctime_ns < CLOCK_NS
+    return FileState(told.st_mtime_ns, 0 if fresh else told.st_ctime_ns, told.st_size)
+
+
+def without_facts(state: FileState, problem: str) -> FileFacts:
+    return FileFacts(FileState(state.mtime_ns, state.ctime_ns, state.size, problem), "")
+
+
+def failed(job: Job, problem: str) -> FileFacts | None:
+    """A file of which no facts can be taken; None where there is no file."""
+    if job.text is not None:
+        return without_facts(FileState(0, 0, 0), problem)
+    try:
+        return without_facts(file_state(os.stat(os.path.join(job.root, job.path))), problem)
+    except OSError:
+        return None

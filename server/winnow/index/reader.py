@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import MsgspecError, Struct
@@ -53,8 +53,8 @@ class Reader:
 
     def files(self) -> dict[str, FileState]:
         """All files by their paths."""
-        rows = self._rows("SELECT path, mtime_ns, size, problem FROM file")
-        return {os.fsdecode(row[0]): FileState(row[1], row[2], row[3]) for row in rows}
+        rows = self._rows("SELECT path, mtime_ns, ctime_ns, size, problem FROM file")
+        return {os.fsdecode(row[0]): FileState(*row[1:]) for row in rows}
 
     def problems(self) -> dict[str, str]:
         """The files of which no facts could be taken, and why."""
@@ -66,9 +66,17 @@ class Reader:
         row = self._row("SELECT id, language, problem FROM file WHERE path=?", os.fsencode(path))
         return File(path, row[1]) if row and not row[2] else None
 
-    def state(self, path: str) -> FileState | None:
-        row = self._row("SELECT mtime_ns, size, problem FROM file WHERE path=?", os.fsencode(path))
-        return FileState(*row) if row else None
+    def known(self, paths: Iterable[str]) -> dict[str, FileState]:
+        """Of some files, and all files below some folders, those that are known."""
+        found = {}
+        for path in map(os.fsencode, paths):
+            rows = self._rows(
+                "SELECT path, mtime_ns, ctime_ns, size, problem FROM file"
+                " WHERE path=? OR (path>? AND path<?)",
+                *(path, path + b"/", path + b"0"),  # what follows the slash
+            )
+            found.update({os.fsdecode(row[0]): FileState(*row[1:]) for row in rows})
+        return found
 
     def files_named(self, name: str) -> list[File]:
         """The files with this name, in whatever folder."""

@@ -21,21 +21,24 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+import msgspec
 
 import winnow
 import winnow.symbols
-from winnow.index.files import FileFacts, FileState
+from winnow.config import OWN_FOLDER
+from winnow.index.files import FileFacts
 from winnow.index.reader import Reader, Skeletons, StoreDamaged, damage, unpacked_names
 
-FOLDER = ".winnow"
 # Changes with the tables below; what fills them has its own mark, see `version`.
 SCHEMA_VERSION = 1
 SCHEMA = """
 CREATE TABLE file (
   id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL UNIQUE, base BLOB NOT NULL,
-  language TEXT NOT NULL, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, problem TEXT NOT NULL);
+  language TEXT NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
+  size INTEGER NOT NULL, problem TEXT NOT NULL);
 CREATE INDEX file_base ON file (base);
 CREATE TABLE content (file INTEGER PRIMARY KEY, skeleton BLOB NOT NULL, names BLOB NOT NULL);
 CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
@@ -105,7 +108,7 @@ class Store:
     def open(cls, root: Path) -> Store:
         """The store of a folder; a temporary one where nothing can be written there."""
         try:
-            file = _prepared(root / FOLDER)
+            file = _prepared(root / OWN_FOLDER)
             try:
                 return cls(file)
             except StoreDamaged:
@@ -158,23 +161,16 @@ class Store:
 
     # --- writing ---------------------------------------------------------------------------
 
-    def write(self, batch: Sequence[FileFacts]) -> None:
-        """Keep the facts of files, in the place of what was known of them; one transaction.
+    def write(self, batch: Mapping[str, FileFacts], gone: Iterable[str] = ()) -> None:
+        """Keep the facts of files, by path, in the place of what was known of them, and forget
+        those that are ``gone``; one transaction.
 
         Raises sqlite3.OperationalError where the disk is full or another process holds the store.
         """
-        # A path twice: what was read last counts.
-        latest = {one.path: one for one in batch}
         with self._transaction() as connection:
-            for path in latest:
+            for path in (*batch, *gone):
                 _remove(connection, path)
-            _insert(connection, list(latest.values()))
-
-    def remove(self, paths: Iterable[str]) -> None:
-        """Forget files; one transaction."""
-        with self._transaction() as connection:
-            for path in paths:
-                _remove(connection, path)
+            _insert(connection, batch)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -224,10 +220,16 @@ class Store:
             self.file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         # The folder is a stranger's, and so may the database be.
-        connection.executescript(
-            f"PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA synchronous=NORMAL;"
-            f"PRAGMA cache_size=-{cache_kb}; PRAGMA temp_store=MEMORY;"
-        )
+        try:
+            with damage():
+                connection.executescript(
+                    "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
+                    f"PRAGMA synchronous=NORMAL; PRAGMA cache_size=-{cache_kb};"
+                    "PRAGMA temp_store=MEMORY;"
+                )
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
 
@@ -311,29 +313,29 @@ def _remove(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("DELETE FROM file WHERE id=?", (number,))
 
 
-def _insert(connection: sqlite3.Connection, batch: Sequence[FileFacts]) -> None:
+def _insert(connection: sqlite3.Connection, batch: Mapping[str, FileFacts]) -> None:
     """Add files that are not there. Rows go in sorted by name: those of one name are neighbours."""
     occurrences: list[tuple[str, int, bytes]] = []
     definitions: list[tuple[int, int, str, bytes]] = []
     bases: list[tuple[str, int, int]] = []
-    for one in batch:
-        state = one.state
-        path = os.fsencode(one.path)
+    for name, one in batch.items():
+        path = os.fsencode(name)
         number = connection.execute(
-            "INSERT INTO file (path, base, language, mtime_ns, size, problem) VALUES (?,?,?,?,?,?)",
-            (path, path.rpartition(b"/")[2], one.language, *_values(state)),
+            "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem)"
+            " VALUES (?,?,?,?,?,?,?)",
+            (path, path.rpartition(b"/")[2], one.language, *msgspec.structs.astuple(one.state)),
         ).lastrowid
         assert number is not None
         facts = one.facts
         if facts is None:
             continue
-        names = _packed_names(facts.occurrences)
-        connection.execute("INSERT INTO content VALUES (?,?,?)", (number, facts.skeleton, names))
-        occurrences += [(name, number, packed) for name, packed in facts.occurrences.items()]
+        standing = _packed_names(facts.occurrences)
+        connection.execute("INSERT INTO content VALUES (?,?,?)", (number, facts.skeleton, standing))
+        occurrences += [(each, number, packed) for each, packed in facts.occurrences.items()]
         definitions += [
-            (number, place, name, data) for place, (name, data) in enumerate(facts.definitions)
+            (number, place, each, data) for place, (each, data) in enumerate(facts.definitions)
         ]
-        bases += [(name, number, scope) for name, scope in facts.bases]
+        bases += [(each, number, scope) for each, scope in facts.bases]
     new = sorted({row[2] for row in definitions})
     connection.executemany("INSERT OR IGNORE INTO name (text) VALUES (?)", [(one,) for one in new])
     connection.executemany(
@@ -343,10 +345,6 @@ def _insert(connection: sqlite3.Connection, batch: Sequence[FileFacts]) -> None:
     occurrences.sort()
     connection.executemany("INSERT INTO occurrence VALUES (?,?,?)", occurrences)
     connection.executemany("INSERT OR IGNORE INTO base VALUES (?,?,?)", sorted(bases))
-
-
-def _values(state: FileState) -> tuple[int, int, str]:
-    return state.mtime_ns, state.size, state.problem
 
 
 def _packed_names(names: Iterable[str]) -> bytes:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
+from winnow.index.names import NameTables
 from winnow.index.reader import Reader
+from winnow.index.sources import changes_of
 from winnow.symbols.facts import Definition, Facts, Skeleton
 from winnow.symbols.packed import last_name
 from winnow.symbols.view import File
+
+if TYPE_CHECKING:
+    from winnow.symbols.names import Names
 
 T = TypeVar("T")
 
@@ -47,6 +53,26 @@ class StoreView:
 
     def roots(self) -> list[str]:
         return list(self._roots)
+
+    def names(self, tables: NameTables) -> list[Names]:
+        """Tables of the names of all definitions; a name in them may have none any more."""
+        found = [tables.of_store(prefix, reader) for prefix, reader in self._stores]
+        return [*found, tables.of_unsaved(self._overlay)] if self._overlay else found
+
+    def changed(self, paths: Iterable[str]) -> list[str]:
+        """Those of some files that are not as they were when their facts were taken."""
+        below: dict[str, tuple[Reader, list[str]]] = {}
+        for path in paths:
+            located = None if path in self._overlay else self._locate(path)
+            if located is not None:
+                reader, inside = located
+                folder = path[: len(path) - len(inside)]
+                below.setdefault(folder, (reader, []))[1].append(inside)
+        found: list[str] = []
+        for folder, (reader, some) in below.items():
+            changes = changes_of(Path(folder), reader.known(some))
+            found += (folder + path for path in (*changes.changed, *changes.gone))
+        return found
 
     def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
         for prefix, reader in self._stores:

@@ -141,7 +141,7 @@ class WinnowProtocol(LanguageServerProtocol):
                 error = without_traceback(error)
             # A message may repeat what was sent, which may be a megabyte.
             error.message = error.message[:MESSAGE_CHARACTERS]
-        if error is None and isinstance(result, dict):
+        if error is None and isinstance(result, (dict, list)):
             # Plain already: pygls would walk through all of it to find types.
             self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": result})
         else:

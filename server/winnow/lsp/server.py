@@ -20,6 +20,9 @@ import winnow
 from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
 from winnow.lsp.convert import folders_of, path_of
+from winnow.lsp.features import add_features
+from winnow.lsp.indexing import build_index, tell_changes, watch_files
+from winnow.lsp.progress import Reporter, Token
 from winnow.lsp.protocol import (
     INVALID_PARAMS,
     WinnowProtocol,
@@ -28,7 +31,6 @@ from winnow.lsp.protocol import (
 from winnow.text.files import repository_root
 from winnow.tool import Tool
 from winnow.tools import TOOLS
-from winnow.types import Progress, Result
 from winnow.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -54,6 +56,12 @@ class WinnowServer(LanguageServer):
         self.options: dict[str, Any] = {}
         # Tasks that nobody awaits: the loop itself would not keep them alive.
         self.background: set[asyncio.Task[Any]] = set()
+
+    @property
+    def position_encoding(self) -> str:
+        """What columns count for this client: units of "utf-8", "utf-16" or "utf-32"."""
+        agreed = self.protocol.workspace.position_encoding
+        return str(types.PositionEncodingKind(agreed or "utf-16").value)
 
     async def finish(self) -> None:
         """End every request and what it runs; the connection is over."""
@@ -91,6 +99,7 @@ def create_server() -> WinnowServer:
     server = WinnowServer()
     for tool in TOOLS.values():
         server.feature(tool.method)(_handler(server, tool))
+    add_features(server)
     _add_lifecycle(server)
     return server
 
@@ -105,7 +114,7 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
         try:
             raw, work_done, partial = _without_tokens(params)
             server.searching.buffers = server.protocol.documents.texts()
-            with _Reporter(server, work_done, partial, tool.name) as progress:
+            with Reporter(server, work_done, partial, tool.name) as progress:
                 result = await tool.call(server.searching, raw, progress)
             return msgspec.to_builtins(result)
         except SearchError as error:
@@ -113,9 +122,6 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
             raise JsonRpcException(error.message, code, error.data) from None
 
     return handle
-
-
-Token = str | int
 
 
 def _without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
@@ -132,56 +138,6 @@ def _without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
     return raw, tokens[0], tokens[1]
 
 
-class _Reporter(Progress):
-    """The progress of one request: sent to the client's tokens, if it gave any.
-
-    A cancelled token cancels the request, which pygls does not do by itself.
-    """
-
-    def __init__(
-        self, server: WinnowServer, work_done: Token | None, partial: Token | None, title: str
-    ) -> None:
-        self._server = server
-        self._work_done = work_done
-        self._partial = partial
-        self._title = title
-        self.streaming = partial is not None
-
-    def __enter__(self) -> _Reporter:
-        if self._work_done is not None:
-            progress = self._server.work_done_progress
-            begin = types.WorkDoneProgressBegin(title=self._title, cancellable=True)
-            progress.begin(self._work_done, begin)
-            task = asyncio.current_task()
-            assert task is not None
-            progress.tokens[self._work_done].add_done_callback(lambda _: task.cancel())
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._work_done is not None:
-            progress = self._server.work_done_progress
-            progress.tokens.pop(self._work_done, None)
-            progress.end(self._work_done, types.WorkDoneProgressEnd())
-
-    def __call__(
-        self, message: str, *, percentage: int | None = None, partial: Result | None = None
-    ) -> None:
-        if self._work_done is not None:
-            report = types.WorkDoneProgressReport(message=message, percentage=percentage)
-            self._server.work_done_progress.report(self._work_done, report)
-        if partial is not None and self._partial is not None:
-            value = msgspec.to_builtins(partial)
-            self._server.protocol.tell("$/progress", {"token": self._partial, "value": value})
-
-    async def drain(self) -> None:
-        # A socket takes what it is given and keeps it; standard output waits by itself.
-        writer = self._server.protocol.writer
-        if isinstance(writer, asyncio.StreamWriter):
-            await writer.drain()
-        else:
-            await asyncio.sleep(0)
-
-
 # --- lifecycle -----------------------------------------------------------------------------
 
 
@@ -196,7 +152,15 @@ def _add_lifecycle(server: WinnowServer) -> None:
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
-        _in_background(server, _pull_configuration(server))
+        _in_background(server, _begin(server))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(params: types.DidSaveTextDocumentParams) -> None:
+        tell_changes(server, [params.text_document.uri])
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def watched(params: types.DidChangeWatchedFilesParams) -> None:
+        tell_changes(server, [change.uri for change in params.changes])
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def changed(params: types.DidChangeConfigurationParams) -> None:
@@ -214,6 +178,7 @@ def _add_lifecycle(server: WinnowServer) -> None:
         new = [path for folder in params.event.added if (path := path_of(folder.uri))]
         kept = [folder for folder in server.searching.folders if folder not in gone]
         server.searching.folders = list(dict.fromkeys(kept + new))
+        _in_background(server, build_index(server))
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(_: None) -> None:
@@ -225,6 +190,13 @@ def _in_background(server: WinnowServer, work: Any) -> None:
     task = asyncio.create_task(work)
     server.background.add(task)
     task.add_done_callback(server.background.discard)
+
+
+async def _begin(server: WinnowServer) -> None:
+    """What is done for a session without being asked: its settings first, they may forbid it."""
+    await _pull_configuration(server)
+    _in_background(server, watch_files(server))
+    await build_index(server)
 
 
 async def _pull_configuration(server: WinnowServer) -> None:

@@ -12,11 +12,11 @@ import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton, scope_at
-from winnow.symbols.language import Language
-from winnow.symbols.scoping import plain
+from winnow.symbols.language import Language, languages
 from winnow.symbols.occurrences import Chains, find_occurrences
+from winnow.symbols.scoping import plain
 
-NESTED = 3  # times that parts of a text are parsed on their own
+EMBEDDED = 3  # times that parts of a text are parsed on their own
 
 
 class Extraction:
@@ -110,17 +110,23 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
 
 def extract(language: Language, source: bytes) -> Facts:
     """The facts of a text in UTF-8, in a language with a module of its own."""
+    if language.instead is not None and (other := language.instead(source)):
+        language = languages()[other]
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(source)
     roots = [tree.root_node]
-    while language.nested is not None and len(roots) <= NESTED:
-        parts = language.nested(roots[-1], source)
+    while language.embedded is not None and len(roots) <= EMBEDDED:
+        parts = language.embedded(roots[-1], source)
         if not parts:
             break
         roots.append(_parse_parts(parser(grammar), source, parts))
     extraction = Extraction(language, source, roots)
     extraction.definitions = find_definitions(
-        language, query(grammar, definitions_query(language)), source, *roots
+        language,
+        query(grammar, definitions_query(language)),
+        query(grammar, language.nested) if language.nested else None,
+        source,
+        *roots,
     )
     if language.tokens:
         occurrences = find_occurrences(extraction, query(grammar, language.tokens))

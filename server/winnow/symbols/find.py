@@ -13,11 +13,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
+import msgspec
 from msgspec import Struct
 
-from winnow.symbols.facts import CONTAINERS, Definition
+from winnow.symbols.facts import CLASSES, CONTAINERS, Definition
 from winnow.symbols.match import EXACT, EXACT_BUT_CASE, PREFIX, Pattern, fold, is_subsequence
 from winnow.symbols.names import JUDGED, Names, find_names
+from winnow.symbols.packed import last_name
 from winnow.symbols.query import Query, Term
 from winnow.symbols.view import File, View
 from winnow.symbols.weight import Place, place_of, weight
@@ -30,6 +32,9 @@ IN_PATH = 0.3
 SKIPPED = 0.9
 # A part of a path stands for a module, as in `json.dumps`; a container is meant more often.
 MODULE = 0.97
+# What a class has from another one that it names as its base, and how many of these are looked at.
+INHERITED = 0.9
+BASES = 20
 # Containers that the word before the dot may mean.
 CONTAINERS_TRIED = 40
 # With filters, how many names are looked up: those that match best may all be elsewhere.
@@ -71,9 +76,12 @@ class Found(Struct, frozen=True):
 
 
 class Finder:
-    """A search in one view. ``accepts`` says which files count, if not all; ``seconds`` is how long
-    it may take. ``prune`` stops as soon as the best are known: the total is then a lower bound.
-    ``exact`` confines the query to names that are exactly what it says."""
+    """A search in one view.
+
+    ``accepts`` says which files count, if not all; ``only`` are the files to look at, if these are
+    few. ``seconds`` is how long it may take. ``prune`` stops as soon as the best are known: the
+    total is then a lower bound. ``exact`` confines the query to names that are what it says.
+    """
 
     def __init__(
         self,
@@ -82,6 +90,7 @@ class Finder:
         query: Query,
         *,
         accepts: Callable[[File], bool] | None = None,
+        only: Sequence[str] | None = None,
         limit: int = 100,
         seconds: float = 1.0,
         prune: bool = False,
@@ -91,8 +100,10 @@ class Finder:
         self.tables = list(tables)
         self.query = query
         self.accepts = accepts
+        self.only = only
         self.limit = limit
         self.prune = prune
+        self.exact = exact
         self.until = time.monotonic() + seconds
         self.terms = [_Matcher(term, exact) for term in query.terms]
         self._filters = bool(accepts or query.kinds or query.paths or query.languages)
@@ -101,14 +112,22 @@ class Finder:
         self._fits = lru_cache(None)(self._is_asked_for)
         self._found: dict[tuple[str, int, str], Symbol] = {}
         self._best: list[tuple[bool, float]] = []  # of these, as many as are wanted
+        self._is_rewritten = False
         self._all_seen = True
         self._timed_out = False
 
     def find(self, open_files: Sequence[str] = ()) -> Found:
         """The symbols. An empty query lists some of ``open_files`` first."""
-        if self.terms:
+        if self.only is not None:
+            symbols = [symbol for path in self.only for symbol in self._in_file(path)]
+            symbols.sort(key=lambda one: one.order)
+        elif self.terms:
             self._find_by_names()
             self._find_members()
+            if not self._found and (terms := self._without_underscores()):
+                self.terms, self._is_rewritten = terms, True
+                self._find_by_names()
+                self._find_members()
             symbols = sorted(self._found.values(), key=lambda one: one.order)
         else:
             symbols = self._listed(open_files)
@@ -151,6 +170,15 @@ class Finder:
             self._timed_out = True
         return self._timed_out
 
+    def _without_underscores(self) -> list[_Matcher]:
+        """The words for names that are written otherwise: getObject was asked for as get_object."""
+        if self.exact or not any("_" in term.text.strip("_") for term in self.query.terms):
+            return []
+        return [
+            _Matcher(msgspec.structs.replace(term, text=term.text.replace("_", "")), False)
+            for term in self.query.terms
+        ]
+
     # --- members ---------------------------------------------------------------------------
 
     def _find_members(self) -> None:
@@ -169,14 +197,43 @@ class Finder:
                 for file, definition in self.view.definitions(name):
                     if definition.kind in CONTAINERS:
                         self._judge_members(file, definition)
+                        if matcher.term.text and score >= EXACT_BUT_CASE and not self.exact:
+                            self._judge_inherited(file, definition)
 
-    def _judge_members(self, file: File, container: Definition) -> None:
+    def _judge_inherited(self, file: File, container: Definition) -> None:
+        """Look at the members of a class's bases, and of theirs."""
+        classes = [(file, container)]
+        known = {container.name}
+        while classes and len(known) <= BASES and not self._is_late():
+            for base in self._bases(*classes.pop()):
+                if base in known:
+                    continue
+                known.add(base)
+                for where, definition in self.view.definitions(base):
+                    if definition.kind in CLASSES:
+                        classes.insert(0, (where, definition))
+                        self._judge_members(where, definition, heir=container.name)
+
+    def _bases(self, file: File, container: Definition) -> list[str]:
+        """The names of the classes that a class is made from."""
+        skeleton = self.view.skeleton(file.path)
+        if skeleton is None:
+            return []
+        return [
+            last_name(base)
+            for number, bases in skeleton.bases.items()
+            if skeleton.scopes[number].name == container.name
+            and container.start <= skeleton.scopes[number].start <= container.end
+            for base in bases
+        ]
+
+    def _judge_members(self, file: File, container: Definition, heir: str = "") -> None:
         if not self._fits(file):
             return
         for definition in self.view.definitions_in(file.path):
             # What is around a member may be said in other words: `impl Foo`, `Foo::bar() {}`.
             if definition.container.rpartition(".")[2] == container.name:
-                self._judge(file, definition)
+                self._judge(file, definition, heir=heir)
 
     # --- without words ---------------------------------------------------------------------
 
@@ -185,11 +242,10 @@ class Finder:
         exported and no test, the shortest names first."""
         listed: list[Symbol] = []
         for path in open_files:
-            if file := self.view.file(path):
-                listed += self._listed_in(file)
+            listed += self._in_file(path)
         for path in self.query.paths:
             for file in self.view.files_named(path.rpartition("/")[2]):
-                listed += self._listed_in(file)
+                listed += self._in_file(file.path)
         further: list[Symbol] = []
         least = FILTERED if self._filters else JUDGED
         names = find_names(self.tables, Pattern(""), max(least, 4 * self.limit))
@@ -205,21 +261,26 @@ class Finder:
             further, key=lambda one: (-one.score, len(one.definition.name), one.order)
         )
 
-    def _listed_in(self, file: File) -> list[Symbol]:
-        definitions = self.view.definitions_in(file.path)
-        found = [self._judge(file, definition, again=False) for definition in definitions]
+    def _in_file(self, path: str) -> list[Symbol]:
+        """The symbols of a file that are not known yet."""
+        file = self.view.file(path)
+        definitions = self.view.definitions_in(path) if file else []
+        found = [self._judge(file, one, again=False) for one in definitions if file]
         return [symbol for symbol in found if symbol is not None]
 
     def _is_listed(self, definition: Definition) -> bool:
-        if self.query.kinds is not None:
+        if self.query.kinds is not None or self.only is not None:
             return not definition.local
         top = not definition.container and not definition.local
         return top and definition.exported and definition.kind in LISTED
 
     # --- a definition ----------------------------------------------------------------------
 
-    def _judge(self, file: File, definition: Definition, again: bool = True) -> Symbol | None:
-        """Keep a definition, if it is asked for; None if it is not, or, not ``again``, known."""
+    def _judge(
+        self, file: File, definition: Definition, again: bool = True, heir: str = ""
+    ) -> Symbol | None:
+        """Keep a definition, if it is asked for; None if it is not, or, not ``again``, known.
+        ``heir`` is a class that has it from another one."""
         key = (file.path, definition.at, definition.name)
         if key in self._found:
             return self._found[key] if again else None
@@ -232,9 +293,9 @@ class Finder:
             return None
         below = self._below(file.path)
         place = place_of(below)
-        name, score, exact = definition.name, 0.0, bool(self.terms)
+        name, score, exact = definition.name, 0.0, bool(self.terms) and not self._is_rewritten
         for matcher in self.terms:
-            match = matcher.judge(definition, below)
+            match = matcher.judge(definition, below, heir)
             if match is None:
                 return None
             score += match.score / len(self.terms)
@@ -309,13 +370,13 @@ class _Matcher:
     def _whole(self, name: str) -> float:
         return self.whole.score(name) if self.term.qualifiers else 0.0
 
-    def judge(self, definition: Definition, below: str) -> _Match | None:
+    def judge(self, definition: Definition, below: str, heir: str = "") -> _Match | None:
         """How well a definition, in the file of that path, matches; None if it does not."""
         name = definition.name
         if self.term.qualifiers:
             if whole := self._whole(name):
                 return _Match(whole, whole == EXACT, name)
-            return self._qualified(definition, below)
+            return self._qualified(definition, below) or self._inherited(definition, heir)
         if score := self.score(name):
             return _Match(score, score == EXACT, name)
         if self.exact:
@@ -325,6 +386,12 @@ class _Matcher:
         if fold(self.term.text) in re.split(r"[/.]", fold(below)):
             return _Match(AROUND, False, name)
         return _Match(IN_PATH, False, name) if is_in_path(self.term.text, below) else None
+
+    def _inherited(self, definition: Definition, heir: str) -> _Match | None:
+        own = self.score(definition.name) if heir else 0.0
+        if not own:
+            return None
+        return _Match(own * INHERITED, False, heir + self.term.separators[-1] + definition.name)
 
     def _qualified(self, definition: Definition, below: str) -> _Match | None:
         own = self.score(definition.name)
@@ -355,7 +422,7 @@ def _placed(
         quality = _named(qualifiers[-1], parts[place], place < modules, exact)
         # Nothing further out can make up for what lies between.
         bound = SKIPPED ** (len(parts) - 1 - place)
-        if bound <= best[0]:
+        if bound <= best[0] or (exact and bound < 1):
             break
         if quality:
             outer, places = _placed(qualifiers[:-1], parts[:place], modules, exact)

@@ -30,54 +30,53 @@ class Language(Struct, frozen=True, kw_only=True):
     ``#!``.
 
     ``definitions`` is a query. Each of its matches captures the whole as ``@definition.<kind>``
-    (``@declaration.<kind>``: it only says that something is elsewhere, as a prototype does) and
-    the name as ``@name``; it may capture a ``@doc``, and as ``@container`` the name of the
-    class that it is a member of, where it does not stand inside of it. ``@inside`` with ``@name``
-    and no definition is something that members stand in (Rust's ``impl``); without ``@name`` its
-    members are those of what is around it (Zig's `return struct`). A node that several patterns
-    match is what the first of them says. ``@namespace`` is like ``@container`` for what
-    is no class: its functions are no methods. ``@first`` is where the definition begins, if that
-    is before the whole (Zig's ``pub``). A match that captures names as ``@export`` says that other
-    files see these, their members, and nothing else. ``name_part`` is a regular expression for
-    what of the text of ``@name`` is the name. With ``clauses``, functions of one name that follow
-    each other are one definition. ``@comment`` with ``@text`` is a doc that is no comment, and
-    ``@between`` what may stand between a doc and its definition.
+    and the name as ``@name``. In its place, ``@declaration.<kind>`` only says that something is
+    elsewhere, as a prototype does, and ``@local.<kind>`` stands in a function that has no name;
+    ``@inside`` is no definition, but members stand in it (Rust's ``impl``), and
+    ``@skipped.<kind>`` keeps later patterns from matching (include guards). A match may also
+    capture a ``@doc``; as ``@container`` the names of what it is a member of, where it does not
+    stand inside of that; and anything as ``@typed``, which makes it win over others, see ``once``.
+    A name that several patterns match is what the first of them says. ``@hidden`` and
+    ``@exported`` in a match decide what else ``exported`` would say; ``@exported`` without a
+    ``@name`` is a name that the file exports elsewhere than at its definition. ``@between`` may
+    stand between a comment and what it is about (Rust's attributes). In nodes that it captures as
+    ``@nested``, another query ``nested`` is run: it can match what stands at any depth of them,
+    which would be slow in the whole text.
 
-<<<<<<< HEAD
-    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``prepare``
-    and ``collect`` add what a query cannot say, before and after identifiers are read: flags of
-    single names, imports, bases, types; ``rules`` are for resolving names. ``exported`` tells from
-    what stands before the name in the definition, and the name, whether other files see it.
-    ``nested`` gives parts of the text that are to be parsed on their own (items in macros).
-    ``comments`` are the node types of comments, ``header`` the node types around a definition that
-    belong to it: decorators, `export`.
-=======
+    What the driver sees to: functions in classes are methods, variables there are fields; fields
+    in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
+    then corrects the kind by what stands before the name in the definition (decorators and
+    modifiers too), the name, and the name of the container; an empty kind is no definition. Of the kinds ``once``, a container has
+    one of each name: the last with a type, else the first.
+
     ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``.
     ``prepare`` and ``collect`` add what a query cannot say, before and after identifiers are read:
-    flags of single names, imports, bases, types. ``rules`` are for resolving names.
-    ``skipped`` are names whose occurrences are not kept (`self`). ``exported``
-    tells from what stands before the name in the definition, and the name, whether other files see
-    it. ``comments`` are the node types of comments, ``header`` the node types around a definition
-    that belong to it: decorators, `export`.
->>>>>>> issue-4
+    flags of single names, imports, bases, types. ``rules`` are for resolving names, ``skipped``
+    names whose occurrences are not kept (`self`). ``exported`` tells from what stands before the
+    name in the definition, and the name, whether other files see it. ``comments`` are the node
+    types of comments, ``header`` the node types around a definition that belong to it: decorators,
+    `export`. ``embedded`` gives parts of the text that are to be parsed on their own (items in
+    macros of Rust). ``instead`` may name another language by the text itself.
     """
 
     name: str
     files: Sequence[str]
     definitions: str
+    nested: str = ""
     grammar: str = ""
     programs: Sequence[str] = ()
     tokens: str = ""
     prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None
     rules: Rules | None = None
-    nested: Callable[[tree_sitter.Node, bytes], list[tuple[int, int]]] | None = None
+    embedded: Callable[[tree_sitter.Node, bytes], list[tuple[int, int]]] | None = None
     skipped: frozenset[str] = frozenset()
     exported: Callable[[str, str], bool] = lambda header, name: True
+    kind: Callable[[str, str, str, str], str] = lambda kind, header, name, container: kind
+    once: Sequence[str] = ()
+    instead: Callable[[bytes], str] | None = None
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()
-    name_part: str = ""
-    clauses: bool = False
 
 
 @functools.cache

@@ -53,6 +53,18 @@ def packed(facts: Facts) -> Packed:
     )
 
 
+def facts_of(known: Packed) -> Facts:
+    """Facts that were encoded."""
+    return Facts(
+        language=known.language,
+        definitions=[_decode_definition(data) for _, data in known.definitions],
+        skeleton=_decode_skeleton(known.skeleton),
+        occurrences=known.occurrences,
+        generic=known.generic,
+        broken=known.broken,
+    )
+
+
 def last_name(expression: str) -> str:
     """The name that a base class has where it is defined: ``Model`` of ``models.Model[T]``."""
     return _SEPARATOR.split(_ARGUMENTS.sub("", expression).strip())[-1].strip()

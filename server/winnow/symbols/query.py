@@ -44,7 +44,7 @@ _TYPES: tuple[Kind, ...] = (
     "type",
 )
 KINDS: Mapping[str, frozenset[Kind]] = {
-    "function": frozenset(("function", "method", "constructor", "operator", "macro")),
+    "function": frozenset(("function", "method", "constructor", "operator")),
     "method": frozenset(("method", "constructor", "operator")),
     "class": frozenset(("class", "struct", "union", "object")),
     "struct": frozenset(("class", "struct", "union", "object")),

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from winnow.config import OWN_FOLDER
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, NotFound, NoWorkspace
 from winnow.globs import InvalidGlob, escaped, glob_regex, name_pattern
@@ -110,6 +111,11 @@ class Scope(Struct, frozen=True):
         text, encoded = shown_path(below)
         several = shown_path(str(root))[0] if len(self.roots) > 1 else None
         return Shown(text, several, f"{root.as_uri()}/{encoded}" if encoded else None)
+
+    def absolute(self, path: str) -> str:
+        """A path as ripgrep printed it, absolute, with ``/``."""
+        root, below = self.locate(path)
+        return f"{root.as_posix().rstrip('/')}/{below}"
 
     def prefix(self, place: int) -> str:
         """What stands before a path below a root, in paths as ripgrep prints them."""
@@ -324,7 +330,7 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
         ]
         arguments += [f"--glob=!**{escaped(one.as_posix())}" for one in nested]
     if params.include_hidden:
-        arguments += ["--hidden", "--glob=!.git"]
+        arguments += ["--hidden", "--glob=!.git", f"--glob=!{OWN_FOLDER}"]
     elif types:
         # A file of a type that was asked for is searched even if it is hidden.
         arguments.append("--glob=!.*")

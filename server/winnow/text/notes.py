@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from winnow.config import OWN_FOLDER
 from winnow.types import Skipped
 
 _LOG = b"rg: DEBUG|"
@@ -80,7 +81,7 @@ class Notes:
         else:
             self.forgot = True
         if why == b"Hidden":
-            self.hidden += os.path.basename(path) != ".git"
+            self.hidden += os.path.basename(path) not in (".git", OWN_FOLDER)
         elif why != b"Override":  # which is what the caller has excluded
             self.ignored += 1
 

@@ -1,7 +1,8 @@
 """Running child programs: the only place in Winnow that starts a process.
 
 A child gets no standard input (ripgrep would otherwise read the protocol stream of a stdio
-server), a process group of its own, a deadline, and capped output; it is killed, group and all,
+server) or a pipe of its own, a process group, a deadline unless it is there to answer questions,
+and capped output; it is killed, group and all,
 as soon as the ``async with`` block that holds it is left, for whatever reason. Cancellation needs
 nothing else.
 """
@@ -33,6 +34,7 @@ CHUNK_BYTES = 64 * 1024
 MEMORY_BYTES = 2 * 1024**3
 PAUSED_BYTES = 1024
 HEAD_BYTES = 64  # what is kept of a record that is dropped
+LENGTH_BYTES = 4  # of the number before a message
 
 
 class Notes(Protocol):
@@ -71,6 +73,23 @@ class Processes:
         seconds: a program that writes in thousands of small pieces is read in large ones then.
         """
         return Child(self, arguments, cwd, deadline, environment, notes, pause=pause)
+
+    def converse(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str] | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> Child:
+        """A child that lives as long as its block and answers, see :meth:`Child.send`.
+
+        It takes no place among the children, which are there for the time of a request.
+        """
+        child = Child(self, arguments, cwd, None, environment, counted=False)
+        child.stdin = asyncio.subprocess.PIPE
+        child.memory_bytes = memory_bytes
+        return child
 
     @contextlib.asynccontextmanager
     async def pipeline(
@@ -125,7 +144,7 @@ class Child:
         owner: Processes,
         arguments: Sequence[str],
         cwd: Path,
-        deadline: float,
+        deadline: float | None,
         environment: Mapping[str, str] | None,
         notes: Notes | None = None,
         *,
@@ -145,6 +164,8 @@ class Child:
         self._pause = pause
         self.stdin: int = asyncio.subprocess.DEVNULL
         self.stdout: int = asyncio.subprocess.PIPE
+        self.memory_bytes = MEMORY_BYTES
+        self._alarm: asyncio.TimerHandle | None = None
         self.timed_out = False
         self.dropped: list[bytes] = []
         self.rest = b""
@@ -173,10 +194,11 @@ class Child:
         except BaseException:
             self._release()
             raise
-        _limit_memory(self._process.pid)
+        _limit_memory(self._process.pid, self.memory_bytes)
         self._owner._alive.add(self)
         self._drain = asyncio.create_task(self._read_stderr())
-        self._alarm = asyncio.get_running_loop().call_at(self._deadline, self._expire)
+        if self._deadline is not None:
+            self._alarm = asyncio.get_running_loop().call_at(self._deadline, self._expire)
         if self._owner._closed:
             self.kill()
         return self
@@ -187,7 +209,10 @@ class Child:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._alarm.cancel()
+        if self._alarm:
+            self._alarm.cancel()
+        if self._process.stdin:
+            self._process.stdin.close()
         self.kill()
         try:
             # asyncio takes a child for ended only when its pipes are: what a killed one has left
@@ -252,6 +277,21 @@ class Child:
                     dropping = True
         self.rest = bytes(kept)
 
+    def send(self, message: bytes) -> None:
+        """Write a message, its length first, to a child that answers.
+
+        What the pipe does not take is kept, and does not wait: the child may in turn be waiting
+        for somebody who reads.
+        """
+        assert self._process.stdin is not None
+        self._process.stdin.write(len(message).to_bytes(LENGTH_BYTES, "little") + message)
+
+    async def receive(self) -> bytes:
+        """The next message of a child that answers. Raises EOFError when the child has ended."""
+        assert self._process.stdout is not None
+        length = await self._process.stdout.readexactly(LENGTH_BYTES)
+        return await self._process.stdout.readexactly(int.from_bytes(length, "little"))
+
     async def wait(self) -> int:
         """The exit code, once the program has ended and all of its stderr is read."""
         code = await self._process.wait()
@@ -299,8 +339,8 @@ class Child:
         self._stderr += said[: STDERR_BYTES - len(self._stderr)]
 
 
-def _limit_memory(pid: int) -> None:
+def _limit_memory(pid: int, size: int) -> None:
     """Bound the memory of a process that has just begun."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # it has ended already
-            resource.prlimit(pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+            resource.prlimit(pid, resource.RLIMIT_DATA, (size, size))

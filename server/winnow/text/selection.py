@@ -48,7 +48,7 @@ class Selector:
             files = unsaved_paths(self.buffers, scope) | set(self._saved(scope))
         else:
             files = await self._changed_files(scope, params.include_submodules, warnings)
-        types = await self._types(scope.root, params.file_types)
+        types = await file_type_globs(self.ripgrep, scope.root, params.file_types)
         named = [path for path in files if scope.covers_named(path, types)]
         return msgspec.structs.replace(
             scope,
@@ -167,20 +167,23 @@ class Selector:
                 raise InvalidParams("scope", f"git says of {root}: {child.stderr[:500].strip()}")
         return output
 
-    async def _types(self, root: Path, names: Sequence[str]) -> list[re.Pattern[str]]:
-        """The globs of ripgrep's file types. Raises InvalidParams for a type it does not know."""
-        if not names:
-            return []
-        known: dict[str, list[str]] = {}
-        async with self.ripgrep.start(["--type-list"], cwd=root) as child:
-            async for record in child.records(b"\n", RECORD_BYTES):
-                name, _, globs = record.decode("utf-8", "replace").partition(": ")
-                known[name] = globs.split(", ")
-        for place, name in enumerate(names):
-            if name not in known and name != "all":
-                raise InvalidParams(f"file_types[{place}]", f"unrecognized file type: {name}")
-        wanted = known if "all" in names else names
-        return [glob_regex(glob) for name in wanted for glob in known[name]]
+
+async def file_type_globs(
+    ripgrep: Ripgrep, root: Path, names: Sequence[str]
+) -> list[re.Pattern[str]]:
+    """The globs of ripgrep's file types. Raises InvalidParams for a type it does not know."""
+    if not names:
+        return []
+    known: dict[str, list[str]] = {}
+    async with ripgrep.start(["--type-list"], cwd=root) as child:
+        async for record in child.records(b"\n", RECORD_BYTES):
+            name, _, globs = record.decode("utf-8", "replace").partition(": ")
+            known[name] = globs.split(", ")
+    for place, name in enumerate(names):
+        if name not in known and name != "all":
+            raise InvalidParams(f"file_types[{place}]", f"unrecognized file type: {name}")
+    wanted = known if "all" in names else names
+    return [glob_regex(glob) for name in wanted for glob in known[name]]
 
 
 def _exists(path: Path) -> bool:

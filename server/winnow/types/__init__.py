@@ -43,6 +43,23 @@ class Skipped(Result, frozen=True, kw_only=True):
     secret: Annotated[int | None, Meta(description="Files that look like secrets.")] = None
 
 
+class IndexState(Result, frozen=True, kw_only=True):
+    """The state of the index of symbols."""
+
+    state: Annotated[
+        Literal["none", "building", "ready", "stale"],
+        Meta(
+            description="'none': there is none. 'building': it does not know all files yet."
+            " 'stale': some files have changed since, and are being taken anew."
+        ),
+    ]
+    files_indexed: Annotated[int, Meta(description="Files that it knows.")]
+    files_total: Annotated[int, Meta(description="Files that it is to know, as far as listed.")]
+    updated_at: Annotated[
+        float, Meta(description="When it was changed last, in seconds since 1970; 0 for never.")
+    ]
+
+
 class Completeness(Result, frozen=True, kw_only=True):
     """Whether the answer covers everything that was asked for, and if not, why."""
 
@@ -54,6 +71,9 @@ class Completeness(Result, frozen=True, kw_only=True):
         Skipped, Meta(description="How much was passed over, as the scope of the request has it.")
     ]
     timed_out: Annotated[bool, Meta(description="Whether time ran out before the end.")]
+    index: Annotated[
+        IndexState | None, Meta(description="Of answers from the index: how true it is.")
+    ] = None
 
 
 class Answer(Result, frozen=True, kw_only=True):
@@ -97,8 +117,8 @@ class PageParams(Params, frozen=True, kw_only=True):
     ] = ""
 
 
-class SearchParams(PageParams, frozen=True, kw_only=True):
-    """Scope: where to search. The same names in every tool."""
+class ScopeParams(PageParams, frozen=True, kw_only=True):
+    """Scope: which files count. The same names in every tool."""
 
     path: Annotated[
         str,
@@ -121,6 +141,11 @@ class SearchParams(PageParams, frozen=True, kw_only=True):
         list[Pattern],
         Meta(description="ripgrep file types to search, such as 'py' or 'rust'.", max_length=100),
     ] = []
+
+
+class SearchParams(ScopeParams, frozen=True, kw_only=True):
+    """Scope: where to search. The same names in every tool."""
+
     include_ignored: Annotated[
         bool, Meta(description="Search files that .gitignore and similar files exclude, too.")
     ] = False

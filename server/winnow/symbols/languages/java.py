@@ -7,27 +7,43 @@ import re
 from winnow.symbols.language import Language
 from winnow.symbols.scoping import java as scoping
 
-DEFINITIONS = """
+_ANONYMOUS = "(object_creation_expression (class_body))"
+
+DEFINITIONS = f"""
 (class_declaration name: (identifier) @name) @definition.class
-(interface_declaration name: (identifier) @name) @definition.interface
-(enum_declaration name: (identifier) @name) @definition.enum
 (record_declaration name: (identifier) @name) @definition.class
-(record_declaration parameters: (formal_parameters (formal_parameter name: (identifier) @name) @definition.field))
+(record_declaration parameters: (formal_parameters
+  (formal_parameter name: (identifier) @name) @definition.field))
+(interface_declaration name: (identifier) @name) @definition.interface
 (annotation_type_declaration name: (identifier) @name) @definition.interface
 (annotation_type_element_declaration name: (identifier) @name) @definition.method
+(enum_declaration name: (identifier) @name) @definition.enum
 (enum_constant name: (identifier) @name) @definition.enum_member
+(enum_constant name: (identifier) @name body: (_)) @inside
 (method_declaration name: (identifier) @name) @definition.method
 (constructor_declaration name: (identifier) @name) @definition.constructor
-(field_declaration declarator: (variable_declarator name: (identifier) @name)) @definition.field
-(constant_declaration declarator: (variable_declarator name: (identifier) @name)) @definition.field
+(compact_constructor_declaration name: (identifier) @name) @definition.constructor
+(constant_declaration
+  declarator: (variable_declarator name: (identifier) @name)) @definition.constant
+(field_declaration
+  declarator: (variable_declarator name: (identifier) @name)) @definition.field
+(field_declaration declarator: (variable_declarator
+  name: (identifier) @name value: {_ANONYMOUS})) @inside
+(module_declaration name: (_) @name) @definition.module
 """
 
 _PRIVATE = re.compile(r"\bprivate\b")
+_CONSTANT = re.compile(r"\bstatic\b.*\bfinal\b|\bfinal\b.*\bstatic\b", re.DOTALL)
 
 
 def exported(header: str, name: str) -> bool:
     """What is not `private`."""
     return _PRIVATE.search(header) is None
+
+
+def kind(kind: str, header: str, name: str, container: str) -> str:
+    """Fields that are `static final` are constants."""
+    return "constant" if kind == "field" and _CONSTANT.search(header) else kind
 
 
 JAVA = Language(
@@ -38,7 +54,8 @@ JAVA = Language(
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.RULES,
-    exported=exported,
-    comments=("line_comment", "block_comment"),
     skipped=frozenset(("this", "super")),
+    exported=exported,
+    kind=kind,
+    comments=("line_comment", "block_comment"),
 )

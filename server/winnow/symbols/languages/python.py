@@ -5,27 +5,66 @@ from __future__ import annotations
 from winnow.symbols.language import Language
 from winnow.symbols.scoping import python as scoping
 
-DEFINITIONS = """
+# What an assignment binds; attributes of `self` are captured wherever they stand.
+_TARGET = """[
+  (identifier) @name
+  (pattern_list [(identifier) @name (_ [(identifier) @name (_ (identifier) @name)])])
+  (tuple_pattern [(identifier) @name (_ (identifier) @name)])
+  (list_pattern [(identifier) @name (_ (identifier) @name)])
+]"""
+_BINDINGS = (
+    f"(assignment left: {_TARGET} type: (_)? @typed) @definition.variable",
+    f"(for_statement left: {_TARGET}) @definition.variable",
+    """(with_statement (with_clause (with_item
+      value: (as_pattern alias: (as_pattern_target (identifier) @name))))) @definition.variable""",
+)
+# Blocks that are no scopes.
+_NESTED = """[
+  (if_statement) (try_statement) (with_statement) (for_statement) (while_statement)
+] @nested"""
+
+
+DEFINITIONS = f"""
 (class_definition name: (identifier) @name body: (block . (string) @doc)) @definition.class
 (class_definition name: (identifier) @name) @definition.class
+(decorated_definition
+  (decorator [(identifier) @of (attribute attribute: (identifier) @of)])
+  definition: (function_definition name: (identifier) @name) @declaration.function
+  (#eq? @of "overload"))
+(decorated_definition
+  (decorator [(identifier) @of (attribute attribute: (identifier) @of)])
+  definition: (function_definition
+    name: (identifier) @name body: (block . (string)? @doc)) @definition.property
+  (#any-of? @of "property" "cached_property" "setter" "getter" "deleter" "abstractproperty"))
 (function_definition name: (identifier) @name body: (block . (string) @doc)) @definition.function
 (function_definition name: (identifier) @name) @definition.function
-(class_definition body: (block (assignment left: (identifier) @name) @definition.field))
-(class_definition body: (block
-  (assignment left: (pattern_list (identifier) @name)) @definition.field))
-((assignment left: (attribute object: (identifier) @self attribute: (identifier) @name))
-  @definition.field (#eq? @self "self"))
-(module (assignment left: (identifier) @name) @definition.variable)
-(module (assignment left: (pattern_list (identifier) @name)) @definition.variable)
-(module (if_statement (block (assignment left: (identifier) @name) @definition.variable)))
-(module (try_statement (block (assignment left: (identifier) @name) @definition.variable)))
-(type_alias_statement left: (type (identifier) @name)) @definition.type
+(type_alias_statement left: (type [
+  (identifier) @name (generic_type . (identifier) @name)])) @definition.type
+(assignment left: (attribute object: (identifier) @self attribute: (identifier) @name)
+  type: (_)? @typed (#any-of? @self "self" "cls")) @definition.field
+(assignment left: (_ (attribute object: (identifier) @self attribute: (identifier) @name))
+  (#any-of? @self "self" "cls")) @definition.field
+(assignment right: (assignment left: (identifier) @name) @definition.variable)
+(module {_BINDINGS[0]})
+(class_definition body: (block {_BINDINGS[0]}))
+(ERROR {_BINDINGS[0]})
+(module {_NESTED})
+(class_definition body: (block {_NESTED}))
 """
 
 
 def exported(header: str, name: str) -> bool:
     """Names that do not begin with an underscore, and special ones."""
     return not name.startswith("_") or name.endswith("__")
+
+
+def kind(kind: str, header: str, name: str, container: str) -> str:
+    """Names in capitals are constants, `__init__` makes an instance."""
+    if kind in ("variable", "field") and name.isupper() and len(name) > 1:
+        return "constant"
+    if kind == "method" and name == "__init__":
+        return "constructor"
+    return kind
 
 
 PYTHON = Language(
@@ -38,6 +77,9 @@ PYTHON = Language(
     collect=scoping.collect,
     rules=scoping.RULES,
     skipped=scoping.RULES.instance,
+    nested="\n".join(_BINDINGS),
     exported=exported,
+    kind=kind,
+    once=("variable", "field", "constant"),
     header=("decorated_definition",),
 )

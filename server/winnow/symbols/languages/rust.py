@@ -2,28 +2,76 @@
 
 from __future__ import annotations
 
+import re
+
 from winnow.symbols.language import Language
 from winnow.symbols.scoping import rust as scoping
 
-DEFINITIONS = """
-(mod_item name: (identifier) @name body: (_)) @definition.module
-(function_item name: (identifier) @name) @definition.function
-(function_signature_item name: (identifier) @name) @definition.function
+_TYPE = """[
+  (type_identifier) @name
+  (generic_type type: [(type_identifier) @name (scoped_type_identifier name: (_) @name)])
+  (scoped_type_identifier name: (_) @name)
+  (reference_type type: [(type_identifier) @name (generic_type type: (type_identifier) @name)])
+  (primitive_type) @name
+]"""
+
+
+def _members(outer: str, exported: str) -> str:
+    """Patterns of what stands in a trait or an `impl`."""
+    return f"""
+({outer} body: (declaration_list [
+  (function_item name: (identifier) @name) @definition.method
+  (function_signature_item name: (identifier) @name) @definition.method
+  (const_item name: (identifier) @name) @definition.constant
+  (type_item name: (type_identifier) @name) @definition.type
+  (associated_type name: (type_identifier) @name) @definition.type
+]) {exported})
+"""
+
+
+DEFINITIONS = (
+    f"""
 (struct_item name: (type_identifier) @name) @definition.struct
 (enum_item name: (type_identifier) @name) @definition.enum
-(enum_variant name: (identifier) @name) @definition.enum_member
 (union_item name: (type_identifier) @name) @definition.union
 (trait_item name: (type_identifier) @name) @definition.trait
+(mod_item name: (identifier) @name body: (_)) @definition.module
+(mod_item name: (identifier) @name !body) @declaration.module
+(impl_item type: {_TYPE}) @inside
+(enum_variant name: (identifier) @name) @definition.enum_member @exported
+(enum_variant name: (identifier) @name body: (_)) @inside
+(enum_variant body: (field_declaration_list
+  (field_declaration name: (field_identifier) @name) @definition.field @exported))
+(field_declaration name: (field_identifier) @name) @definition.field
+"""
+    + _members("trait_item", "@exported")
+    + _members("impl_item trait: (_)", "@exported")
+    + _members("impl_item !trait", "")
+    + """
+(function_item name: (identifier) @name) @definition.function
+(foreign_mod_item body: (declaration_list
+  (function_signature_item name: (identifier) @name) @declaration.function))
+(function_signature_item name: (identifier) @name) @definition.function
 (type_item name: (type_identifier) @name) @definition.type
-(associated_type name: (type_identifier) @name) @definition.type
 (const_item name: (identifier) @name) @definition.constant
 (static_item name: (identifier) @name) @definition.variable
-(field_declaration name: (field_identifier) @name) @definition.field
 (macro_definition name: (identifier) @name) @definition.macro
-(impl_item type: (type_identifier) @name) @inside
-(impl_item type: (generic_type type: (type_identifier) @name)) @inside
-(impl_item type: (scoped_type_identifier name: (type_identifier) @name)) @inside
+(attribute_item) @between
 """
+)
+
+_PUBLIC = re.compile(r"\bpub\b|^macro_rules")
+
+
+def exported(header: str, name: str) -> bool:
+    """What is `pub`, as far as that may go."""
+    return _PUBLIC.search(header) is not None
+
+
+def kind(kind: str, header: str, name: str, container: str) -> str:
+    """A constant without a name is only there to be checked."""
+    return "" if name == "_" else kind
+
 
 RUST = Language(
     name="rust",
@@ -33,8 +81,9 @@ RUST = Language(
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.RULES,
-    nested=scoping.nested,
-    exported=lambda header, name: "pub" in header,
-    comments=("line_comment", "block_comment"),
     skipped=frozenset(("self", "super", "crate")),
+    embedded=scoping.embedded,
+    exported=exported,
+    kind=kind,
+    comments=("line_comment", "block_comment"),
 )

@@ -78,6 +78,8 @@ class Resolver:
         self.session = Session(view, plain.RULES)
         self._candidates: dict[tuple[str, str], Candidates] = {}
         self.types = Types(self.session)
+        # Uses of a name that may mean the symbol, or another one that is called so.
+        self.undecided = 0
         self._families: dict[Class, frozenset[Class]] = {}
 
     # --- from an occurrence to what it means -----------------------------------------------
@@ -215,13 +217,18 @@ class Resolver:
                 return [target for target in meaning.targets if not isinstance(target, External)]
         return []
 
-    def references(self, name: str, targets: list[Target]) -> Iterator[Reference]:
-        """Every use of what these targets are, declarations included."""
+    def references(
+        self, name: str, targets: list[Target], path: str | None = None
+    ) -> Iterator[Reference]:
+        """Every use of what these targets are, declarations included; in one file only, if it is
+        named."""
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
         wanted = frozenset(targets) | self._overriding(name, targets)
         related = self._satisfying(name, targets) - wanted
         worlds = {world(one.language) for target in targets if (one := self._file(target))}
         for file, packed in self.view.occurrences(name):
+            if path is not None and file.path != path:
+                continue
             facts = self.session.file(file.path)
             if facts is None or (worlds and world(file.language) not in worlds):
                 continue
@@ -241,6 +248,8 @@ class Resolver:
                 ):
                     tier: Tier = "possible" if meaning.untyped else "likely"
                     yield Reference(file.path, at, flags, tier)
+                elif owners and meaning.unknown:
+                    self.undecided += 1
 
     def _plain_references(
         self,

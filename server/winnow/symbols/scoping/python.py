@@ -256,10 +256,12 @@ def _quoted(extraction: Extraction) -> None:
         for quoted in _QUOTED.finditer(source, node.start_byte, node.end_byte):
             for word in _WORD.finditer(source, *quoted.span(2)):
                 places[word.start()] = (word.group().decode(), IN_TYPE)
-    for quoted in _QUOTED_TYPE.finditer(source):
-        for word in _WORD.finditer(source, *quoted.span(2)):
-            places[word.start()] = (word.group().decode(), IN_TYPE)
-    for start in _EXPORTS.finditer(source):
+    # Looking for a few letters first is ten times as fast as looking for the pattern.
+    if b"cast(" in source or b"bound" in source:
+        for quoted in _QUOTED_TYPE.finditer(source):
+            for word in _WORD.finditer(source, *quoted.span(2)):
+                places[word.start()] = (word.group().decode(), IN_TYPE)
+    for start in _EXPORTS.finditer(source) if b"__all__" in source else ():
         place = start.end()
         while exported := _EXPORTED.match(source, place):
             places[exported.start(2)] = (exported.group(2).decode(), STRING)

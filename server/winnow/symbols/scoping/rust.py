@@ -125,7 +125,7 @@ _ITEMS = re.compile(rb"\b(?:fn|struct|enum|union|mod|use|impl|trait|type|const|s
 _HOLDING = frozenset(("mod_item", "impl_item", "trait_item", "foreign_mod_item"))
 
 
-def nested(root: tree_sitter.Node, source: bytes) -> list[tuple[int, int]]:
+def embedded(root: tree_sitter.Node, source: bytes) -> list[tuple[int, int]]:
     """What stands in macros around items: `cfg_net! { pub mod net; }`."""
     found = []
     todo = [root]

@@ -1,0 +1,330 @@
+"""The index of one folder: its store, and everything that brings the store up to date.
+
+Whatever writes goes through here. A file is taken anew when its times or its size are others than
+those that its facts were taken from; nobody has to tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from pathlib import Path
+from typing import TypeVar
+
+from winnow.index.files import FileFacts, FileState, Job
+from winnow.index.lock import locked
+from winnow.index.reader import Reader, StoreDamaged
+from winnow.index.sources import (
+    Changes,
+    Covers,
+    Listed,
+    below_any,
+    changes_of,
+    compared,
+    is_ignore_file,
+    is_listing_stale,
+    listed,
+    listed_paths,
+    may_have_facts,
+    new_sources,
+)
+from winnow.index.store import Store, put_aside
+from winnow.index.workers import Workers
+from winnow.text.ripgrep import Ripgrep
+
+T = TypeVar("T")
+# Says how many files of how many have been taken.
+Report = Callable[[int, int], None]
+
+# A transaction: large ones are cheaper, since files have many names in common; small ones are
+# seen earlier and hold up other processes less.
+BATCH_BYTES = 4 * 1024 * 1024
+BATCH_SECONDS = 1.0
+URGENT_SECONDS = 0.03
+# A check for changes costs at most this part of the time.
+CHECK_SECONDS = 1.0
+CHECK_SHARE = 20
+
+
+class FolderIndex:
+    """The index of a folder; opened when it is first used."""
+
+    def __init__(
+        self,
+        root: Path,
+        workers: Workers,
+        ripgrep: Callable[[], Ripgrep],
+        max_bytes: int,
+        writable: bool = True,
+    ) -> None:
+        """``ripgrep`` gives what lists files, ``max_bytes`` is the largest file that is parsed.
+        Nothing is written to a folder that is not ``writable``."""
+        self.root = root
+        self.prefix = root.as_posix().rstrip("/") + "/"
+        self.updated_at = 0.0
+        self.total = 0  # files that may have facts
+        self.indexed = 0  # files that were looked at
+        self.complete = False  # it has been up to date since the start
+        self.building = False
+        self.problem = ""
+        self._workers = workers
+        self._ripgrep = ripgrep
+        self._max_bytes = max_bytes
+        self.writable = writable
+        self._store: Store | None = None
+        self._opening = asyncio.Lock()
+        self._times: dict[str, int] | None = None
+        self._listed_as = Covers()
+        self._next_check = 0.0
+        # Files that were taken while a build was going on, which may have read them before.
+        self._overtaken: set[str] = set()
+
+    async def reader(self) -> Reader:
+        """The store at this moment; the caller closes it."""
+        return await self._with_store(Store.reader)
+
+    async def problems(self) -> dict[str, str]:
+        """The files of which no facts could be taken, and why."""
+        return await self._with_store(_problems)
+
+    async def aclose(self) -> None:
+        if self._store is not None:
+            await asyncio.to_thread(self._store.close)
+
+    # --- bringing it up to date ------------------------------------------------------------
+
+    async def build(self, covers: Covers, max_files: int, report: Report | None = None) -> None:
+        """Take all files that have changed, as one process among those that share the folder."""
+        self.building = True
+        try:
+            store = await self.store()
+            async with contextlib.AsyncExitStack() as stack:
+                if not store.is_temporary:
+                    await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
+                await self.repair()
+                changes = await self.changes(covers, whole=True)
+                if self.total > max_files:
+                    self.problem = (
+                        f"it has {self.total:,} files, and index.max_files is {max_files:,}"
+                    )
+                    return
+                await self.apply(changes, report)
+                self.complete = True
+        finally:
+            self.building = False
+            self._overtaken.clear()
+
+    async def changes(self, covers: Covers, whole: bool = False) -> Changes:
+        """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
+        started = time.monotonic()
+        known = await self._with_store(_known)
+        times = self._times
+        if not whole and times is not None and covers == self._listed_as:
+            whole = await asyncio.to_thread(is_listing_stale, self.root, times)
+        else:
+            whole = True
+        if whole:
+            found = await self._list(covers)
+            changes = compared(known, found)
+        else:
+            changes = await asyncio.to_thread(changes_of, self.root, known)
+        cost = time.monotonic() - started
+        self._next_check = time.monotonic() + max(CHECK_SECONDS, CHECK_SHARE * cost)
+        return changes
+
+    async def check(self, covers: Covers, few: int) -> None:
+        """Take what has changed without anybody telling.
+
+        Where an earlier process has left a store in which only a ``few`` files are not up to date,
+        that makes it complete; more are for `build`.
+        """
+        changes = await self.changes(covers)
+        if self.complete or len(changes) <= few:
+            await self.apply(changes, urgent=len(changes) <= few)
+            self.complete = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything was asked of it yet."""
+        return self._store is not None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look for changes that nobody has told of."""
+        return time.monotonic() >= self._next_check
+
+    async def _list(self, covers: Covers) -> Listed:
+        paths, whole = await listed_paths(self._ripgrep(), self.root, covers)
+        found = await asyncio.to_thread(listed, self.root, paths, whole)
+        self._times = dict(found.times)
+        self._listed_as = covers
+        self.total = len(found.files)
+        return found
+
+    async def told(self, paths: Collection[str], covers: Covers) -> None:
+        """Take files of which somebody says that they have changed; paths below the folder."""
+        if self.building:
+            self._overtaken.update(paths)
+        if any(is_ignore_file(path) for path in paths):
+            self._times = None
+            await self.apply(await self.changes(covers))
+        known = await self._with_store(lambda store: _known_of(store, paths))
+        new = [path for path in paths if path not in known]
+        changes = await asyncio.to_thread(changes_of, self.root, known)
+        if self.complete and (new := await asyncio.to_thread(new_sources, self.root, new)):
+            # Whether a new file counts is for ripgrep to say.
+            covered, _ = await listed_paths(self._ripgrep(), self.root, covers)
+            changes = Changes([*changes.changed, *below_any(covered, new)], changes.gone)
+        await self.apply(changes, urgent=True)
+
+    async def apply(
+        self, changes: Changes, report: Report | None = None, urgent: bool = False
+    ) -> None:
+        """Write what has changed into the store."""
+        done, total = 0, len(changes.changed)
+        before = self.total - total
+        self.indexed = before
+        if changes.gone:
+            await self._write(dict.fromkeys(changes.gone))
+        async for batch in self._batches(changes.changed, urgent):
+            done += len(batch)
+            overtaken = set() if urgent else self._overtaken
+            await self._write({path: one for path, one in batch.items() if path not in overtaken})
+            self.indexed = before + done
+            if report:
+                report(done, total)
+        self.indexed = self.total
+        self.updated_at = time.time()
+
+    async def take(self, paths: Sequence[str], seconds: float) -> AsyncGenerator[list[str], None]:
+        """Take these files now, as far as the time suffices; gives those that are in the store,
+        as they come."""
+        known = await self._with_store(lambda store: _known_of(store, paths))
+        stale = await asyncio.to_thread(changes_of, self.root, known)
+        missing = [path for path in paths if path not in known and may_have_facts(path)]
+        changed = set(stale.changed)
+        if fresh := [path for path in known if path not in changed and path not in stale.gone]:
+            yield fresh
+        batches = self._batches([*stale.changed, *stale.gone, *missing], urgent=True)
+        end = time.monotonic() + seconds
+        async with contextlib.aclosing(batches):
+            with contextlib.suppress(asyncio.TimeoutError, StopAsyncIteration):
+                while True:
+                    batch = await asyncio.wait_for(batches.__anext__(), end - time.monotonic())
+                    await self._write(batch)
+                    yield [path for path, facts in batch.items() if facts is not None]
+
+    async def _batches(
+        self, paths: Sequence[str], urgent: bool
+    ) -> AsyncGenerator[dict[str, FileFacts | None], None]:
+        """The facts of files in portions to be written; None for a file that is gone."""
+        root = os.fsencode(self.root)
+        jobs = [Job(root, os.fsencode(path), self._max_bytes) for path in paths]
+        seconds = URGENT_SECONDS if urgent else BATCH_SECONDS
+        batch: dict[str, FileFacts | None] = {}
+        size, started = 0, time.monotonic()
+        async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
+            async for job, facts in answers:
+                batch[os.fsdecode(job.path)] = facts
+                size += _size(facts)
+                if size > BATCH_BYTES or time.monotonic() - started > seconds:
+                    yield batch
+                    batch, size, started = {}, 0, time.monotonic()
+        if batch:
+            yield batch
+
+    async def _write(self, batch: Mapping[str, FileFacts | None]) -> None:
+        found = {path: facts for path, facts in batch.items() if facts is not None}
+        gone = [path for path, facts in batch.items() if facts is None]
+        await self._with_store(lambda store: store.write(found, gone))
+
+    # --- the store -------------------------------------------------------------------------
+
+    async def store(self) -> Store:
+        """The store, opened, or opened anew where somebody has deleted it."""
+        async with self._opening:
+            if self._store is not None and not self._store.is_current():
+                await self._forget()
+            if self._store is None:
+                open_store = Store.open if self.writable else _temporary
+                self._store = await asyncio.to_thread(open_store, self.root)
+            return self._store
+
+    async def repair(self) -> None:
+        """Make the store anew if it is damaged."""
+        store = await self.store()
+        try:
+            await asyncio.to_thread(store.check)
+        except StoreDamaged:
+            await self.give_up(store)
+
+    async def give_up(self, store: Store) -> None:
+        """Put a damaged store aside; the next one is empty."""
+        async with self._opening:
+            if self._store is store:
+                await self._forget()
+                with contextlib.suppress(OSError):
+                    await asyncio.to_thread(put_aside, store.file)
+
+    async def _forget(self) -> None:
+        store, self._store = self._store, None
+        self.complete = False
+        self._times = None
+        if store is not None:
+            await asyncio.to_thread(store.close)
+
+    async def _with_store(self, do: Callable[[Store], T]) -> T:
+        """What a function gives for the store, in a thread. One that is damaged is made anew; one
+        that cannot be written is left for a temporary one."""
+        store = await self.store()
+        try:
+            return await asyncio.to_thread(do, store)
+        except StoreDamaged:
+            await self.give_up(store)
+        except (sqlite3.Error, OSError) as error:
+            if store.is_temporary:
+                raise
+            self.problem = f"{store.file} cannot be written: {error}"
+            async with self._opening:
+                self.writable = False
+                await self._forget()
+        return await asyncio.to_thread(do, await self.store())
+
+
+def _temporary(root: Path) -> Store:
+    return Store.temporary()
+
+
+def _known(store: Store) -> dict[str, FileState]:
+    with store.read() as reader:
+        return reader.files()
+
+
+def _problems(store: Store) -> dict[str, str]:
+    with store.read() as reader:
+        return reader.problems()
+
+
+def _known_of(store: Store, paths: Iterable[str]) -> dict[str, FileState]:
+    with store.read() as reader:
+        return reader.known(paths)
+
+
+def _size(facts: FileFacts | None) -> int:
+    """About how many bytes facts take in the store."""
+    if facts is None or facts.facts is None:
+        return 0
+    packed = facts.facts
+    names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
+    return len(packed.skeleton) + names + sum(len(data) for _, data in packed.definitions)

@@ -1,0 +1,301 @@
+"""The index of a workspace: what is known of the symbols of all its folders, and how true it is.
+
+An answer is never older than the disk. Changes that somebody tells of are taken at once; beside
+that, a query looks for others first, where the last look is long enough ago, and what is found is
+taken before the query is answered if that is quick. Else the state says that it is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sqlite3
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from pathlib import Path
+from typing import Literal
+
+from winnow.config import Config
+from winnow.errors import SearchError
+from winnow.index.files import Job
+from winnow.index.folder import FolderIndex, Report
+from winnow.index.reader import StoreDamaged
+from winnow.index.sources import Covers, may_have_facts
+from winnow.index.view import StoreView
+from winnow.index.workers import Workers
+from winnow.symbols.facts import Facts
+from winnow.symbols.packed import facts_of
+from winnow.text.buffers import is_unsaved
+from winnow.text.files import search_roots
+from winnow.text.paths import held_by, is_below
+from winnow.text.process import Processes
+from winnow.text.ripgrep import Ripgrep
+from winnow.types import IndexState
+
+# What a query waits for changes to be taken, and for unsaved documents.
+CATCH_UP_SECONDS = 0.15
+UNSAVED_SECONDS = 2.0
+# As many changed files go before the work of the background.
+FEW = 50
+# Changes come in groups: a moment makes one transaction of them.
+TOGETHER_SECONDS = 0.005
+
+logger = logging.getLogger(__name__)
+
+
+class Index:
+    """The index of a workspace's folders.
+
+    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files.
+    """
+
+    def __init__(
+        self,
+        processes: Processes,
+        environment: Mapping[str, str],
+        *,
+        config: Callable[[], Config],
+        folders: Callable[[], Sequence[Path]],
+        ripgrep: Callable[[], Ripgrep],
+    ) -> None:
+        limits = config().limits
+        self._config = config
+        self._folders = folders
+        self._ripgrep = ripgrep
+        self._environment = environment
+        self._workers = Workers(processes, environment, limits.parse_seconds)
+        self._known: dict[Path, FolderIndex] = {}
+        self._unsaved: dict[str, tuple[str, Facts | None]] = {}
+        self._told: dict[FolderIndex, set[str]] = {}
+        self._builds: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self._taking: asyncio.Task[None] | None = None
+        self._checking: asyncio.Task[None] | None = None
+
+    # --- queries ---------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def snapshot(
+        self, buffers: Mapping[Path, str], seconds: float = CATCH_UP_SECONDS
+    ) -> AsyncIterator[tuple[StoreView, IndexState]]:
+        """All that is known now, with unsaved documents, and how true it is.
+
+        Waits ``seconds`` at most for files that have changed. One thread at a time may read the
+        view, until the block ends.
+        """
+        await self._catch_up(seconds)
+        overlay = await self._overlay(buffers)
+        folders = self._current()
+        readers = [await folder.reader() for folder in folders]
+        try:
+            with StoreView([one.root.as_posix() for one in folders], readers, overlay) as view:
+                yield view, self.state()
+        except StoreDamaged:
+            for folder in folders:
+                await folder.repair()
+            raise
+
+    async def facts_for(
+        self, paths: Iterable[str], seconds: float
+    ) -> AsyncGenerator[list[str], None]:
+        """See to it that files are known, before the index is complete: gives their paths as they
+        come to be in the store. ``paths`` are absolute, of files that a search covers."""
+        end = asyncio.get_running_loop().time() + seconds
+        for folder, below in self._by_folder(paths).items():
+            left = end - asyncio.get_running_loop().time()
+            async with contextlib.aclosing(folder.take(sorted(below), left)) as taken:
+                async for some in taken:
+                    yield [folder.prefix + path for path in some]
+
+    def state(self) -> IndexState:
+        """How much of the workspace is known, and whether it is as the disk has it."""
+        folders = self._current()
+        state: Literal["none", "building", "ready", "stale"] = "ready"
+        if not folders or not all(one.complete for one in folders):
+            state = "building" if self._builds else "none"
+        elif self._builds or _is_busy(self._taking) or _is_busy(self._checking):
+            state = "stale"
+        return IndexState(
+            state=state,
+            files_indexed=sum(one.indexed for one in folders),
+            files_total=sum(one.total for one in folders),
+            updated_at=max((one.updated_at for one in folders), default=0.0),
+        )
+
+    async def problems(self) -> dict[str, str]:
+        """The files of which no facts could be taken, by absolute path, and why; and the folders
+        that could not be indexed as they should."""
+        found = {}
+        for folder in self._current():
+            if folder.problem:
+                found[folder.root.as_posix()] = folder.problem
+            for path, problem in (await folder.problems()).items():
+                found[folder.prefix + path] = problem
+        return found
+
+    # --- keeping up ------------------------------------------------------------------------
+
+    async def build(self, report: Report | None = None) -> None:
+        """Bring all folders up to date, unless the settings say that there is to be no index."""
+        if not self._config().index.enabled or self._closed:
+            return
+        task = asyncio.create_task(self._build(report))
+        self._builds.add(task)
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+            self._builds.discard(task)
+        if not task.cancelled():
+            task.result()
+
+    async def _build(self, report: Report | None) -> None:
+        for folder in self._current():
+            if not is_indexable(folder.root, self._environment):
+                folder.problem = "it is the root of a file system, or holds a home folder"
+                continue
+            max_files = self._config().index.max_files
+            with _logged(folder):
+                await folder.build(self._covers(folder), max_files, report)
+
+    def files_changed(self, paths: Iterable[str | Path]) -> None:
+        """Take note that files were changed, made or removed; those of the index are taken soon,
+        and a query that begins meanwhile waits a moment for them."""
+        for folder, below in self._by_folder(paths).items():
+            if folder.is_open:
+                self._told.setdefault(folder, set()).update(below)
+        if self._told and not _is_busy(self._taking) and not self._closed:
+            self._taking = asyncio.create_task(self._take_told())
+
+    async def aclose(self) -> None:
+        """End what is under way, and the workers; close the stores."""
+        self._closed = True
+        tasks = [one for one in (self._taking, self._checking, *self._builds) if one is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._workers.aclose()
+        for folder in self._known.values():
+            await folder.aclose()
+
+    async def _take_told(self) -> None:
+        while self._told:
+            await asyncio.sleep(TOGETHER_SECONDS)
+            folder = next(iter(self._told))
+            with _logged(folder):
+                await folder.told(self._told.pop(folder), self._covers(folder))
+
+    async def _catch_up(self, seconds: float) -> None:
+        """Begin to take what has changed, and wait a while for it."""
+        if not self._builds and not _is_busy(self._checking):
+            due = [folder for folder in self._current() if folder.is_due and folder.writable]
+            if due:
+                self._checking = asyncio.create_task(self._check(due))
+        busy = {one for one in (self._taking, self._checking) if one is not None and not one.done()}
+        if busy:
+            await asyncio.wait(busy, timeout=seconds)
+
+    async def _check(self, folders: Iterable[FolderIndex]) -> None:
+        """Look for changes that nobody has told of, and take them."""
+        for folder in folders:
+            with _logged(folder):
+                await folder.check(self._covers(folder), FEW)
+
+    async def _overlay(self, buffers: Mapping[Path, str]) -> dict[str, Facts | None]:
+        """The facts of unsaved documents, by the paths of their files."""
+        unsaved = await asyncio.to_thread(self._unsaved_in, buffers)
+        for path in [path for path in self._unsaved if path not in unsaved]:
+            del self._unsaved[path]
+        # What was extracted before is known, as long as the text is the same.
+        jobs = {
+            path: Job(b"", os.fsencode(path), 0, text.encode("utf-8", "replace"))
+            for path, text in unsaved.items()
+            if self._unsaved.get(path, ("", None))[0] != text or path not in self._unsaved
+        }
+        with contextlib.suppress(asyncio.TimeoutError, SearchError):
+            await asyncio.wait_for(self._extract_unsaved(jobs, unsaved), UNSAVED_SECONDS)
+        return {path: self._unsaved[path][1] for path in unsaved if path in self._unsaved}
+
+    async def _extract_unsaved(self, jobs: Mapping[str, Job], texts: Mapping[str, str]) -> None:
+        async with contextlib.aclosing(
+            self._workers.extract(list(jobs.values()), urgent=True)
+        ) as answers:
+            async for job, found in answers:
+                path = os.fsdecode(job.path)
+                known = found.facts if found else None
+                self._unsaved[path] = (texts[path], facts_of(known) if known else None)
+
+    def _unsaved_in(self, buffers: Mapping[Path, str]) -> dict[str, str]:
+        """The documents whose text is not that of their file, by its path in a folder."""
+        found = {}
+        for path, text in buffers.items():
+            for folder, (below,) in self._by_folder([path]).items():
+                real = os.path.join(folder.root, below)
+                if may_have_facts(below) and is_unsaved(real, text):
+                    found[folder.prefix + below] = text
+        return found
+
+    # --- folders ---------------------------------------------------------------------------
+
+    def _current(self) -> list[FolderIndex]:
+        """The folders of the workspace, with what is known of each."""
+        try:
+            roots = search_roots(self._folders())
+        except SearchError:
+            return []
+        for root in roots:
+            if root not in self._known:
+                self._known[root] = FolderIndex(
+                    root,
+                    self._workers,
+                    self._ripgrep,
+                    self._config().limits.parse_bytes,
+                    self._config().index.enabled and is_indexable(root, self._environment),
+                )
+        return [self._known[root] for root in roots]
+
+    def _covers(self, folder: FolderIndex) -> Covers:
+        others = [one.root for one in self._current() if one is not folder]
+        return Covers(self._config().search.exclude, tuple(others))
+
+    def _by_folder(self, paths: Iterable[str | Path]) -> dict[FolderIndex, set[str]]:
+        """Paths below the folders that hold them; the client may spell a folder in another way."""
+        folders = self._current()
+        roots = [os.path.realpath(one.root) for one in folders]
+        found: dict[FolderIndex, set[str]] = {}
+        for path in paths:
+            with contextlib.suppress(OSError, ValueError):
+                parent, name = os.path.split(path)
+                held = held_by(os.path.join(os.path.realpath(parent), name), roots)
+                if held:
+                    found.setdefault(folders[held[0]], set()).add(held[1])
+        return found
+
+
+def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
+    """Whether a folder is one to keep an index of: not a home folder or what holds it."""
+    home = environment.get("HOME") or os.path.expanduser("~")
+    return not is_below(os.path.realpath(home), os.path.realpath(root))
+
+
+def _is_busy(task: asyncio.Task[None] | None) -> bool:
+    return task is not None and not task.done()
+
+
+@contextlib.contextmanager
+def _logged(folder: FolderIndex) -> Iterator[None]:
+    """What hinders an update is kept as the folder's problem; queries go on."""
+    try:
+        yield
+    except (SearchError, StoreDamaged, sqlite3.Error, OSError) as error:
+        folder.problem = str(error)
+        logger.warning("The index of %s: %s", folder.root, error)

@@ -1,0 +1,187 @@
+"""What is on disk: the files of a folder that may have facts, and what has changed since.
+
+Files are listed as every search does it, by ripgrep, so that both cover the same ones. To list
+them anew is only needed when a folder or an ignore file has changed; that these have not is seen
+by their times.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from winnow.globs import escaped
+from winnow.index.files import FileState
+from winnow.symbols.language import language_of
+from winnow.text.buffers import Overlay
+from winnow.text.files import IGNORE_FILE, search_scope
+from winnow.text.listing import list_files
+from winnow.text.paths import is_below
+from winnow.text.ripgrep import Ripgrep
+from winnow.types import SearchParams
+
+# Files in any folder that say what is ignored.
+IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", IGNORE_FILE)
+# And at the root.
+ROOT_FILES = (".git/info/exclude", ".gitmodules")
+
+
+class Listed(Struct, frozen=True):
+    """The files of a folder that may have facts, by path, and the times of folders and ignore
+    files on which the list depends. ``whole`` says that the list is not cut short."""
+
+    files: Mapping[str, FileState]
+    times: Mapping[str, int]
+    whole: bool
+
+
+class Changes(Struct, frozen=True):
+    """Files that are new or not as they were, the one written last first, and files that are
+    gone."""
+
+    changed: Sequence[str] = ()
+    gone: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.changed) + len(self.gone)
+
+
+class Covers(Struct, frozen=True):
+    """What of a folder is not the index's: globs to leave out, and ``others``, further roots, of
+    which one that is below this one has an index of its own."""
+
+    exclude: tuple[str, ...] = ()
+    others: tuple[Path, ...] = ()
+
+
+async def listed_paths(ripgrep: Ripgrep, root: Path, covers: Covers) -> tuple[list[str], bool]:
+    """All files that a search of the root covers, and whether the time sufficed."""
+    nested = [
+        f"/{escaped(one.relative_to(root).as_posix())}"
+        for one in covers.others
+        if is_below(str(one), str(root))
+    ]
+    scope = search_scope([root], SearchParams(), [*covers.exclude, *nested])
+    listing = await list_files(ripgrep, scope, Overlay())
+    return listing.paths, not listing.timed_out
+
+
+def listed(root: Path, paths: Sequence[str], whole: bool) -> Listed:
+    """What listed files are like now; takes a look at each file and folder."""
+    base = str(root)
+    folders = {""}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    # Looked at first: what changes meanwhile is seen as a change.
+    times = dict(_times(base, folders))
+    files = {path: state for path in paths if may_have_facts(path) and (state := look(base, path))}
+    return Listed(files, times, whole)
+
+
+def may_have_facts(path: str) -> bool:
+    """Whether a file has a language by its name, or may have one by its first line."""
+    return "." not in path.rpartition("/")[2] or language_of(path) is not None
+
+
+def is_ignore_file(path: str) -> bool:
+    """Whether a file says which others are ignored."""
+    return path in ROOT_FILES or path.rpartition("/")[2] in IGNORE_FILES
+
+
+def new_sources(root: Path, paths: Iterable[str]) -> list[str]:
+    """Of paths that are not known, the files that may have facts, and folders."""
+    base = str(root)
+    return [
+        path
+        for path in paths
+        if os.path.isdir(os.path.join(base, path))
+        or (may_have_facts(path) and look(base, path) is not None)
+    ]
+
+
+def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
+    """The files that may have facts and are, or are below, one of those that are wanted."""
+    exactly = set(wanted)
+    found = []
+    for path in filter(may_have_facts, paths):
+        part = path
+        while part and part not in exactly:
+            part = part.rpartition("/")[0]
+        if part:
+            found.append(path)
+    return found
+
+
+def look(base: str, path: str) -> FileState | None:
+    """A file as it is now; None if there is none."""
+    try:
+        told = os.lstat(os.path.join(base, path))
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(told.st_mode):
+        return None
+    return FileState(told.st_mtime_ns, told.st_ctime_ns, told.st_size)
+
+
+def compared(known: Mapping[str, FileState], now: Listed) -> Changes:
+    """What has changed, by a whole list."""
+    changed = [path for path, state in now.files.items() if _differs(known.get(path), state)]
+    gone = [path for path in known if path not in now.files] if now.whole else []
+    return Changes(sorted(changed, key=lambda path: -now.files[path].mtime_ns), gone)
+
+
+def changes_of(root: Path, known: Mapping[str, FileState]) -> Changes:
+    """What has changed of known files, as far as no new ones are concerned."""
+    base = str(root)
+    now = {path: look(base, path) for path in known}
+    return Changes(
+        [path for path, state in now.items() if state and _differs(known[path], state)],
+        [path for path, state in now.items() if state is None],
+    )
+
+
+def is_listing_stale(root: Path, times: Mapping[str, int]) -> bool:
+    """Whether there may be other files than those that were listed."""
+    base = str(root)
+    return any(_time(base, path) != time for path, time in times.items())
+
+
+def _differs(known: FileState | None, now: FileState) -> bool:
+    return known is None or (known.mtime_ns, known.ctime_ns, known.size) != (
+        now.mtime_ns,
+        now.ctime_ns,
+        now.size,
+    )
+
+
+def _times(base: str, folders: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """The times of folders, of the folders in these that have no listed files, which may come to
+    have some, and of ignore files."""
+    for path in ROOT_FILES:
+        yield path, _time(base, path)
+    for folder in folders:
+        yield folder, _time(base, folder)
+        try:
+            with os.scandir(os.path.join(base, folder)) as entries:
+                for entry in entries:
+                    if entry.name in IGNORE_FILES or (
+                        entry.name[0] != "." and entry.is_dir(follow_symlinks=False)
+                    ):
+                        path = f"{folder}/{entry.name}" if folder else entry.name
+                        yield path, _time(base, path)
+        except OSError:
+            continue
+
+
+def _time(base: str, path: str) -> int:
+    try:
+        return os.stat(os.path.join(base, path)).st_mtime_ns
+    except OSError:
+        return 0

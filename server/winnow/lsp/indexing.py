@@ -1,0 +1,89 @@
+"""The index beside a client: built when the session begins, with progress; told what changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from winnow.index.folder import Report
+from winnow.lsp.convert import path_of
+
+if TYPE_CHECKING:
+    from winnow.lsp.server import WinnowServer
+
+logger = logging.getLogger(__name__)
+
+CLIENT_SECONDS = 5.0
+WATCHED = "**/*"
+
+
+async def watch_files(server: WinnowServer) -> None:
+    """Ask the client to tell of every change of a file, if it can be asked."""
+    workspace = server.client_capabilities.workspace
+    watched = workspace and workspace.did_change_watched_files
+    if not (watched and watched.dynamic_registration):
+        return
+    method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+    options = types.DidChangeWatchedFilesRegistrationOptions(
+        watchers=[types.FileSystemWatcher(glob_pattern=WATCHED)]
+    )
+    asked = types.RegistrationParams(
+        [types.Registration(id="winnow-files", method=method, register_options=options)]
+    )
+    try:
+        await asyncio.wait_for(server.client_register_capability_async(asked), CLIENT_SECONDS)
+    except (JsonRpcException, asyncio.TimeoutError) as error:
+        logger.warning("The client does not tell which files change: %s", error)
+
+
+async def build_index(server: WinnowServer) -> None:
+    """Bring the index up to date; when the progress ends, it is."""
+    if server.searching is None or not server.searching.config.index.enabled:
+        return
+    async with _progress(server) as report:
+        await server.searching.index.build(report)
+
+
+def tell_changes(server: WinnowServer, uris: Iterable[str]) -> None:
+    """Hand on that files have changed."""
+    paths = [path for uri in uris if (path := path_of(uri)) is not None]
+    if server.searching is not None:
+        server.searching.files_changed(paths)
+
+
+@contextlib.asynccontextmanager
+async def _progress(server: WinnowServer) -> AsyncIterator[Report]:
+    """Work-done progress that the client shows, if it can."""
+    window = server.client_capabilities.window
+    progress = server.work_done_progress
+    token = f"winnow-index-{uuid.uuid4().hex[:12]}"
+    shown = bool(window and window.work_done_progress)
+    if shown:
+        try:
+            await asyncio.wait_for(progress.create_async(token), CLIENT_SECONDS)
+        except (JsonRpcException, asyncio.TimeoutError) as error:
+            logger.warning("The client shows no progress: %s", error)
+            shown = False
+    if not shown:
+        yield lambda done, total: None
+        return
+    progress.begin(token, types.WorkDoneProgressBegin(title="Indexing symbols", percentage=0))
+
+    def report(done: int, total: int) -> None:
+        said = types.WorkDoneProgressReport(
+            message=f"{done:,} of {total:,} files", percentage=100 * done // max(total, 1)
+        )
+        progress.report(token, said)
+
+    try:
+        yield report
+    finally:
+        progress.tokens.pop(token, None)
+        progress.end(token, types.WorkDoneProgressEnd())

@@ -1,0 +1,66 @@
+"""Telling a client what a request does, on the tokens that it gave."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+from lsprotocol import types
+
+from winnow.types import Progress, Result
+
+if TYPE_CHECKING:
+    from winnow.lsp.server import WinnowServer
+
+Token = str | int
+
+
+class Reporter(Progress):
+    """The progress of one request: sent to the client's tokens, if it gave any.
+
+    A cancelled token cancels the request, which pygls does not do by itself.
+    """
+
+    def __init__(
+        self, server: WinnowServer, work_done: Token | None, partial: Token | None, title: str
+    ) -> None:
+        self._server = server
+        self._work_done = work_done
+        self._partial = partial
+        self._title = title
+        self.streaming = partial is not None
+
+    def __enter__(self) -> Reporter:
+        if self._work_done is not None:
+            progress = self._server.work_done_progress
+            begin = types.WorkDoneProgressBegin(title=self._title, cancellable=True)
+            progress.begin(self._work_done, begin)
+            task = asyncio.current_task()
+            assert task is not None
+            progress.tokens[self._work_done].add_done_callback(lambda _: task.cancel())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._work_done is not None:
+            progress = self._server.work_done_progress
+            progress.tokens.pop(self._work_done, None)
+            progress.end(self._work_done, types.WorkDoneProgressEnd())
+
+    def __call__(
+        self, message: str, *, percentage: int | None = None, partial: Result | None = None
+    ) -> None:
+        if self._work_done is not None:
+            report = types.WorkDoneProgressReport(message=message, percentage=percentage)
+            self._server.work_done_progress.report(self._work_done, report)
+        if partial is not None and self._partial is not None:
+            value = msgspec.to_builtins(partial)
+            self._server.protocol.tell("$/progress", {"token": self._partial, "value": value})
+
+    async def drain(self) -> None:
+        # A socket takes what it is given and keeps it; standard output waits by itself.
+        writer = self._server.protocol.writer
+        if isinstance(writer, asyncio.StreamWriter):
+            await writer.drain()
+        else:
+            await asyncio.sleep(0)

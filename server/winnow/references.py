@@ -1,0 +1,329 @@
+"""find_references: where a symbol is used, with what each use is and how sure that is."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from winnow import cursor
+from winnow.answers import CHANGED, fractions
+from winnow.display import shown_path
+from winnow.errors import InvalidParams, NoSymbol
+from winnow.globs import InvalidGlob, glob_regex
+from winnow.navigation import Asked, Navigation, Use
+from winnow.shorten import shorten
+from winnow.symbol_requests import Answered, Asking, absolute, ask, index_reasons
+from winnow.symbols.facts import Definition
+from winnow.symbols.resolve.places import Place, function_around
+from winnow.symbols.view import File
+from winnow.text.files import search_roots
+from winnow.text.paths import locate, path_of_uri
+from winnow.types import Completeness, Progress, Skipped
+from winnow.types.find_references import (
+    FindReferencesParams,
+    FindReferencesPartial,
+    FindReferencesResult,
+    Reference,
+    ReferencedSymbol,
+    ReferencesInFile,
+)
+from winnow.workspace import Workspace
+
+TEXT_CHARACTERS = 300
+OTHERS_NAMED = 5
+_TIERS = {"certain": 0, "likely": 1, "possible": 2}
+
+
+class Found(msgspec.Struct, frozen=True):
+    """All references, in the order of the answer, and what was asked for."""
+
+    asked: Asked
+    others: list[tuple[File, Definition]]
+    references: list[Reference]
+    undecided: int
+
+
+async def find_references(
+    workspace: Workspace, params: FindReferencesParams, progress: Progress
+) -> FindReferencesResult:
+    """The uses of the symbol.
+
+    Raises InvalidParams, NoSymbol, NoWorkspace, NotFound and PathOutsideWorkspace.
+    """
+    if not params.name and not (params.path and params.line):
+        raise InvalidParams("name", "pass `name`, or `path` and `line`")
+    roots = search_roots(workspace.folders, path_of_uri(params.path) or params.path)
+    located = locate(params.path, roots, tuple(workspace.buffers)) if params.path else None
+    chosen = _chosen(params, roots)
+    asking = Asking(
+        names=[_leaf(params.name)] if params.name else [],
+        paths=[absolute(roots, located)] if located else [],
+    )
+
+    def work(navigation: Navigation) -> Found:
+        asked, others = _asked(navigation, params, asking.paths)
+        shown = _Shown(navigation, roots)
+        uses = [use for use in navigation.references(asked) if chosen(use)]
+        uses.sort(key=lambda use: (_TIERS[use.tier], use.path, use.at))
+        references = [shown.reference(use) for use in uses]
+        return Found(asked, others, references, navigation.resolver.undecided)
+
+    progress("Finding references")
+    answered = await ask(workspace, asking, work, progress)
+    result = _result(params, roots, answered, _Shown(answered.navigation, roots))
+    if progress.streaming and not params.max_tokens and result.references:
+        progress(
+            f"{result.returned} references",
+            partial=FindReferencesPartial(references=result.references),
+        )
+        return msgspec.structs.replace(result, references=[])
+    return result
+
+
+# --- what is asked for ---------------------------------------------------------------------
+
+
+def _chosen(params: FindReferencesParams, roots: Sequence[Path]) -> Callable[[Use], bool]:
+    """Whether a use is one of those that were asked for."""
+    try:
+        include = [glob_regex(pattern) for pattern in params.include]
+        exclude = [glob_regex(pattern) for pattern in params.exclude]
+    except InvalidGlob as error:
+        raise InvalidParams("include", str(error)) from None
+    kinds = frozenset(params.kinds)
+
+    def chosen(use: Use) -> bool:
+        if kinds and use.kind not in kinds:
+            return False
+        if use.kind == "definition" and not params.include_declaration:
+            return False
+        if params.certain_only and use.tier != "certain":
+            return False
+        if not include and not exclude:
+            return True
+        below = _below(roots, use.path)[1]
+        wanted = not include or any(pattern.fullmatch(below) for pattern in include)
+        return wanted and not any(pattern.fullmatch(below) for pattern in exclude)
+
+    return chosen
+
+
+def _asked(
+    navigation: Navigation, params: FindReferencesParams, paths: Sequence[str]
+) -> tuple[Asked, list[tuple[File, Definition]]]:
+    """The symbol, and others that the name may mean as well. Raises NoSymbol."""
+    if params.line and paths:
+        return _asked_at(navigation, params, paths[0], params.line - 1), []
+    found = navigation.named(params.name)
+    if paths:
+        found = [one for one in found if one[0].path.startswith(paths[0])]
+    # A prototype and what it declares are one symbol.
+    distinct = [one for one in found if not one[1].declared] or found[:1]
+    if not distinct:
+        raise NoSymbol(
+            f"No file that is known defines {params.name!r}: pass `path` and `line` of a use of"
+            " it, or look for it with find_symbol or grep",
+            params.path,
+        )
+    asked = navigation.of_definition(*distinct[0])
+    same = {(place.path, place.at) for place in asked.places}
+    others = [one for one in distinct[1:] if (one[0].path, one[1].at) not in same]
+    return asked, others
+
+
+def _asked_at(navigation: Navigation, params: FindReferencesParams, path: str, line: int) -> Asked:
+    source = navigation.sources.read(path)
+    if source is None:
+        raise NoSymbol(f"{params.path} cannot be read as text", params.path)
+    start = source.offset(line, max(params.column, 1) - 1, "utf-32")
+    if start is None:
+        raise NoSymbol(f"{params.path} has no line {params.line}", params.path)
+    symbols = navigation.symbols_on(path, line)
+    asked = None
+    if params.column:
+        asked = navigation.at(path, start)
+    elif params.name:
+        place = source.find(line, _leaf(params.name))
+        asked = navigation.at(path, place) if place is not None else None
+    else:
+        defined = [one for one in navigation.view.definitions_in(path) if one.line == line]
+        if defined:
+            asked = navigation.of_definition(File(path, ""), defined[0])
+        elif len(symbols) == 1:
+            asked = navigation.named_at(path, *symbols[0])
+    if asked is None:
+        where = f"line {params.line}" + (f", column {params.column}" if params.column else "")
+        names = ", ".join(dict.fromkeys(name for _, name in symbols)) or "another line"
+        raise NoSymbol(
+            f"No symbol is meant by {where} of {params.path}: pass `column`, or `name` for one of"
+            f" {names}",
+            params.path,
+        )
+    return asked
+
+
+def _leaf(name: str) -> str:
+    """The last part of a qualified name."""
+    return re.split(r"[.#/]|::", name.strip())[-1]
+
+
+# --- the answer ----------------------------------------------------------------------------
+
+
+def _below(roots: Sequence[Path], path: str) -> tuple[Path, str]:
+    """The root that a file is in, the deepest of several, and the path below it."""
+    holding = [root for root in roots if path.startswith(root.as_posix().rstrip("/") + "/")]
+    root = max(holding, key=lambda one: len(str(one)), default=roots[0])
+    return root, os.path.relpath(path, root).replace(os.sep, "/")
+
+
+class _Shown:
+    """Places as answers show them."""
+
+    def __init__(self, navigation: Navigation, roots: Sequence[Path]) -> None:
+        self._navigation = navigation
+        self._roots = roots
+
+    def path(self, path: str) -> dict[str, str | None]:
+        root, below = _below(self._roots, path)
+        text, encoded = shown_path(below)
+        return {
+            "path": text,
+            "root": shown_path(str(root))[0] if len(self._roots) > 1 else None,
+            "uri": f"{root.as_uri()}/{encoded}" if encoded else None,
+        }
+
+    def reference(self, use: Use) -> Reference:
+        source = self._navigation.sources.read(use.path)
+        assert source is not None
+        number = source.line_at(use.at)
+        column = source.column(use.at, "utf-32") + 1
+        text = source.line(number).strip()
+        if len(text) > TEXT_CHARACTERS:
+            text = text[: TEXT_CHARACTERS - 1] + "…"
+        around = function_around(self._navigation.view, use.path, use.at)
+        return Reference(
+            line=number + 1,
+            column=column,
+            end_column=column + len(use.name),
+            kind=use.kind,
+            confidence="certain" if use.tier == "certain" else "possible",
+            text=text,
+            within=around.qualified_name if around and around.at != use.at else "",
+            **self.path(use.path),  # type: ignore[arg-type]
+        )
+
+    def symbol(self, place: Place) -> ReferencedSymbol | None:
+        source = self._navigation.sources.read(place.path)
+        if source is None:
+            return None
+        definition = place.definition
+        return ReferencedSymbol(
+            name=place.name,
+            qualified_name=definition.qualified_name if definition else place.name,
+            kind=definition.kind if definition else "variable" if place.name else "module",
+            line=source.line_at(place.at) + 1,
+            column=source.column(place.at, "utf-32") + 1,
+            signature=definition.signature if definition else "",
+            **self.path(place.path),  # type: ignore[arg-type]
+        )
+
+
+def _result(
+    params: FindReferencesParams,
+    roots: Sequence[Path],
+    answered: Answered[Found],
+    shown: _Shown,
+) -> FindReferencesResult:
+    found = answered.result
+    total = len(found.references)
+    symbol = next((one for place in found.asked.places if (one := shown.symbol(place))), None)
+    first, changed = cursor.resume(
+        params, int, lambda position: min(position, total), lambda end: _stamp(found, end)
+    )
+    reasons = [*index_reasons(answered), *([CHANGED] if changed else [])]
+    completeness = Completeness(
+        complete=not reasons,
+        reasons=reasons,
+        skipped=Skipped(unreadable=len(answered.navigation.changed) or None),
+        timed_out=answered.timed_out,
+        index=answered.state,
+    )
+    warnings = _warnings(params, found, shown)
+    certain = sum(one.confidence == "certain" for one in found.references)
+
+    def page(count: int, *, texts: bool = True) -> FindReferencesResult:
+        references = found.references[first : first + count]
+        if not texts:
+            references = [msgspec.structs.replace(one, text="", within="") for one in references]
+        more = first + count < total
+        return FindReferencesResult(
+            root=shown_path(str(roots[0]))[0],
+            symbol=symbol,
+            references=references,
+            certain=certain,
+            total_found=total,
+            returned=len(references),
+            truncated=more or not texts,
+            completeness=completeness,
+            warnings=warnings,
+            cursor=cursor.encode(params, first + count, _stamp(found, first + count))
+            if more
+            else None,
+        )
+
+    count = min(params.max_results, total - first)
+    steps: list[Callable[[], FindReferencesResult]] = [
+        functools.partial(page, fewer, texts=False) for fewer in fractions(count)
+    ]
+    steps.append(lambda: _counted(page(0, texts=False), found))
+    return shorten(page(count), params.max_tokens, steps)
+
+
+def _counted(result: FindReferencesResult, found: Found) -> FindReferencesResult:
+    """Counts of files in the place of references."""
+    counts: dict[tuple[str, str | None], int] = {}
+    for one in found.references:
+        counts[one.path, one.root] = counts.get((one.path, one.root), 0) + 1
+    files = [
+        ReferencesInFile(path=path, root=root, references=count)
+        for (path, root), count in sorted(counts.items(), key=lambda item: -item[1])
+    ]
+    return msgspec.structs.replace(result, files=files, cursor=None)
+
+
+def _stamp(found: Found, end: int) -> bytes:
+    return cursor.stamp_of(
+        [(one.root, one.path, one.line, one.column) for one in found.references[:end]]
+    )
+
+
+def _warnings(params: FindReferencesParams, found: Found, shown: _Shown) -> list[str]:
+    warnings = []
+    if found.asked.guessed:
+        warnings.append(
+            f"nothing says what {found.asked.name!r} is a member of there: these are the uses of"
+            " all members of that name"
+        )
+    if found.undecided:
+        warnings.append(
+            f"{found.undecided} more uses of the name {found.asked.name!r} have receivers of"
+            " unknown type, and other classes define it, too: grep shows them"
+        )
+    if found.others:
+        places = [
+            f"{shown.path(file.path)['path']}:{definition.line + 1}"
+            for file, definition in found.others[:OTHERS_NAMED]
+        ]
+        more = len(found.others) - len(places)
+        warnings.append(
+            f"{params.name!r} is also defined at {', '.join(places)}"
+            + (f" and {more} other places" if more else "")
+            + ": pass `path` and `line` for the references of those"
+        )
+    return warnings

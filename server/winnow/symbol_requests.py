@@ -1,0 +1,152 @@
+"""Asking the index: what every request about symbols does before and after its own work.
+
+Work on facts runs in a thread, on a view of one moment. Before the index is complete, the files
+that hold the names in question are looked for with ripgrep and taken first. Where a text turns out
+to be newer than its facts, the work is done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from winnow.errors import SearchError
+from winnow.navigation import Navigation
+from winnow.sources import Sources
+from winnow.text.definers import Look, files_with
+from winnow.text.files import search_roots
+from winnow.text.paths import Located, locate
+from winnow.types import IndexState, Progress, SearchParams
+from winnow.workspace import Workspace
+
+ATTEMPTS = 3
+COMPLETE = frozenset(("ready", "stale"))
+
+# How often what is known so far is sent, before the index is complete.
+EARLY_SECONDS = 0.15
+
+T = TypeVar("T")
+E = TypeVar("E")
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """What has to be known before the work can be done: files, and all files with these names."""
+
+    names: Sequence[str] = ()
+    paths: Sequence[str] = ()
+
+
+class Answered(msgspec.Struct, Generic[T], frozen=True):
+    """What the work has found, and how much was known then. ``timed_out`` says that not all files
+    that hold a name could be read in time."""
+
+    result: T
+    navigation: Navigation
+    state: IndexState
+    timed_out: bool = False
+
+
+class Early(msgspec.Struct, Generic[E], frozen=True):
+    """What is done with the first facts, while more are being taken: ``work`` in a thread, and
+    ``emit`` with its result."""
+
+    work: Callable[[Navigation], E]
+    emit: Callable[[E], None]
+
+
+async def ask(
+    workspace: Workspace,
+    asking: Asking,
+    work: Callable[[Navigation], T],
+    progress: Progress,
+    early: Early[E] | None = None,
+) -> Answered[T]:
+    """Do the work on what is known, once enough is known for it."""
+    timed_out = False
+    if workspace.index.state().state not in COMPLETE:
+        timed_out = await _prepare(workspace, asking, progress, early)
+    for attempt in range(ATTEMPTS):
+        async with navigating(workspace) as (navigation, state):
+            result = await asyncio.to_thread(work, navigation)
+        if not navigation.changed or attempt == ATTEMPTS - 1:
+            break
+        workspace.files_changed(navigation.changed)
+    return Answered(result, navigation, state, timed_out)
+
+
+@contextlib.asynccontextmanager
+async def navigating(workspace: Workspace) -> AsyncIterator[tuple[Navigation, IndexState]]:
+    """What is known now, for one thread at a time."""
+    async with workspace.index.snapshot(workspace.buffers) as (view, state):
+        yield Navigation(view, sources_of(workspace)), state
+
+
+def sources_of(workspace: Workspace) -> Sources:
+    """The texts of the workspace's files, for one request. Raises NoWorkspace and NotFound."""
+    roots = search_roots(workspace.folders)
+    return Sources(roots, workspace.buffers, workspace.config.limits.parse_bytes)
+
+
+def workspace_path(workspace: Workspace, path: Path) -> str | None:
+    """A path as facts have it: absolute, below a root as the workspace spells it, with ``/``; None
+    outside of all roots."""
+    try:
+        roots = search_roots(workspace.folders)
+        located = locate(str(path), roots, tuple(workspace.buffers))
+    except SearchError:
+        return None
+    return absolute(roots, located)
+
+
+def absolute(roots: Sequence[Path], located: Located) -> str:
+    """A path that was located, as facts have it."""
+    return os.path.normpath(os.path.join(roots[located.place], located.below)).replace(os.sep, "/")
+
+
+async def _prepare(
+    workspace: Workspace, asking: Asking, progress: Progress, early: Early[E] | None
+) -> bool:
+    """Have the files that matter taken first; whether the time was too short for all."""
+    ripgrep = workspace.run_ripgrep()
+    scope = workspace.scope(SearchParams())
+    paths = [*asking.paths]
+    if asking.names:
+        look = Look("|".join(map(re.escape, asking.names)))
+        async with contextlib.aclosing(files_with(ripgrep, scope, look)) as found:
+            paths += [scope.absolute(path) async for path in found]
+    loop = asyncio.get_running_loop()
+    taken, due = 0, loop.time() + EARLY_SECONDS
+    async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
+        taken += len(some)
+        progress(f"{taken} files read")
+        if early is not None and loop.time() >= due:
+            async with navigating(workspace) as (navigation, _):
+                early.emit(await asyncio.to_thread(early.work, navigation))
+            due = loop.time() + EARLY_SECONDS
+    return loop.time() >= ripgrep.deadline
+
+
+def index_reasons(answered: Answered[T]) -> list[str]:
+    """Why an answer may lack something, as far as the index is concerned."""
+    reasons = []
+    state = answered.state
+    if state.state not in COMPLETE:
+        reasons.append(
+            f"the index is {'being built' if state.state == 'building' else 'not built'}"
+            f" ({state.files_indexed} of {state.files_total} files): types and imports in other"
+            " files may not be known yet"
+        )
+    if state.state == "stale":
+        reasons.append("files have changed that the index does not know yet")
+    if answered.timed_out:
+        reasons.append("time ran out before all files that hold the name were read")
+    if answered.navigation.changed:
+        reasons.append(f"{len(answered.navigation.changed)} files could not be read")
+    return reasons

@@ -1,0 +1,144 @@
+"""JavaScript, and what TypeScript has in common with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from winnow.symbols.language import Language
+
+_FUNCTION = "[(arrow_function) (function_expression) (generator_function)]"
+_NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
+WITH_METHODS = f"""(object [
+  (method_definition name: {_NAME}) @definition.method
+  (pair key: {_NAME} value: {_FUNCTION}) @definition.method
+])"""
+_VALUES = (
+    ("constant", '"const"'),
+    ("variable", '["let" "var"]'),
+)
+
+
+def _declared_values(where: str) -> str:
+    """Patterns of `const` and `let` that stand directly in a module or a namespace."""
+    return "\n".join(
+        f"""
+{where.format(f"(_ {sign} . (variable_declarator name: (identifier) @name) .) @definition.{kind}")}
+{where.format(f"(_ {sign} (variable_declarator name: (identifier) @name) @definition.{kind})")}
+{
+            where.format(f'''(_ {sign} (variable_declarator name: [
+  (object_pattern [(shorthand_property_identifier_pattern) @name
+    (pair_pattern value: (identifier) @name) (rest_pattern (identifier) @name)])
+  (array_pattern (identifier) @name)]) @definition.{kind})''')
+        }"""
+        for kind, sign in _VALUES
+    )
+
+
+def definitions(class_name: str, wheres: Sequence[str]) -> str:
+    """The query of both languages; ``wheres`` are patterns of the places of global values."""
+    return (
+        f"""
+((program (expression_statement (assignment_expression
+  left: (member_expression
+    object: [(identifier) @_exports (member_expression property: (_) @_exports)]
+    property: (property_identifier) @name)
+  right: {_FUNCTION}) @definition.function))
+  (#eq? @_exports "exports"))
+((assignment_expression
+  left: (member_expression
+    object: (member_expression object: (identifier) @container property: (_) @_prototype)
+    property: (property_identifier) @name)
+  right: {_FUNCTION}) @definition.method
+  (#eq? @_prototype "prototype"))
+(program (expression_statement (assignment_expression
+  left: (member_expression
+    object: (identifier) @container property: (property_identifier) @name)
+  right: {_FUNCTION}) @definition.method))
+(statement_block (function_declaration name: (identifier) @name) @local.function)
+(function_declaration name: (identifier) @name) @definition.function
+(generator_function_declaration name: (identifier) @name) @definition.function
+(class_declaration name: ({class_name}) @name) @definition.class
+(method_definition name: {_NAME}) @definition.method
+(export_statement "default" @name value: {_FUNCTION}) @definition.function
+(export_statement "default" @name value: (class)) @definition.class
+(export_statement "default" @name value: (object)) @definition.constant
+(export_statement "default" @name value: (object)) @inside
+(export_statement "default" value: {WITH_METHODS})
+(variable_declarator value: {WITH_METHODS})
+"""
+        + "\n".join(
+            f"""
+{where.format(f"(_ . (variable_declarator name: (identifier) @name value: {_FUNCTION}) .) @definition.function")}
+{where.format(f"(_ (variable_declarator name: (identifier) @name value: {_FUNCTION}) @definition.function)")}
+{where.format("(_ (variable_declarator name: (identifier) @name value: (class)) @definition.class)")}
+{where.format("(_ (variable_declarator name: (identifier) @name value: (object)) @inside)")}
+{_declared_values(where)}"""
+            for where in wheres
+        )
+        + f"""
+(variable_declarator name: (identifier) @name value: {_FUNCTION}) @local.function
+(variable_declarator name: (identifier) @name value: (class)) @local.class
+(export_statement !source (export_clause (export_specifier name: (identifier) @exported)))
+(export_statement value: (identifier) @exported)
+((assignment_expression
+  left: [(identifier) (member_expression)] @_left
+  right: [(identifier) @exported
+    (object [(shorthand_property_identifier) @exported (pair value: (identifier) @exported)])])
+  (#match? @_left "^(module\\\\.)?exports\\\\b"))
+"""
+    )
+
+
+_DECLARATION = re.compile(
+    r"(?:async |abstract )*(?:function|class|const|let|var|interface|type|enum|namespace|module)[ *\n]"
+)
+_PRIVATE = re.compile(r"\bprivate\b")
+
+
+def exported(header: str, name: str) -> bool:
+    """Declarations with `export` or `declare`, and members that are not private."""
+    return (
+        _DECLARATION.match(header) is None
+        and not name.startswith("#")
+        and _PRIVATE.search(header) is None
+    )
+
+
+def kind(kind: str, header: str, name: str, container: str) -> str:
+    """Getters and setters are properties."""
+    if kind == "method":
+        if name == "constructor":
+            return "constructor"
+        if header.endswith(("get ", "set ")):
+            return "property"
+    return kind
+
+
+HEADER = (
+    "lexical_declaration",
+    "variable_declaration",
+    "export_statement",
+    "ambient_declaration",
+)
+
+JAVASCRIPT = Language(
+    name="javascript",
+    files=(".js", ".jsx", ".mjs", ".cjs", ".es6"),
+    programs=("node", "nodejs", "deno", "bun"),
+    definitions=definitions(
+        "identifier",
+        ("(program {})", "(program (export_statement {}))"),
+    )
+    + f"""
+(field_definition property: {_NAME} value: {_FUNCTION}) @definition.method
+(field_definition property: {_NAME}) @definition.field
+(assignment_expression left: (member_expression
+  object: (this) property: [(property_identifier) (private_property_identifier)] @name)
+) @definition.field
+""",
+    exported=exported,
+    kind=kind,
+    once=("field", "variable"),
+    header=HEADER,
+)

@@ -1,0 +1,77 @@
+"""find_symbol: definitions by their names."""
+
+from __future__ import annotations
+
+import os
+
+from winnow.display import printable
+from winnow.errors import SEARCHING
+from winnow.terminal import FOR_AGENTS, Style, notes_of
+from winnow.tool import tool
+from winnow.types import Progress
+from winnow.types.find_symbol import (
+    FindSymbolParams,
+    FindSymbolPartial,
+    FindSymbolResult,
+    FoundSymbol,
+)
+from winnow.workspace import Workspace
+
+
+def text(result: FindSymbolResult, style: Style, folder: str) -> str:
+    """One line a symbol: path as seen from ``folder``, line, kind, qualified name, signature; then
+    what was left out."""
+
+    def path(symbol: FoundSymbol) -> str:
+        return os.path.relpath(os.path.join(symbol.root or result.root, symbol.path), folder)
+
+    return _rendered(result, [_line(one, path(one), style) for one in result.symbols], style)
+
+
+def plain(result: FindSymbolResult) -> str:
+    """The same without colours, with paths as the result has them."""
+
+    def path(symbol: FoundSymbol) -> str:
+        return f"{symbol.root}/{symbol.path}" if symbol.root else symbol.path
+
+    lines = [_line(one, path(one), FOR_AGENTS) for one in result.symbols]
+    return _rendered(result, lines, FOR_AGENTS)
+
+
+def _line(symbol: FoundSymbol, path: str, style: Style) -> str:
+    place = style.path(printable(path)) + style.dim(f":{symbol.line}:")
+    name = style.match(printable(symbol.qualified_name))
+    signature = f" — {printable(symbol.signature)}" if symbol.signature else ""
+    return f"{place} {symbol.kind} {name}{style.dim(signature)}"
+
+
+def _rendered(result: FindSymbolResult, lines: list[str], style: Style) -> str:
+    least = "at least " * result.total_is_lower_bound
+    summary = f"{result.returned} of {least}{result.total_found} symbols"
+    return "\n".join([*lines, *[""] * bool(lines), *notes_of(result, summary, style)])
+
+
+@tool(
+    plain=plain,
+    text=text,
+    positional=("path",),
+    example={"name": "loadpl"},
+    raises=SEARCHING,
+    partial=FindSymbolPartial,
+)
+async def find_symbol(
+    workspace: Workspace, params: FindSymbolParams, progress: Progress
+) -> FindSymbolResult:
+    """Find where functions, classes and other things are defined, by name. Returns places, signatures and docs.
+
+    Effective use:
+    - Use it before grep when you know a name, or a part of it: it answers with definitions only
+    - `Client.send` finds a member, `Client.` lists all of them
+    - You need not know the kind: `kind: "function"` finds methods, too, `"class"` structs
+    - What has exactly the name comes first; tests, vendored and generated files come later
+    - Read the definition with the answer's `path`, `line` and `end_line`
+    """  # noqa: E501 - the first line is the summary
+    # Not needed to start a server or to print help.
+    from winnow.symbol_search import find_symbols
+
+    return await find_symbols(workspace, params, progress)

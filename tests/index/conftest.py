@@ -1,0 +1,98 @@
+"""Workers that know languages of a test's own: grammars that hang, and parsers that die."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+import winnow
+from conftest import write_files
+from winnow.index.files import FileFacts, Job
+from winnow.index.workers import Workers
+from winnow.text.process import Processes
+
+LANGUAGES = {
+    # The grammar in tree-sitter-language-pack 0.13 never returns.
+    "cobol.py": "COBOL = Language(name='cobol', files=('.cob',), definitions='(comment) @comment')",
+    "segfault.py": (
+        "import ctypes\n"
+        "SEGFAULT = Language(name='segfault', grammar='python', files=('.segfault',),"
+        " definitions=NAMES, exported=lambda header, name: ctypes.string_at(0))"
+    ),
+    "greedy.py": (
+        "GREEDY = Language(name='greedy', grammar='python', files=('.greedy',),"
+        " definitions=NAMES, exported=lambda header, name: bytearray(8 * 1024**3))"
+    ),
+    "deep.py": (
+        "def deep(header, name):\n    return deep(header, name)\n"
+        "DEEP = Language(name='deep', grammar='python', files=('.deep',),"
+        " definitions=NAMES, exported=deep)"
+    ),
+}
+HEAD = (
+    "from winnow.symbols.language import Language\n"
+    "NAMES = '(function_definition name: (identifier) @name) @definition.function'\n"
+)
+
+
+def environment_with_languages(folder: Path) -> dict[str, str]:
+    """An environment in which workers know :data:`LANGUAGES`, too."""
+    write_files(folder / "languages", {name: HEAD + text for name, text in LANGUAGES.items()})
+    more = str(folder / "languages")
+    code = f"import winnow.symbols.languages as all\nall.__path__.append({more!r})\n"
+    write_files(folder / "site", {"sitecustomize.py": code})
+    here = Path(winnow.__file__).parent.parent
+    return {**os.environ, "PYTHONPATH": f"{folder / 'site'}{os.pathsep}{here}"}
+
+
+MakeWorkers = Callable[..., Workers]
+
+
+@pytest.fixture
+def processes() -> Processes:
+    return Processes()
+
+
+@pytest_asyncio.fixture
+async def make_workers(
+    processes: Processes, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[MakeWorkers]:
+    made: list[Workers] = []
+    environment = environment_with_languages(tmp_path_factory.mktemp("python"))
+
+    def make(seconds: float = 20.0, limit: int = 1) -> Workers:
+        made.append(Workers(processes, environment, seconds, limit))
+        return made[-1]
+
+    yield make
+    for workers in made:
+        await workers.aclose()
+
+
+def jobs(root: Path, *names: str, max_bytes: int = 4 * 1024 * 1024) -> list[Job]:
+    return [Job(os.fsencode(root), os.fsencode(name), max_bytes) for name in names]
+
+
+async def extracted(
+    workers: Workers, wanted: list[Job], urgent: bool = False
+) -> dict[str, FileFacts | None]:
+    async def collect() -> dict[str, FileFacts | None]:
+        return {
+            os.fsdecode(job.path): facts async for job, facts in workers.extract(wanted, urgent)
+        }
+
+    return await asyncio.wait_for(collect(), 60)
+
+
+def outcome(facts: FileFacts | None) -> str:
+    """The names that a file defines, or why they are not known."""
+    if facts is None:
+        return "gone"
+    if facts.facts is None:
+        return facts.state.problem
+    return " ".join(name for name, _ in facts.facts.definitions)

@@ -1,0 +1,469 @@
+"""The index: an answer is never older than the disk, and says how complete it is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
+from winnow.config import Config, merged
+from winnow.index import folder as folder_module
+from winnow.index.files import FileState
+from winnow.index.reader import StoreDamaged
+from winnow.index.store import Store
+from winnow.workspace import Workspace
+
+# Generous: a machine may be busy.
+SECONDS = 20.0
+FILES = {
+    "src/loader.py": "class Loader:\n    def load_plugins(self): ...\n",
+    "src/main.py": "def main(): ...\n",
+    "tests/test_loader.py": "def test_load_plugin(): ...\n",
+    "ignored/cache.py": "def cached(): ...\n",
+    ".hidden/secret.py": "def hidden(): ...\n",
+    ".gitignore": "ignored/\n",
+    "docs/plugins.md": "# Plugins\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return git_commit(tmp_path / "project", FILES)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every query looks for changes, however short ago the last one has."""
+    monkeypatch.setattr(folder_module, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(folder_module, "CHECK_SHARE", 0)
+
+
+async def names(workspace: Workspace, seconds: float = SECONDS) -> dict[str, str]:
+    """The names that each file defines, by its path below the first folder."""
+    root = workspace.folders[0].as_posix()
+    async with workspace.index.snapshot(workspace.buffers, seconds) as (view, _):
+        found = {}
+        for folder in view.roots():
+            for name in await known(workspace, folder):
+                path = f"{folder}/{name}"
+                if view.file(path):
+                    defined = [one.name for one in view.definitions_in(path)]
+                    found[path.removeprefix(f"{root}/")] = " ".join(defined)
+        return found
+
+
+async def known(workspace: Workspace, root: str) -> list[str]:
+    folders = {one.root.as_posix(): one for one in workspace.index._current()}
+    reader = await folders[root].reader()
+    try:
+        unsaved = [str(path).removeprefix(f"{root}/") for path in workspace.buffers]
+        return sorted({*reader.files(), *unsaved})
+    finally:
+        reader.close()
+
+
+async def state(workspace: Workspace) -> tuple[str, int, int]:
+    async with workspace.index.snapshot({}, SECONDS) as (_, told):
+        return told.state, told.files_indexed, told.files_total
+
+
+ALL = {
+    "src/loader.py": "Loader load_plugins",
+    "src/main.py": "main",
+    "tests/test_loader.py": "test_load_plugin",
+}
+
+
+async def test_a_build_covers_what_searches_cover(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    assert workspace.index.state().state == "none"
+    reports: list[tuple[int, int]] = []
+    await workspace.index.build(lambda done, total: reports.append((done, total)))
+    assert await names(workspace) == ALL
+    assert await state(workspace) == ("ready", 3, 3)
+    assert reports[-1] == (3, 3)
+    assert git(project, "status", "--porcelain") == ""
+
+
+async def test_excluded_files_are_not_indexed_until_the_settings_change(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    config, _ = merged(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
+    workspace = make_workspace(project, config=config)
+    (project / ".winnowignore").write_text("main.py\n")
+    await workspace.index.build()
+    assert await names(workspace) == {"src/loader.py": "Loader load_plugins"}
+    workspace.reconfigure(Config())
+    (project / ".winnowignore").unlink()
+    assert await names(workspace) == ALL
+
+
+async def test_a_second_server_finds_everything_done(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    first, second = make_workspace(project), make_workspace(project)
+    await asyncio.gather(first.index.build(), second.index.build())
+    assert await names(first) == await names(second) == ALL
+    reports: list[int] = []
+    await second.index.build(lambda done, total: reports.append(done))
+    assert reports == []
+
+
+async def test_a_store_that_is_there_serves_without_a_build(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    await make_workspace(project).index.build()
+    later = make_workspace(project)
+    assert await names(later) == ALL
+    assert await state(later) == ("ready", 3, 3)
+
+
+def become_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+Change = Callable[[Path], object]
+CHANGES: dict[str, tuple[Change, dict[str, str]]] = {
+    "changed": (
+        lambda root: (root / "src/main.py").write_text("def changed_main(): ...\n"),
+        {**ALL, "src/main.py": "changed_main"},
+    ),
+    "made": (
+        lambda root: write_files(root, {"src/new/deep/made.py": "def made(): ...\n"}),
+        {**ALL, "src/new/deep/made.py": "made"},
+    ),
+    "deleted": (
+        lambda root: (root / "src/main.py").unlink(),
+        {path: found for path, found in ALL.items() if path != "src/main.py"},
+    ),
+    "renamed": (
+        lambda root: (root / "src/main.py").rename(root / "src/start.py"),
+        {"src/loader.py": ALL["src/loader.py"], "src/start.py": "main"}
+        | {"tests/test_loader.py": ALL["tests/test_loader.py"]},
+    ),
+    "folder deleted": (
+        lambda root: shutil.rmtree(root / "src"),
+        {"tests/test_loader.py": "test_load_plugin"},
+    ),
+    "no longer ignored": (
+        lambda root: (root / ".gitignore").write_text("tests/\n"),
+        {
+            "src/loader.py": ALL["src/loader.py"],
+            "src/main.py": "main",
+            "ignored/cache.py": "cached",
+        },
+    ),
+    "replaced by a folder": (
+        lambda root: become_folder(root / "src/main.py"),
+        {path: found for path, found in ALL.items() if path != "src/main.py"},
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_changes_are_seen_without_anybody_telling(
+    make_workspace: MakeWorkspace, project: Path, change: str
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    do, expected = CHANGES[change]
+    do(project)
+    assert await names(workspace) == expected
+    assert (await state(workspace))[0] == "ready"
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_changes_are_seen_when_somebody_tells(
+    make_workspace: MakeWorkspace, project: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    assert await names(workspace) == ALL
+    monkeypatch.setattr(folder_module.FolderIndex, "is_due", False)
+    do, expected = CHANGES[change]
+    do(project)
+    assert await names(workspace) == ALL
+    told = ["src/main.py", "src/start.py", "src/new/deep/made.py", "src", ".gitignore", "x/y.py"]
+    workspace.files_changed([project / one for one in told])
+    assert await names(workspace) == expected
+
+
+async def test_a_change_of_the_same_size_in_the_same_moment_is_seen(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    file = project / "src/main.py"
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    for number in range(20):
+        before = file.stat()
+        file.write_text(f"def main{number:02}(): ...\n")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert (await names(workspace))["src/main.py"] == f"main{number:02}"
+
+
+async def test_a_branch_switch_of_two_hundred_files(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    def texts(word: str) -> dict[str, str]:
+        return {f"many/f{number}.py": f"def {word}{number}(): ...\n" for number in range(200)}
+
+    git_commit(project, texts("old"))
+    git(project, "checkout", "-q", "-b", "other")
+    git_commit(project, texts("new"))
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    git(project, "checkout", "-q", "-")
+    expected = {f"many/f{number}.py": f"old{number}" for number in range(200)}
+    assert await names(workspace) == {**ALL, **expected}
+
+
+async def test_what_takes_too_long_makes_the_state_stale(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    write_files(project, {f"f{number}.py": "def f(): ...\n" * 500 for number in range(100)})
+    async with workspace.index.snapshot({}, 0.0) as (view, told):
+        assert told.state == "stale"
+        assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
+    assert await state(workspace) == ("ready", 103, 103)
+
+
+async def test_unsaved_documents_stand_in_the_place_of_files(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    workspace.buffers = {
+        project / "src/main.py": "def unsaved(): ...\n",
+        project / "src/loader.py": FILES["src/loader.py"],  # as it is on disk
+        project / "ignored/never/saved.py": "def fresh(): ...\n",
+        project / "docs/plugins.md": "# Other\n",
+        project.parent / "outside.py": "def outside(): ...\n",
+    }
+    expected = {**ALL, "src/main.py": "unsaved", "ignored/never/saved.py": "fresh"}
+    assert await names(workspace) == expected
+    workspace.buffers = {project / "src/main.py": "def unsaved_again(): ...\n"}
+    assert await names(workspace) == {**ALL, "src/main.py": "unsaved_again"}
+    workspace.buffers = {}
+    assert await names(workspace) == ALL
+
+
+@requires_posix
+async def test_a_client_may_spell_a_folder_in_another_way(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = project.parent / "link"
+    link.symlink_to(project)
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    monkeypatch.setattr(folder_module.FolderIndex, "is_due", False)
+    (project / "src/main.py").write_text("def changed(): ...\n")
+    workspace.files_changed([link / "src/main.py"])
+    workspace.buffers = {link / "src/loader.py": "def unsaved(): ...\n"}
+    async with workspace.index.snapshot(workspace.buffers, SECONDS) as (view, _):
+        assert [file.path for file, _ in view.definitions("changed")] == [f"{project}/src/main.py"]
+        assert [file.path for file, _ in view.definitions("unsaved")] == [
+            f"{project}/src/loader.py"
+        ]
+        assert list(view.definitions("Loader")) == []
+
+
+async def test_facts_before_there_is_an_index(make_workspace: MakeWorkspace, project: Path) -> None:
+    workspace = make_workspace(project)
+    paths = [f"{project}/src/main.py", f"{project}/src/loader.py", f"{project}/gone.py", "/x.py"]
+    found = [path async for some in workspace.index.facts_for(paths, SECONDS) for path in some]
+    assert sorted(found) == sorted(paths[:2])
+    (project / "src/main.py").write_text("def changed(): ...\n")
+    found = [path async for some in workspace.index.facts_for(paths, SECONDS) for path in some]
+    assert sorted(found) == sorted(paths[:2])
+    async with workspace.index.snapshot({}, 0.0) as (view, _):
+        assert [one.name for one in view.definitions_in(paths[0])] == ["changed"]
+
+
+async def test_facts_as_far_as_the_time_suffices(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    started = time.monotonic()
+    found = [some async for some in workspace.index.facts_for([f"{project}/src/main.py"], 0.0)]
+    assert found == []
+    assert time.monotonic() - started < SECONDS
+
+
+async def test_folders_in_folders_and_beside_them(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    inner = git_commit(project / "src/inner", {"deep.py": "def deep(): ...\n"})
+    other = write_files(project.parent / "other", {"o.py": "def other(): ...\n"})
+    workspace = make_workspace(project, inner, other)
+    await workspace.index.build()
+    async with workspace.index.snapshot({}, SECONDS) as (view, told):
+        assert told.files_indexed == 5
+        assert [file.path for file, _ in view.definitions("deep")] == [f"{inner}/deep.py"]
+        assert [one.name for one in view.definitions_in(f"{inner}/deep.py")] == ["deep"]
+        assert [file.path for file, _ in view.definitions("other")] == [f"{other}/o.py"]
+        assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
+
+
+async def test_files_without_facts_are_told(make_workspace: MakeWorkspace, project: Path) -> None:
+    write_files(project, {"bundle.js": "", "table.py": "x = '" + "y" * 300_000 + "'\n"})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    assert await workspace.index.problems() == {
+        f"{project}/table.py": "it is minified or generated: 150,003 bytes a line"
+    }
+
+
+async def test_the_settings_can_forbid_an_index(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    config, _ = merged(Config(), {"index": {"enabled": False}}, "test")
+    workspace = make_workspace(project, config=config)
+    await workspace.index.build()
+    assert (await state(workspace))[0] == "none"
+    path = f"{project}/src/main.py"
+    assert [some async for some in workspace.index.facts_for([path], SECONDS)] == [[path]]
+    async with workspace.index.snapshot({}, 0.0) as (view, _):
+        assert [one.name for one in view.definitions_in(path)] == ["main"]
+    assert not (project / ".winnow").exists()
+
+
+async def test_a_home_folder_is_not_indexed(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+    home = write_files(tmp_path / "home", {"a.py": "def a(): ...\n"})
+    workspace = make_workspace(home, environment={"HOME": str(home)})
+    await workspace.index.build()
+    assert (await state(workspace))[0] == "none"
+    assert list(await workspace.index.problems()) == [home.as_posix()]
+    assert not (home / ".winnow").exists()
+
+
+async def test_a_folder_with_too_many_files_is_not_indexed(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    config, _ = merged(Config(), {"index": {"max_files": 2}}, "test")
+    workspace = make_workspace(project, config=config)
+    await workspace.index.build()
+    assert workspace.index.state().state == "none"
+    assert await workspace.index.problems() == {
+        project.as_posix(): "it has 3 files, and index.max_files is 2"
+    }
+
+
+async def test_an_index_that_somebody_deletes_is_made_again(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    shutil.rmtree(project / ".winnow")
+    assert await names(workspace) == ALL
+    assert len(list((project / ".winnow").glob("symbols-*.db"))) == 1
+
+
+async def test_an_index_that_is_damaged_while_it_is_used_is_made_again(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    (file,) = (project / ".winnow").glob("symbols-*.db")
+    await workspace.aclose()
+    raw = bytearray(file.read_bytes())
+    raw[4096:] = os.urandom(len(raw) - 4096)
+    file.write_bytes(raw)
+    again = make_workspace(project)
+    for _ in range(3):
+        try:
+            assert await names(again) == ALL
+            break
+        except StoreDamaged:
+            continue
+    else:
+        pytest.fail("it was not made again")
+
+
+@requires_posix
+async def test_a_builder_that_is_killed_leaves_a_store_that_the_next_one_completes(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 100 for n in range(300)})
+    code = (
+        "import asyncio, sys; from pathlib import Path\n"
+        "from winnow.workspace import Workspace\n"
+        "async def main():\n"
+        "    workspace = Workspace([Path(sys.argv[1])])\n"
+        "    print('ready', flush=True)\n"
+        "    await workspace.index.build()\n"
+        "asyncio.run(main())\n"
+    )
+    for seconds in (0.1, 0.3, 0.5):
+        builder = subprocess.Popen(  # noqa: ASYNC220
+            [sys.executable, "-c", code, str(project)], stdout=subprocess.PIPE
+        )
+        assert builder.stdout is not None
+        with builder:
+            builder.stdout.readline()
+            await asyncio.sleep(seconds)
+            builder.send_signal(signal.SIGKILL)
+        store = Store.open(project)
+        assert not store.is_temporary
+        store.check()
+        store.close()
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    found = await names(workspace)
+    assert len(found) == 303
+    assert found["f299.py"] == " ".join(["f299"] * 100)
+
+
+async def test_a_closing_workspace_ends_a_build(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 300 for n in range(500)})
+    workspace = make_workspace(project)
+    build = asyncio.create_task(workspace.index.build())
+    await asyncio.sleep(0.3)
+    await workspace.aclose()
+    await asyncio.wait_for(build, SECONDS)
+    assert workspace.processes._alive == set()
+
+
+async def test_the_loop_goes_on_while_files_are_indexed(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 100 for n in range(500)})
+    workspace = make_workspace(project)
+    build = asyncio.create_task(workspace.index.build())
+    turns = 0
+    while not build.done():
+        await asyncio.sleep(0.001)
+        turns += 1
+    assert turns > 50
+
+
+def test_a_file_state_says_when_a_file_was_only_just_written() -> None:
+    from winnow.index.files import file_state
+
+    now = time.time_ns()
+
+    def told(age_ns: int) -> os.stat_result:
+        second = (now - age_ns) / 1e9
+        values = (0o100644, 1, 1, 1, 0, 0, 7, second, second, second)
+        return os.stat_result(
+            (*values[:7], *map(int, values[7:])),
+            {"st_mtime_ns": now - age_ns, "st_ctime_ns": now - age_ns},
+        )
+
+    assert file_state(told(10**9)) == FileState(now - 10**9, now - 10**9, 7)
+    assert file_state(told(0)).ctime_ns == 0

@@ -1,0 +1,315 @@
+"""The store: what it keeps, for how long, and what it does with what is no store."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import requires_posix
+from winnow.index import store as module
+from winnow.index.files import FileFacts, FileState
+from winnow.index.reader import Counts, Skeletons, StoreDamaged
+from winnow.index.store import Store
+from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
+from winnow.symbols.packed import packed
+from winnow.symbols.view import File
+
+
+def skeleton_of(*bases: str, size: int = 100) -> Skeleton:
+    return Skeleton([Scope(0, size, -1, "module"), Scope(5, 9, 0, "class")], bases={1: [*bases]})
+
+
+def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> FileFacts:
+    """A file that defines these names, each of which stands in it twice."""
+    definitions = [
+        Definition(name, "function", place, 0, 9, place, place, (0, 0, 0))
+        for place, name in enumerate(names)
+    ]
+    occurrences = {name: name.encode() * 2 for name in names}
+    facts = Facts("python", definitions, skeleton_of(*bases), occurrences)
+    return FileFacts(FileState(mtime, 2, 3), "python", packed(facts))
+
+
+def defined(store: Store, name: str) -> list[str]:
+    with store.read() as reader:
+        return sorted(file.path for file, _ in reader.definitions(name))
+
+
+def occurring(store: Store, name: str) -> dict[str, bytes]:
+    with store.read() as reader:
+        return {file.path: data for file, data in reader.occurrences(name)}
+
+
+def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    strange = os.fsdecode(b"dir/\xff.py")
+    failed = FileFacts(FileState(1, 2, 3, "it is too large"), "")
+    store.write(
+        {
+            "a.py": file_facts("one", "two"),
+            strange: file_facts("one", bases=("m.Base[T]", "object")),
+            "b/large.py": failed,
+        }
+    )
+    store.close()
+    again = Store.open(tmp_path)
+    assert not again.is_temporary
+    with again.read() as reader:
+        assert reader.files() == {
+            "a.py": FileState(1, 2, 3),
+            strange: FileState(1, 2, 3),
+            "b/large.py": failed.state,
+        }
+        assert reader.problems() == {"b/large.py": "it is too large"}
+        assert set(reader.known(["dir", "a.py", "nowhere"])) == {strange, "a.py"}
+        assert sorted(reader.occurrences("one"), key=str) == [
+            (File("a.py", "python"), b"oneone"),
+            (File(strange, "python"), b"oneone"),
+        ]
+        assert [one.name for one in reader.definitions_in("a.py")] == ["one", "two"]
+        assert list(reader.subclasses("Base")) == [(File(strange, "python"), 1)]
+        assert reader.skeleton(strange) == skeleton_of("m.Base[T]", "object")
+        assert reader.skeleton("b/large.py") is None
+        assert reader.file("b/large.py") is None
+        assert reader.file(strange) == File(strange, "python")
+        assert reader.files_named(os.fsdecode(b"\xff.py")) == [File(strange, "python")]
+        assert reader.names_after(0, 10) == [(1, "one"), (2, "two")]
+        assert reader.counts() == Counts(files=3, names=2, definitions=3)
+    again.close()
+
+
+def test_a_file_that_is_written_again_takes_the_place_of_itself(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("old", "both", bases=("Old",)), "b.py": file_facts("both")})
+    store.write({"a.py": file_facts("new", "both", bases=("New",), mtime=5)}, gone=["b.py", "c.py"])
+    assert defined(store, "old") == []
+    assert occurring(store, "old") == {}
+    assert defined(store, "both") == ["a.py"]
+    assert occurring(store, "both") == {"a.py": b"bothboth"}
+    with store.read() as reader:
+        assert reader.files() == {"a.py": FileState(5, 2, 3)}
+        assert reader.skeleton("a.py") == skeleton_of("New")
+        assert list(reader.subclasses("Old")) == []
+        # Names stay, so that whoever has read them need only read the new ones.
+        assert reader.names_after(2, 10) == [(3, "new")]
+    store.close()
+
+
+def test_a_reader_sees_one_moment(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("old")})
+    with store.read() as reader:
+        store.write({"a.py": file_facts("new")})
+        assert [one.name for one in reader.definitions_in("a.py")] == ["old"]
+        assert list(reader.definitions("new")) == []
+        assert defined(store, "new") == ["a.py"]
+    store.close()
+
+
+def test_the_generation_changes_with_every_write_of_any_process(tmp_path: Path) -> None:
+    store, other = Store.open(tmp_path), Store.open(tmp_path)
+    seen = [store.generation]
+    store.write({"a.py": file_facts("a")})
+    seen.append(store.generation)
+    other.write({"a.py": file_facts("b")})
+    seen.append(store.generation)
+    assert len(set(seen)) == 3
+    assert store.generation == seen[-1]
+    store.close()
+    other.close()
+
+
+def test_several_threads_and_processes_write_and_read_at_once(tmp_path: Path) -> None:
+    stores = [Store.open(tmp_path) for _ in range(2)]
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(20):
+                stores[number % 2].write({f"{number}.py": file_facts(f"n{turn}", "common")})
+                assert defined(stores[(number + 1) % 2], f"n{turn}")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert defined(stores[0], "common") == [f"{number}.py" for number in range(6)]
+    for store in stores:
+        store.check()
+        store.close()
+
+
+def test_another_version_has_a_store_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Store.open(tmp_path)
+    old.write({"a.py": file_facts("a")})
+    monkeypatch.setattr(module, "version", lambda: "other")
+    new = Store.open(tmp_path)
+    assert new.file != old.file
+    assert defined(new, "a") == []
+    assert defined(old, "a") == ["a.py"]
+    new.close()
+    old.close()
+    # When nobody has used the old one for days, the next new one deletes it.
+    past = time.time() - module.OLD_SECONDS - 1
+    os.utime(old.file, (past, past))
+    monkeypatch.setattr(module, "version", lambda: "newest")
+    Store.open(tmp_path).close()
+    assert not old.file.exists()
+    assert new.file.exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no database" * 1000, b"SQLite format 3\0" + b"\xff" * 5000]
+)
+def test_what_is_no_store_is_put_aside(tmp_path: Path, content: bytes) -> None:
+    store = Store.open(tmp_path)
+    store.close()
+    store.file.write_bytes(content)
+    again = Store.open(tmp_path)
+    assert not again.is_temporary
+    again.write({"a.py": file_facts("a")})
+    assert defined(again, "a") == ["a.py"]
+    again.close()
+
+
+def test_a_database_with_other_tables_is_put_aside(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    store.close()
+    store.file.unlink()
+    connection = sqlite3.connect(store.file)
+    connection.executescript("CREATE TABLE file (id); CREATE VIEW name AS SELECT 1;")
+    connection.close()
+    again = Store.open(tmp_path)
+    again.write({"a.py": file_facts("a")})
+    assert defined(again, "a") == ["a.py"]
+    assert store.file.with_suffix(".damaged").exists()
+    again.close()
+
+
+def test_damage_in_the_middle_is_an_error_or_nothing(tmp_path: Path) -> None:
+    """20 random corruptions: what is read is what was written, or StoreDamaged."""
+    names = [f"name{number}" for number in range(300)]
+    store = Store.open(tmp_path)
+    for number in range(20):
+        store.write({f"{number}.py": file_facts(*names)})
+    store.close()
+    whole = store.file.read_bytes()
+    randomly = random.Random(1)
+    noticed = 0
+    for _ in range(20):
+        broken = bytearray(whole)
+        at = randomly.randrange(len(broken) - 4096)
+        broken[at : at + 4096] = randomly.randbytes(4096)
+        store.file.write_bytes(broken)
+        again = Store.open(tmp_path)
+        try:
+            again.check()
+            assert len(defined(again, "name7")) in (0, 20)
+        except StoreDamaged:
+            noticed += 1
+        finally:
+            again.close()
+    assert noticed >= 10
+
+
+@requires_posix
+def test_a_folder_that_cannot_be_written_has_a_temporary_store(tmp_path: Path) -> None:
+    (tmp_path / ".winnow").write_text("a file")
+    store = Store.open(tmp_path)
+    assert store.is_temporary
+    store.write({"a.py": file_facts("a")})
+    assert defined(store, "a") == ["a.py"]
+    store.close()
+    assert not store.file.parent.exists()
+    assert (tmp_path / ".winnow").read_text() == "a file"
+
+
+@requires_posix
+def test_a_strangers_link_is_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / ".winnow").symlink_to(outside)
+    store = Store.open(root)
+    assert store.is_temporary
+    store.close()
+    (root / ".winnow").unlink()
+    (root / ".winnow").mkdir()
+    (root / ".winnow" / f"symbols-{module.version()}.db").symlink_to(outside / "new.db")
+    store = Store.open(root)
+    assert store.is_temporary
+    store.close()
+    assert list(outside.iterdir()) == []
+
+
+def test_the_folder_is_ignored_by_git(tmp_path: Path) -> None:
+    Store.open(tmp_path).close()
+    assert (tmp_path / ".winnow/.gitignore").read_text() == "*\n"
+
+
+def test_a_store_that_was_deleted_is_not_current(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    assert store.is_current()
+    store.file.unlink()
+    assert not store.is_current()
+    store.close()
+
+
+@requires_posix
+def test_a_process_that_is_killed_leaves_a_store(tmp_path: Path) -> None:
+    """kill -9 at any moment: every transaction is there as a whole, or not at all."""
+    code = (
+        "import sys; from pathlib import Path\n"
+        "sys.path.insert(0, sys.argv[2])\n"
+        "from index.test_store import Store, file_facts\n"
+        "store = Store.open(Path(sys.argv[1]))\n"
+        "print('open', flush=True)\n"
+        "for turn in range(1000000):\n"
+        "    names = [f'{turn}n{n}' for n in range(200)]\n"
+        "    store.write({f'{n}.py': file_facts('turn', *names, mtime=turn) for n in range(10)})\n"
+    )
+    for seconds in (0.01, 0.05, 0.1, 0.2, 0.4, 0.6):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent.parent)],
+            stdout=subprocess.PIPE,
+        )
+        assert writer.stdout is not None
+        with writer:
+            writer.stdout.readline()
+            time.sleep(seconds)
+            writer.send_signal(signal.SIGKILL)
+        store = Store.open(tmp_path)
+        store.check()
+        with store.read() as reader:
+            states = {state.mtime_ns for state in reader.files().values()}
+            assert len(states) <= 1
+            for turn in states:
+                assert len(list(reader.definitions("turn"))) == 10
+                assert len(list(reader.occurrences(f"{turn}n7"))) == 10
+        store.close()
+
+
+def test_skeletons_are_kept_up_to_a_size() -> None:
+    kept = Skeletons(limit=100)
+    skeletons = {number: skeleton_of(size=number) for number in range(5)}
+    for number, skeleton in skeletons.items():
+        kept.keep(number, skeleton, 30)
+        kept.get(0)
+    # The one that was asked for all the time is among the last.
+    assert [number for number in skeletons if kept.get(number)] == [0, 3, 4]

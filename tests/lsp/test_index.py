@@ -1,0 +1,113 @@
+"""The index on the wire: progress while it is built, and what the client tells of files."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types
+
+from conftest import git_init, write_files
+from lsp.conftest import Client
+
+pytestmark = pytest.mark.wire
+SECONDS = 20.0
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_files(git_init(tmp_path / "project"), {"a.py": "def first(): ...\n"})
+
+
+@pytest.fixture
+def registered() -> list[types.Registration]:
+    """What the server has asked the client to tell."""
+    return []
+
+
+@pytest_asyncio.fixture
+async def client(project: Path, registered: list[types.Registration]) -> AsyncIterator[Client]:
+    """A client that can be asked to tell of changes."""
+    made = Client()
+
+    @made.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
+    def register(params: types.RegistrationParams) -> None:
+        registered.extend(params.registrations)
+
+    await made.start(project)
+    yield made
+    await made.stop()
+
+
+def defined(project: Path) -> set[str]:
+    """The names of which the store has definitions."""
+    (file,) = (project / ".winnow").glob("symbols-*.db")
+    connection = sqlite3.connect(file)
+    try:
+        rows = connection.execute("SELECT text FROM name JOIN definition ON name.id=name")
+        return {name for (name,) in rows}
+    finally:
+        connection.close()
+
+
+async def ended(client: Client) -> list[Any]:
+    """The progress of the build, once it has ended."""
+    for _ in range(int(SECONDS / 0.01)):
+        for values in client.progress.values():
+            if values[-1]["kind"] == "end":
+                return values
+        await asyncio.sleep(0.01)
+    pytest.fail("the build does not end")
+
+
+async def until_defined(project: Path, names: set[str]) -> None:
+    for _ in range(int(SECONDS / 0.02)):
+        if defined(project) == names:
+            return
+        await asyncio.sleep(0.02)
+    assert defined(project) == names
+
+
+async def test_when_the_progress_ends_the_index_is_complete(client: Client, project: Path) -> None:
+    values = await ended(client)
+    assert [value["kind"] for value in values] == ["begin", "report", "end"]
+    assert values[0]["title"] == "Indexing symbols"
+    assert (values[1]["message"], values[1]["percentage"]) == ("1 of 1 files", 100)
+    assert defined(project) == {"first"}
+
+
+async def test_the_server_hears_of_changes(
+    client: Client, project: Path, registered: list[types.Registration]
+) -> None:
+    await ended(client)
+    file = project / "a.py"
+    file.write_text("def second(): ...\n")
+    document = types.TextDocumentIdentifier(file.as_uri())
+    client.lsp.text_document_did_save(types.DidSaveTextDocumentParams(document))
+    await until_defined(project, {"second"})
+    write_files(project, {"b.py": "def third(): ...\n"})
+    changes = [types.FileEvent((project / "b.py").as_uri(), types.FileChangeType.Created)]
+    client.lsp.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams(changes))
+    await until_defined(project, {"second", "third"})
+    file.unlink()
+    changes = [types.FileEvent(file.as_uri(), types.FileChangeType.Deleted)]
+    client.lsp.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams(changes))
+    await until_defined(project, {"third"})
+    (registration,) = registered
+    assert registration.method == "workspace/didChangeWatchedFiles"
+
+
+async def test_a_folder_that_is_added_is_indexed(client: Client, project: Path) -> None:
+    await ended(client)
+    other = write_files(project.parent / "other", {"o.py": "def other(): ...\n"})
+    folder = types.WorkspaceFolder(other.as_uri(), "other")
+    event = types.WorkspaceFoldersChangeEvent(added=[folder], removed=[])
+    client.progress.clear()
+    client.lsp.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+    await ended(client)
+    assert defined(other) == {"other"}

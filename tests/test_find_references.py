@@ -1,0 +1,252 @@
+"""find_references: which symbol is meant, what is answered of its uses, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MakeWorkspace, Recorder, git_init, write_files
+from winnow.config import Config, Index
+from winnow.errors import InvalidParams, NoSymbol, NotFound, PathOutsideWorkspace
+from winnow.tools import TOOLS
+from winnow.types import no_progress
+from winnow.types.find_references import FindReferencesResult
+from winnow.workspace import Workspace
+
+FILES = {
+    "net/client.py": (
+        "class Client:\n"
+        '    """Talks to a server."""\n'
+        "\n"
+        "    def send(self, data: bytes) -> int:\n"
+        "        self.sent = len(data)\n"
+        "        return self.sent\n"
+    ),
+    "net/post.py": (
+        "class Office:\n    def send(self, letter): ...\n"
+        "\n\n"
+        "class Radio:\n    def send(self): ...\n"
+    ),
+    "app.py": (
+        "from net.client import Client\n"
+        "\n"
+        "\n"
+        "def run(client: Client, other):\n"
+        "    client.send(b'ü'); client.send(b'b')\n"
+        "    other.send('c')\n"
+        "    return Client\n"
+    ),
+    "tests/test_app.py": "from net.client import Client\n\nClient().send(b'')\n",
+    "notes.md": "Call `Client.send`.\n",
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, make_workspace: MakeWorkspace) -> Workspace:
+    return make_workspace(write_files(git_init(tmp_path / "p"), FILES))
+
+
+async def find(workspace: Workspace, **params: Any) -> FindReferencesResult:
+    result: FindReferencesResult = await TOOLS["find_references"].call(
+        workspace, params, no_progress
+    )
+    return result
+
+
+def places(result: FindReferencesResult) -> list[str]:
+    return [
+        f"{one.path}:{one.line}:{one.column} {one.kind} {one.confidence}"
+        for one in result.references
+    ]
+
+
+SEND = [
+    "app.py:5:12 call certain",
+    "app.py:5:31 call certain",
+    "net/client.py:4:9 definition certain",
+    "tests/test_app.py:3:10 call certain",
+]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"name": "Client.send"},
+        {"name": "Client::send"},
+        {"name": "send", "path": "net/client.py"},
+        {"path": "net/client.py", "line": 4},
+        {"path": "app.py", "line": 5, "name": "send"},
+        {"path": "app.py", "line": 5, "column": 31},
+        {"path": "app.py", "line": 5, "column": 35},  # behind its last letter
+    ],
+)
+async def test_a_symbol_is_meant_by_its_name_or_by_a_place(
+    workspace: Workspace, asked: dict[str, Any]
+) -> None:
+    result = await find(workspace, **asked)
+    assert places(result) == SEND
+    assert result.symbol is not None
+    assert (result.symbol.qualified_name, result.symbol.kind) == ("Client.send", "method")
+    assert (result.symbol.path, result.symbol.line) == ("net/client.py", 4)
+    assert result.symbol.signature == "def send(self, data: bytes) -> int"
+    assert (result.total_found, result.returned, result.certain) == (4, 4, 4)
+
+
+async def test_a_use_shows_its_line_and_the_function_around_it(workspace: Workspace) -> None:
+    result = await find(workspace, name="Client.send", include=["app.py"])
+    first = result.references[1]
+    assert first.text == "client.send(b'ü'); client.send(b'b')"
+    assert (first.within, first.end_column) == ("run", 35)
+
+
+async def test_what_is_undecided_is_told(workspace: Workspace) -> None:
+    result = await find(workspace, name="Client.send")
+    assert any("1 more uses of the name 'send'" in warning for warning in result.warnings)
+
+
+async def test_a_name_of_several_symbols_says_where_the_others_are(workspace: Workspace) -> None:
+    result = await find(workspace, name="send")
+    assert any(
+        "also defined at net/post.py:6, net/client.py:4" in warning for warning in result.warnings
+    )
+
+
+async def test_kinds_tiers_globs_and_the_definition_can_be_left_out(workspace: Workspace) -> None:
+    assert places(await find(workspace, name="Client", kinds=["import"])) == [
+        "app.py:1:24 import certain",
+        "tests/test_app.py:1:24 import certain",
+    ]
+    assert places(await find(workspace, name="Client", kinds=["type"])) == [
+        "app.py:4:17 type certain"
+    ]
+    assert places(await find(workspace, name="Client.send", include_declaration=False)) == [
+        SEND[0],
+        SEND[1],
+        SEND[3],
+    ]
+    assert places(await find(workspace, name="Client.send", exclude=["tests/**", "net/**"])) == [
+        SEND[0],
+        SEND[1],
+    ]
+    assert places(await find(workspace, name="Client.sent")) == [
+        "net/client.py:5:14 definition certain",
+        "net/client.py:6:21 read certain",
+    ]
+
+
+async def test_possible_uses_stand_behind_certain_ones(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {
+        "a.py": "class A:\n    def only(self): ...\n",
+        "b.py": "def f(x):\n    x.only()\n",
+        "c.py": "from a import A\nA().only()\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+    result = await find(workspace, name="only")
+    assert places(result) == [
+        "a.py:2:9 definition certain",
+        "c.py:2:5 call certain",
+        "b.py:2:7 call possible",
+    ]
+    assert (result.total_found, result.certain) == (3, 2)
+    assert len((await find(workspace, name="only", certain_only=True)).references) == 2
+
+
+async def test_pages_follow_each_other(workspace: Workspace) -> None:
+    found: list[str] = []
+    cursor = ""
+    for _ in range(4):
+        result = await find(workspace, name="Client.send", max_results=1, cursor=cursor)
+        assert (result.total_found, result.returned) == (4, 1)
+        found += places(result)
+        cursor = result.cursor or ""
+    assert found == SEND
+    assert not cursor
+
+
+async def test_fewer_tokens_are_locations_then_counts_of_files(workspace: Workspace) -> None:
+    short = await find(workspace, name="Client.send", max_tokens=360)
+    assert [one.text for one in short.references] == [""] * 4
+    assert short.truncated
+    counts = await find(workspace, name="Client.send", max_tokens=1)
+    assert counts.references == []
+    assert [(one.path, one.references) for one in counts.files or []] == [
+        ("app.py", 2),
+        ("net/client.py", 1),
+        ("tests/test_app.py", 1),
+    ]
+
+
+async def test_partial_results_are_not_answered_again(
+    workspace: Workspace, recorder: Recorder
+) -> None:
+    recorder.streaming = True
+    result = await TOOLS["find_references"].call(workspace, {"name": "Client.send"}, recorder)
+    assert result.references == []
+    sent = [one for partial in recorder.partials for one in partial.references]  # type: ignore[attr-defined]
+    assert sorted(f"{one.path}:{one.line}:{one.column}" for one in sent) == [
+        place.partition(" ")[0] for place in SEND
+    ]
+
+
+async def test_answers_say_how_much_the_index_knows(workspace: Workspace) -> None:
+    workspace.reconfigure(Config(index=Index(enabled=False)))
+    cold = await find(workspace, name="Client.send")
+    assert cold.completeness.index is not None
+    assert cold.completeness.index.state == "none"
+    assert "the index is not built" in cold.completeness.reasons[0]
+    workspace.reconfigure(Config())
+    await workspace.index.build()
+    warm = await find(workspace, name="Client.send")
+    assert warm.completeness.index is not None
+    assert (warm.completeness.index.state, warm.completeness.complete) == ("ready", True)
+    assert warm.completeness.index.files_indexed == 4
+    assert places(warm) == places(cold) == SEND
+
+
+async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -> None:
+    await workspace.index.build()
+    root = workspace.folders[0]
+    workspace.buffers = {
+        root / "app.py": "# new\n" + FILES["app.py"],
+        root / "new.py": "from net.client import Client\nClient().send(b'')\n",
+    }
+    (root / "tests/test_app.py").write_text("\n\n\n" + FILES["tests/test_app.py"])
+    assert places(await find(workspace, name="Client.send")) == [
+        "app.py:6:12 call certain",
+        "app.py:6:31 call certain",
+        "net/client.py:4:9 definition certain",
+        "new.py:2:10 call certain",
+        "tests/test_app.py:6:10 call certain",
+    ]
+    workspace.buffers = {}
+    (root / "app.py").unlink()
+    assert places(await find(workspace, name="Client.send")) == [
+        "net/client.py:4:9 definition certain",
+        "tests/test_app.py:6:10 call certain",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({}, InvalidParams, "pass `name`"),
+        ({"path": "app.py"}, InvalidParams, "pass `name`"),
+        ({"name": "nothing_is_called_so"}, NoSymbol, "find_symbol"),
+        ({"path": "app.py", "line": 2}, NoSymbol, "No symbol"),
+        ({"path": "app.py", "line": 5}, NoSymbol, "client, send"),
+        ({"path": "app.py", "line": 99}, NoSymbol, "no line 99"),
+        ({"path": "gone.py", "line": 1}, NotFound, "gone.py"),
+        ({"path": "../other.py", "line": 1}, PathOutsideWorkspace, "other.py"),
+        ({"name": "Client", "include": ["["]}, InvalidParams, "`include`"),
+        ({"name": "Client", "kinds": ["calls"]}, InvalidParams, "kinds"),
+    ],
+)
+async def test_what_is_no_symbol_is_an_error_that_helps(
+    workspace: Workspace, asked: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        await find(workspace, **asked)
