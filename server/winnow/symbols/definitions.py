@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from winnow.symbols.facts import CLASSES, CONTAINERS, Definition
@@ -16,32 +16,49 @@ if TYPE_CHECKING:
 
 SIGNATURE_CHARACTERS = 300
 DOC_CHARACTERS = 600
+# Definitions that stand in more others than this are left out: no person has written them, and
+# their qualified names would be larger than the file.
+DEPTH = 64
+_LINE_FEED = 10
+# A comment further to the right stands behind something, and what does is not looked at.
+INDENT = 200
 # Kinds in whose bodies definitions are local.
 FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator"))
 # Kinds that there are only in something.
 MEMBERS = frozenset(("field", "method", "constructor"))
 VARIABLES = frozenset(("variable", "constant"))
 # Kinds whose signature goes on behind the first line, as long as a bracket is open.
-_LONG = FUNCTIONS | CLASSES
+_LONG = (FUNCTIONS | CONTAINERS | {"macro"}) - {"section"}
 # Where a signature ends: the node types of bodies, in all grammars.
 _BODY = re.compile(
-    r"(?:.*_)?(?:body|block)|compound_statement|statements|"
+    r"(?:.*_)?(?:body|[bB]lock)|compound_statement|statements|"
     r"(?:field_)?declaration_list|enumerator_list|enum_variant_list"
 )
-_ANNOTATIONS = re.compile(r"(?:@(?!interface\b)[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s+)+")
+_ANNOTATIONS = re.compile(
+    r"(?:@(?!(?:interface|mixin|function|keyframes|typep?|opaque|\w*callback)\b)[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s+)+"
+)
 # In a signature of several lines.
 _COMMENT = re.compile(r"\s(?:#|//)\s.*$", re.MULTILINE)
 _BRACKETS = re.compile(r"([(\[]) |,? ([)\]])")
 _BLANK = re.compile(r"\s+")
+# Between the parts of a name, in all languages.
+_SEPARATORS = re.compile(r"::|\\")
+# The part of an XML comment that says what something is.
+_SUMMARY = re.compile(r"<summary>\s*(.*?)\s*</summary>", re.DOTALL)
+# Comments on what stands before them.
+_BACKWARDS = (b"-- ^", b"///<", b"//!<", b"/**<")
+# Kinds that may come in several equations or clauses.
+_CLAUSES = frozenset(("function", "method", "macro", "operator"))
 # Signs of comments at the beginning and end of lines, in all languages.
 _SIGNS = re.compile(
-    r"^\s*(?:/\*\*?!?<?|\*/|\*|//[/!]?<?|--\[\[|---?\|?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
-    r"|\s*(?:\*+/|-\}|\]\])\s*$"
+    r"^\s*(?:/\*\*?!?<?|\*/|\*|//+!?<?|--\[\[|---?(?: ?\|)?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
+    r"|\s*(?:\*+/|/{3,}|-\}|\]\])\s*$"
 )
 
 
+_QUOTES = re.compile(r"^~?[A-Za-z]{0,2}(?:\"\"\"|'''|[\"'])|(?:\"\"\"|'''|[\"'])$")
 # Lines of comments that are drawn: `// -----`.
-_RULE = re.compile(r"\s*[-=*#/_~+]{3,}\s*")
+_RULE = re.compile(r"\s*[-=*#/_~+]+\s*")
 
 
 class _Found(NamedTuple):
@@ -54,7 +71,9 @@ class _Found(NamedTuple):
     sort: str  # definition, declaration, local, inside, skipped
     kind: str
     node: tree_sitter.Node
-    name: tree_sitter.Node
+    name: str
+    place: tuple[int, int]  # row and column
+    end_line: int
     captures: dict[str, list[tree_sitter.Node]]
 
 
@@ -74,31 +93,93 @@ _FILE = _Outer(-1, 0, "", "", False)
 class _Captured:
     """What the queries have matched; ``found`` by the name's offset and whether it is `@inside`."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: Language, source: bytes) -> None:
+        self._language = language
+        self._source = source
         self.found: dict[tuple[int, bool], _Found] = {}
-        self.comments: list[tree_sitter.Node] = []
+        # With the string that takes the comment's place in some languages.
+        self.comments: list[tuple[tree_sitter.Node, tree_sitter.Node | None]] = []
         self.between: list[tree_sitter.Node] = []
         self.exported: list[tree_sitter.Node] = []
         self.nested: list[tree_sitter.Node] = []
+        self.access = _Access()
 
     def take(
         self, matches: list[tuple[int, dict[str, list[tree_sitter.Node]]]], first: int = 0
     ) -> None:
-        """Sort matches; ``first`` is the number of patterns that come before these."""
-        found = self.found
+        """Sort matches; ``first`` is the number of the first pattern, low ones win."""
         for pattern, captures in matches:
-            if "name" in captures:
-                match = _match(first + pattern, captures)
+            if "comment" in captures:
+                texts = captures.get("text")
+                self.comments += [(one, texts[0] if texts else None) for one in captures["comment"]]
+            elif (match := self._match(first + pattern, captures)) is not None:
                 key = (match.at, match.sort == "inside")
-                known = found.get(key)
+                known = self.found.get(key)
                 if known is None or match.pattern < known.pattern:
-                    found[key] = match
-            elif "comment" in captures:
-                self.comments += captures["comment"]
+                    self.found[key] = match
             else:
                 self.between += captures.get("between", ())
                 self.nested += captures.get("nested", ())
                 self.exported += captures.get("exported", ())
+                self.access.add(captures.get("access", ()))
+                self.access.listed.update(
+                    _name(self._language, self._source, one)[0]
+                    for one in captures.get("listed", ())
+                )
+
+    def _match(self, pattern: int, captures: dict[str, list[tree_sitter.Node]]) -> _Found | None:
+        capture = next((one for one in captures if "." in one or one == "inside"), None)
+        if capture is None:
+            return None
+        sort, _, kind = capture.partition(".")
+        node = captures[capture][0]
+        # A pattern that repeats captures several nodes: the name is the last of them.
+        named = captures["name"][-1] if "name" in captures else self._language.name_of(node)
+        name, before = _name(self._language, self._source, named) if named else ("", 0)
+        if named is None and kind:
+            return None
+        row, column = (named or node).start_point
+        return _Found(
+            captures.get("first", (node,))[0].start_byte,
+            node.end_byte,
+            # What is no definition is told by where it begins: one of each begins there.
+            named.start_byte + before if named is not None and kind else node.start_byte,
+            pattern,
+            sort,
+            kind,
+            node,
+            name,
+            (row, column + before),
+            node.end_point[0],
+            captures,
+        )
+
+
+class _Access:
+    """What a text says elsewhere than at a definition about who sees it."""
+
+    def __init__(self) -> None:
+        self.listed: set[str] = set()
+        # By the node around: where `private` and the like stand, and whether it is that.
+        self._marks: dict[int, list[tuple[int, bool]]] = {}
+
+    def add(self, nodes: Sequence[tree_sitter.Node]) -> None:
+        for node in nodes:
+            if node.parent is not None and node.text is not None:
+                marks = self._marks.setdefault(node.parent.id, [])
+                marks.append((node.start_byte, node.text.startswith(b"private")))
+
+    def allows(self, name: str, kind: str, container: str, header: tree_sitter.Node) -> bool:
+        if self._marks and (around := header.parent) is not None:
+            marks = self._marks.get(around.id, ())
+            if any([private for start, private in marks if start < header.start_byte][-1:]):
+                return False
+        return (
+            not self.listed
+            or kind == "module"
+            or name in self.listed
+            or not self.listed.isdisjoint(container.split("."))
+        )
 
 
 def find_definitions(
@@ -114,57 +195,96 @@ def find_definitions(
     """
     import tree_sitter
 
-    captured = _Captured()
+    captured = _Captured(language, source)
     cursor = tree_sitter.QueryCursor(query)
     for root in roots:
         captured.take(cursor.matches(root))
     if nested is not None:
         cursor = tree_sitter.QueryCursor(nested)
         for block in captured.nested:
-            captured.take(cursor.matches(block), query.pattern_count)
+            captured.take(cursor.matches(block), -nested.pattern_count)
     found = sorted(
         captured.found.values(),
         key=lambda one: (one.start, -one.end, one.sort == "inside", one.at),
     )
     docs = _Docs(source, captured.comments, captured.between)
-    exported = {_name(source, node) for node in captured.exported}
-    definitions = list(_nested(language, found, source, docs, exported))
+    exported = {_text(source, node) for node in captured.exported}
+    if language.most:
+        del found[language.most :]
+    if language.clauses:
+        found = _joined(found)
+    definitions = list(
+        _nested(language, found, source, docs, exported, captured.access, root.has_error)
+    )
     if language.once:
         typed = {one.at for one in found if "typed" in one.captures}
         definitions = _once(definitions, typed, language.once)
     return definitions
 
 
-def _match(pattern: int, captures: dict[str, list[tree_sitter.Node]]) -> _Found:
-    capture = next(one for one in captures if "." in one or one == "inside")
-    sort, _, kind = capture.partition(".")
-    # A pattern that repeats captures several nodes: the name is the last of them.
-    node, name = captures[capture][0], captures["name"][-1]
-    return _Found(
-        node.start_byte, node.end_byte, name.start_byte, pattern, sort, kind, node, name, captures
-    )
+def _joined(found: list[_Found]) -> list[_Found]:
+    """Equations and clauses of a function that follow each other become one definition."""
+    joined: list[_Found] = []
+    around: list[int] = []  # the places of what is around, and last what was before
+    for one in found:
+        before = None
+        while around and (joined[around[-1]].end <= one.start or joined[around[-1]][:2] == one[:2]):
+            before = around.pop()
+        if before is not None and _continues(one, joined[before]):
+            joined[before] = joined[before]._replace(end=one.end, end_line=one.end_line)
+            around.append(before)
+        else:
+            around.append(len(joined))
+            joined.append(one)
+    return joined
+
+
+def _continues(one: _Found, before: _Found) -> bool:
+    return (one.name, one.kind) == (before.name, before.kind) and one.kind in _CLAUSES
 
 
 def _nested(
-    language: Language, found: list[_Found], source: bytes, docs: _Docs, exported: set[str]
+    language: Language,
+    found: list[_Found],
+    source: bytes,
+    docs: _Docs,
+    exported: set[str],
+    access: _Access,
+    broken: bool,
 ) -> Iterator[Definition]:
-    """Definitions with what they are members of; ``found`` begins with what stands around."""
+    """Definitions with what they are members of; ``found`` begins with what stands around.
+
+    ``broken`` says that the text did not parse, see ``flat`` of the language.
+    """
+    lost = language.flat and broken
     around: list[_Outer] = []
+    columns = _Columns(source)
     for one in found:
         if one.sort == "skipped":
             continue
-        while around and around[-1].end < one.end:
+        # What has the very same range stands beside it: `A, B = 1, 2`.
+        while around and (
+            around[-1].end < one.end or (around[-1].start, around[-1].end) == (one.start, one.end)
+        ):
             around.pop()
+        if len(around) == DEPTH:
+            continue
         kind = one.kind
+        begins_line = one.start == 0 or source[one.start - 1] == _LINE_FEED
         outer = _container(around, one)
+        if language.flat and begins_line and outer.kind in FUNCTIONS:
+            outer = _container([over for over in around if over.kind not in FUNCTIONS], one)
         local = one.sort == "local" or outer.local
-        name = _name(source, one.name)
+        name = one.name
         container, above = outer.name, outer.kind
-        if "container" in one.captures:
-            names = [_name(source, node) for node in one.captures["container"]]
-            container, above = ".".join(filter(None, (container, *names))), "class"
+        nodes = one.captures.get("container") or one.captures.get("namespace")
+        if nodes:
+            names = [_parts(_text(source, node)) for node in nodes]
+            container = ".".join(filter(None, (container, *names)))
+            above = "class" if "container" in one.captures else "namespace"
         if one.sort == "inside":
-            around.append(_Outer(one.start, one.end, _qualified(container, name), "class", local))
+            name = _qualified(container, _parts(name)) if name else container
+            around.append(_Outer(one.start, one.end, name, "class", local and bool(one.name)))
             continue
         if above in CLASSES:
             kind = {"function": "method", "variable": "field"}.get(kind, kind)
@@ -172,15 +292,15 @@ def _nested(
             not name
             or (kind in MEMBERS and above not in CONTAINERS)
             or (local and (kind in VARIABLES or one.sort == "declaration"))
+            or (lost and not container and not begins_line and kind in VARIABLES)
         ):
             continue
-        header = _header_node(language, one.node)
+        header = one.captures.get("first", [_header_node(language, one.node)])[0]
         before = source[header.start_byte : one.at].decode("utf-8", "replace")
         kind = language.kind(kind, before, name, container)
         if not kind:
             continue
-        row, column = one.name.start_point
-        prefix = source[one.at - column : one.at].decode("utf-8", "replace")
+        row, column = one.place
         definition = Definition(
             name=name,
             kind=kind,
@@ -188,12 +308,13 @@ def _nested(
             start=header.start_byte,
             end=one.end,
             line=row,
-            end_line=one.node.end_point[0],
-            columns=(column, len(prefix), _utf16(prefix)),
+            end_line=one.end_line,
+            columns=columns.at(row, column, one.at),
             container=container,
             signature=_signature(one, name, kind, source),
             doc=docs.of(header, one.captures.get("doc")),
             exported="hidden" not in one.captures
+            and access.allows(name, kind, container, header)
             and (
                 "exported" in one.captures
                 or language.exported(before, name)
@@ -207,7 +328,7 @@ def _nested(
             _Outer(
                 one.start,
                 one.end,
-                definition.qualified_name.replace("::", "."),
+                _qualified(container, _parts(name)),
                 kind,
                 local or kind in FUNCTIONS,
             )
@@ -220,8 +341,7 @@ def _container(around: list[_Outer], one: _Found) -> _Outer:
         if outer.kind in FUNCTIONS:
             if one.kind != "field":  # `self.name = …` in a method
                 return outer
-        # Several names of one declaration stand side by side.
-        elif outer.kind in CONTAINERS and (outer.start, outer.end) != (one.start, one.end):
+        elif outer.kind in CONTAINERS:
             return outer
     return _FILE
 
@@ -240,12 +360,49 @@ def _qualified(container: str, name: str) -> str:
     return f"{container}.{name}" if container else name
 
 
-def _name(source: bytes, node: tree_sitter.Node) -> str:
+def _parts(name: str) -> str:
+    """A name with dots between its parts."""
+    return _SEPARATORS.sub(".", name) if ":" in name or "\\" in name else name
+
+
+def _text(source: bytes, node: tree_sitter.Node) -> str:
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip("'\"`")
 
 
-def _utf16(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+def _name(language: Language, source: bytes, node: tree_sitter.Node) -> tuple[str, int]:
+    """The name in a node without quotes and signs, and how many bytes stand before it there."""
+    text = source[node.start_byte : node.end_byte]
+    if language.name_part and (part := re.search(language.name_part.encode(), text)):
+        return part[0].decode("utf-8", "replace"), part.start()
+    if text[:1].isalpha():
+        return text.decode("utf-8", "replace"), 0
+    bare = text.lstrip(b"'\"`")
+    return bare.rstrip(b"'\"`").decode("utf-8", "replace"), len(text) - len(bare)
+
+
+class _Columns:
+    """Columns in bytes, code points and UTF-16 units.
+
+    On a line they are counted on from the last one: a line may be the whole of a large file.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._plain = source.isascii()
+        self._row = -1
+        self._last = (0, 0, 0)
+
+    def at(self, row: int, column: int, offset: int) -> tuple[int, int, int]:
+        if self._plain:
+            return column, column, column
+        known, points, units = self._last
+        if row != self._row or column < known:
+            known = points = units = 0
+        text = self._source[offset - column + known : offset].decode("utf-8", "replace")
+        points += len(text)
+        units += len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+        self._row, self._last = row, (column, points, units)
+        return self._last
 
 
 def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node:
@@ -260,17 +417,22 @@ def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
     """The definition up to its body, on one line."""
     long = kind in _LONG
     body = _body(one.node) if long else None
-    if body is not None and body.start_byte > one.start:
+    # In some grammars the doc is the first part of the definition.
+    doc = one.captures.get("doc")
+    start = doc[0].end_byte if doc and doc[0].start_byte == one.start else one.start
+    if body is not None and body.start_byte > start:
         end = body.start_byte
     else:
-        end = _line_end(source, one, long=long)
-    text = source[one.start : min(end, one.start + 4_000)].decode("utf-8", "replace")
+        first = one.at if long else start
+        end = _line_end(source, one, first, brackets=kind not in VARIABLES)
+    text = source[start : min(end, start + 4_000)].decode("utf-8", "replace").lstrip()
     if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
-        text = text[annotations.end() :]
+        rest = text[annotations.end() :]
+        text = rest if name in rest else text  # Elixir's `@name value` is no annotation
+    text = text.rstrip(" \t\r\n{:=,;\\")
     if "\n" in text:
         text = _COMMENT.sub("", text)
         text = _BRACKETS.sub(r"\1\2", _BLANK.sub(" ", text))
-    text = text.rstrip(" \t\r\n{:=,;\\")
     if one.at >= end:  # `typedef struct {…} Name`
         text = f"{text} {name}"
     if len(text) > SIGNATURE_CHARACTERS:
@@ -288,10 +450,14 @@ def _body(node: tree_sitter.Node) -> tree_sitter.Node | None:
     return None if body is not None and body.type.startswith("ordered") else body
 
 
-def _line_end(source: bytes, one: _Found, *, long: bool) -> int:
-    """Where the first line ends; with ``long`` that of the name, and all round brackets closed."""
-    end = source.find(b"\n", one.at if long else one.start, one.end)
-    while long and end >= 0 and source.count(b"(", one.at, end) > source.count(b")", one.at, end):
+def _line_end(source: bytes, one: _Found, start: int, *, brackets: bool) -> int:
+    """Where the line of ``start``, or of what follows it, ends; all round ``brackets`` closed."""
+    while source[start : start + 1].isspace():
+        start += 1
+    end = source.find(b"\n", start, one.end)
+    while (
+        brackets and end >= 0 and source.count(b"(", one.at, end) > source.count(b")", one.at, end)
+    ):
         end = source.find(b"\n", end + 1, one.end)
     return end if end >= 0 else one.end
 
@@ -303,52 +469,79 @@ class _Docs:
     """
 
     def __init__(
-        self, source: bytes, comments: list[tree_sitter.Node], between: list[tree_sitter.Node]
+        self,
+        source: bytes,
+        comments: list[tuple[tree_sitter.Node, tree_sitter.Node | None]],
+        between: list[tree_sitter.Node],
     ) -> None:
         self._source = source
-        self._comments: dict[int, tuple[int, int, int]] = {}
-        for comment in comments:
+        # By the last line: the first one, where the text begins and ends, and whether it is quoted.
+        self._comments: dict[int, tuple[int, int, int, bool]] = {}
+        for comment, quoted in comments:
             start, end = comment.start_byte, comment.end_byte
             row, column = comment.start_point
-            if column and source[start - column : start].strip():
+            if column > INDENT or source[start - column : start].strip():
                 continue
-            last, behind = comment.end_point
             # Some grammars count the line end as part of a comment.
-            if behind == 0 and last > row:
-                last -= 1
-            self._comments[last] = (row, start, end)
+            text = source[start:end].rstrip()
+            if text.startswith(_BACKWARDS) or (row == 0 and text.startswith(b"#!")):
+                continue
+            if quoted is not None:
+                start, end = quoted.start_byte, quoted.end_byte
+            self._comments[row + text.count(b"\n")] = (row, start, end, quoted is not None)
         for node in between:
-            self._comments.setdefault(node.end_point[0], (node.start_point[0], 0, 0))
+            self._comments.setdefault(node.end_point[0], (node.start_point[0], 0, 0, False))
 
     def of(self, definition: tree_sitter.Node, nodes: list[tree_sitter.Node] | None) -> str:
         """What is said of a definition, in these nodes or above it, without comment signs."""
         if nodes:
-            return _short(_unquoted(self._source[nodes[0].start_byte : nodes[0].end_byte]))
+            text = self._source[nodes[0].start_byte : nodes[0].end_byte]
+            if "comment" in nodes[0].type:
+                return _unsigned([text.decode("utf-8", "replace")])
+            return _unquoted(text)
         row, column = definition.start_point
+        if row - 1 not in self._comments or column > INDENT:
+            return ""
         start = definition.start_byte
-        if row - 1 not in self._comments or self._source[start - column : start].strip():
+        if self._source[start - column : start].strip():
             return ""
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:
-            row, start, end = comment
+            row, start, end, quoted = comment
+            if quoted:
+                return _unquoted(self._source[start:end])
             texts.append(self._source[start:end].decode("utf-8", "replace"))
-        lines = [_SIGNS.sub("", line) for text in reversed(texts) for line in text.splitlines()]
-        kept = (line.strip() for line in lines if not _RULE.fullmatch(line))
-        return _short("\n".join(kept).strip())
+        return _unsigned(texts[::-1])
+
+
+def _unsigned(comments: list[str]) -> str:
+    """What comments say, without their signs."""
+    if "<summary>" in comments[0]:
+        text = "".join(_SIGNS.sub("", line) for line in "\n".join(comments).splitlines(True))
+        if summary := _SUMMARY.search(text):
+            comments = [summary[1]]
+    return _first_paragraph(
+        text
+        for comment in comments
+        for line in comment.splitlines()
+        if not _RULE.fullmatch(text := _SIGNS.sub("", line))
+    )
 
 
 def _unquoted(text: bytes) -> str:
-    decoded = text.decode("utf-8", "replace")
-    decoded = re.sub(r"^[A-Za-z]{0,2}(\"\"\"|'''|\"|')", "", decoded)
-    return "\n".join(
-        line.strip() for line in re.sub(r"(\"\"\"|'''|\"|')$", "", decoded).splitlines()
-    ).strip()
+    return _first_paragraph(_QUOTES.sub("", text.decode("utf-8", "replace")).splitlines())
 
 
-def _short(text: str) -> str:
-    """The first paragraph."""
-    first = text.split("\n\n", 1)[0]
-    return first if len(first) <= DOC_CHARACTERS else first[: DOC_CHARACTERS - 1] + "…"
+def _first_paragraph(lines: Iterable[str]) -> str:
+    """Most docs are long, and nobody reads on in a list of definitions."""
+    kept: list[str] = []
+    for line in lines:
+        if stripped := line.strip():
+            kept.append(stripped)
+        elif kept:
+            break
+    text = "\n".join(kept)
+    return text if len(text) <= DOC_CHARACTERS else text[: DOC_CHARACTERS - 1] + "…"
 
 
 def innermost(starts: list[int], ends: list[int], parents: list[int], at: int) -> int:

@@ -6,12 +6,15 @@ Runs in a worker process only: parsing holds the interpreter's lock, and a gramm
 from __future__ import annotations
 
 import functools
+import re
 
+import msgspec
 import tree_sitter
 import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton, scope_at
+from winnow.symbols.generic import generic_definitions
 from winnow.symbols.language import Language, languages
 from winnow.symbols.occurrences import Chains, find_occurrences
 from winnow.symbols.scoping import plain
@@ -109,9 +112,12 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
 
 
 def extract(language: Language, source: bytes) -> Facts:
-    """The facts of a text in UTF-8, in a language with a module of its own."""
+    """The facts of a text in UTF-8; a language without a query is known by its tree alone."""
     if language.instead is not None and (other := language.instead(source)):
         language = languages()[other]
+    if language.scripts:
+        facts = extract(languages()["typescript"], _scripts(language, source))
+        return msgspec.structs.replace(facts, language=language.name)
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(source)
     roots = [tree.root_node]
@@ -121,13 +127,16 @@ def extract(language: Language, source: bytes) -> Facts:
             break
         roots.append(_parse_parts(parser(grammar), source, parts))
     extraction = Extraction(language, source, roots)
-    extraction.definitions = find_definitions(
-        language,
-        query(grammar, definitions_query(language)),
-        query(grammar, language.nested) if language.nested else None,
-        source,
-        *roots,
-    )
+    if language.definitions:
+        extraction.definitions = find_definitions(
+            language,
+            query(grammar, definitions_query(language)),
+            query(grammar, language.nested) if language.nested else None,
+            source,
+            *roots,
+        )
+    else:
+        extraction.definitions = generic_definitions(grammar, source, tree.root_node)
     if language.tokens:
         occurrences = find_occurrences(extraction, query(grammar, language.tokens))
     else:
@@ -137,6 +146,7 @@ def extract(language: Language, source: bytes) -> Facts:
         definitions=extraction.definitions,
         skeleton=extraction.skeleton(),
         occurrences=occurrences,
+        generic=not language.definitions,
         broken=int(tree.root_node.has_error),
     )
 
@@ -157,6 +167,17 @@ def _parse_parts(
 
 def _point(source: bytes, at: int) -> tuple[int, int]:
     return source.count(b"\n", 0, at), at - source.rfind(b"\n", 0, at) - 1
+
+
+def _scripts(language: Language, source: bytes) -> bytes:
+    """The text with blanks for all that is no script, so that every place stays where it is."""
+    grammar = language.grammar or language.name
+    cursor = tree_sitter.QueryCursor(query(grammar, language.scripts))
+    blank = bytearray(re.sub(rb"[^\r\n]", b" ", source))
+    for _, captures in cursor.matches(parser(grammar).parse(source).root_node):
+        for script in captures["script"]:
+            blank[script.start_byte : script.end_byte] = source[script.start_byte : script.end_byte]
+    return bytes(blank)
 
 
 @functools.cache

@@ -21,7 +21,18 @@ Kind = Literal[
 
 # Kinds that can hold members.
 CONTAINERS = frozenset(
-    ("module", "namespace", "class", "struct", "union", "interface", "trait", "enum", "object")
+    (
+        "module",
+        "namespace",
+        "class",
+        "struct",
+        "union",
+        "interface",
+        "trait",
+        "enum",
+        "object",
+        "section",
+    )
 )
 # Of these, what has instances.
 CLASSES = frozenset(("class", "struct", "union", "interface", "trait", "enum", "object"))

@@ -115,5 +115,6 @@ C = Language(
     definitions=DEFINITIONS,
     exported=exported,
     kind=kind,
+    flat=True,
     instead=instead,
 )

@@ -121,5 +121,6 @@ CPP = Language(
     ),
     definitions=DEFINITIONS,
     kind=kind,
+    flat=True,
     header=("template_declaration",),
 )

@@ -16,14 +16,12 @@ _MODULE_DOC = """(do_block . (unary_operator operand: (call target: (identifier)
     (arguments [(string) (sigil)] @doc) (#eq? @_doc "moduledoc"))))"""
 _KEYS = "[(atom) @name (keywords (pair key: (keyword) @name))]"
 # Attributes of a module that mean something to the compiler or to the tools of the language.
-_ATTRIBUTES = """after_compile after_verify before_compile behaviour callback compile deprecated
-    derive dialyzer doc docs enforce_keys external_resource file fallback_to_any for impl
-    macrocallback moduledoc moduletag describetag on_definition on_load opaque optional_callbacks
-    protocol since spec tag type typedoc typep vsn"""
-
-
-def _words(text: str) -> str:
-    return " ".join(f'"{word}"' for word in text.split())
+_ATTRIBUTES = (
+    "after_compile|after_verify|before_compile|behaviour|callback|compile|deprecated|"
+    "derive|dialyzer|doc|docs|enforce_keys|external_resource|file|fallback_to_any|for|"
+    "impl|macrocallback|moduledoc|moduletag|describetag|on_definition|on_load|opaque|"
+    "optional_callbacks|protocol|since|spec|tag|type|typedoc|typep|vsn"
+)
 
 
 DEFINITIONS = f"""
@@ -63,9 +61,11 @@ DEFINITIONS = f"""
       operator: "when")
   ]))) @declaration.function (#any-of? @_at "callback" "macrocallback"))
 ((unary_operator operator: "@" operand: (call target: (identifier) @name (arguments)))
-  @definition.constant (#not-any-of? @name {_words(_ATTRIBUTES)}))
+  @definition.constant (#not-match? @name "^({_ATTRIBUTES})$"))
 ((call target: (identifier) @_def (arguments . (string . (quoted_content) @name .)) (do_block))
-  @definition.function (#any-of? @_def "test" "describe" "property" "feature"))
+  @definition.function (#any-of? @_def "test" "property" "feature"))
+((call target: (identifier) @_def (arguments . (string . (quoted_content) @name .)) (do_block))
+  @definition.namespace (#eq? @_def "describe"))
 """
 
 _PRIVATE = re.compile(r"def(?:macro|guard|n)?p\b|@typep\b|@\w*$")

@@ -18,12 +18,13 @@ def _functions(around: str, kind: str) -> str:
 
 DEFINITIONS = (
     """
-(export type: (name) @export)
-(export variable: (variable) @export)
-(exports (module_export (module) @export))
+(export type: (name) @listed)
+(export variable: (variable) @listed)
+(export operator: (prefix_id (_) @listed))
+(exports (module_export (module) @listed))
 (header module: (module) @name) @definition.module
-(data_type name: (name) @name) @definition.type
-(newtype name: (name) @name) @definition.type
+(data_type name: (name) @name) @definition.struct
+(newtype name: (name) @name) @definition.struct
 (type_synomym name: (name) @name) @definition.type
 (type_family name: (name) @name) @definition.type
 (data_family name: (name) @name) @definition.type
@@ -46,8 +47,8 @@ DEFINITIONS = (
   ])) @inside
 (instance name: (name) @name) @inside
 (pattern_synonym (equation synonym: (apply function: (constructor) @name)))
-  @definition.constructor
-(pattern_synonym (equation synonym: (constructor) @name)) @definition.constructor
+  @definition.function
+(pattern_synonym (equation synonym: (constructor) @name)) @definition.function
 (foreign_import signature: (signature name: (variable) @name)) @definition.function
 (declarations (bind pattern: (tuple element: (variable) @name)) @definition.variable)
 (local_binds (function name: (_) @name) @definition.function)
@@ -65,4 +66,5 @@ HASKELL = Language(
     comments=("comment", "haddock"),
     name_part=r"[^()\s]+",
     clauses=True,
+    once=("function", "method"),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from winnow.symbols.language import Language
 
@@ -14,31 +13,28 @@ WITH_METHODS = f"""(object [
   (pair key: {_NAME} value: {_FUNCTION}) @definition.method
 ])"""
 _VALUES = (
-    ("constant", '"const"'),
-    ("variable", '["let" "var"]'),
+    f"(_ . (variable_declarator name: (identifier) @name value: {_FUNCTION}) .)"
+    " @definition.function",
+    f"(_ (variable_declarator name: (identifier) @name value: {_FUNCTION}) @definition.function)",
+    "(_ (variable_declarator name: (identifier) @name value: (class)) @definition.class)",
+    "(_ (variable_declarator name: (identifier) @name value: (object)) @inside)",
+    "(_ . (variable_declarator name: (identifier) @name) .) @definition.variable",
+    "(_ (variable_declarator name: (identifier) @name) @definition.variable)",
+    """(_ (variable_declarator name: [
+      (object_pattern [(shorthand_property_identifier_pattern) @name
+        (pair_pattern value: (identifier) @name) (rest_pattern (identifier) @name)])
+      (array_pattern (identifier) @name)]) @definition.variable)""",
 )
 
 
-def _declared_values(where: str) -> str:
-    """Patterns of `const` and `let` that stand directly in a module or a namespace."""
-    return "\n".join(
-        f"""
-{where.format(f"(_ {sign} . (variable_declarator name: (identifier) @name) .) @definition.{kind}")}
-{where.format(f"(_ {sign} (variable_declarator name: (identifier) @name) @definition.{kind})")}
-{
-            where.format(f'''(_ {sign} (variable_declarator name: [
-  (object_pattern [(shorthand_property_identifier_pattern) @name
-    (pair_pattern value: (identifier) @name) (rest_pattern (identifier) @name)])
-  (array_pattern (identifier) @name)]) @definition.{kind})''')
-        }"""
-        for kind, sign in _VALUES
-    )
+def values(place: str) -> str:
+    """Patterns of what `const`, `let` and `var` bind directly in a place."""
+    return "\n".join(f"({place} {pattern})" for pattern in _VALUES)
 
 
-def definitions(class_name: str, wheres: Sequence[str]) -> str:
-    """The query of both languages; ``wheres`` are patterns of the places of global values."""
-    return (
-        f"""
+def definitions(class_name: str) -> str:
+    """The query of both languages; ``class_name`` is the node type of names of classes."""
+    return f"""
 ((program (expression_statement (assignment_expression
   left: (member_expression
     object: [(identifier) @_exports (member_expression property: (_) @_exports)]
@@ -66,17 +62,8 @@ def definitions(class_name: str, wheres: Sequence[str]) -> str:
 (export_statement "default" @name value: (object)) @inside
 (export_statement "default" value: {WITH_METHODS})
 (variable_declarator value: {WITH_METHODS})
-"""
-        + "\n".join(
-            f"""
-{where.format(f"(_ . (variable_declarator name: (identifier) @name value: {_FUNCTION}) .) @definition.function")}
-{where.format(f"(_ (variable_declarator name: (identifier) @name value: {_FUNCTION}) @definition.function)")}
-{where.format("(_ (variable_declarator name: (identifier) @name value: (class)) @definition.class)")}
-{where.format("(_ (variable_declarator name: (identifier) @name value: (object)) @inside)")}
-{_declared_values(where)}"""
-            for where in wheres
-        )
-        + f"""
+{values("program")}
+{values("export_statement")}
 (variable_declarator name: (identifier) @name value: {_FUNCTION}) @local.function
 (variable_declarator name: (identifier) @name value: (class)) @local.class
 (export_statement !source (export_clause (export_specifier name: (identifier) @exported)))
@@ -87,12 +74,13 @@ def definitions(class_name: str, wheres: Sequence[str]) -> str:
     (object [(shorthand_property_identifier) @exported (pair value: (identifier) @exported)])])
   (#match? @_left "^(module\\\\.)?exports\\\\b"))
 """
-    )
 
 
 _DECLARATION = re.compile(
-    r"(?:async |abstract )*(?:function|class|const|let|var|interface|type|enum|namespace|module)[ *\n]"
+    r"(?:async |abstract )*"
+    r"(?:function|class|const|let|var|interface|type|enum|namespace|module)[ *\n]"
 )
+_CONST = re.compile(r"(?:export |declare )*const\s")
 _PRIVATE = re.compile(r"\bprivate\b")
 
 
@@ -106,7 +94,9 @@ def exported(header: str, name: str) -> bool:
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """Getters and setters are properties."""
+    """Getters and setters are properties, what `const` binds is constant."""
+    if kind == "variable" and _CONST.match(header):
+        return "constant"
     if kind == "method":
         if name == "constructor":
             return "constructor"
@@ -126,11 +116,8 @@ JAVASCRIPT = Language(
     name="javascript",
     files=(".js", ".jsx", ".mjs", ".cjs", ".es6"),
     programs=("node", "nodejs", "deno", "bun"),
-    definitions=definitions(
-        "identifier",
-        ("(program {})", "(program (export_statement {}))"),
-    )
-    + f"""
+    definitions=f"""
+{definitions("identifier")}
 (field_definition property: {_NAME} value: {_FUNCTION}) @definition.method
 (field_definition property: {_NAME}) @definition.field
 (assignment_expression left: (member_expression

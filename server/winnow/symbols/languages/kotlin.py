@@ -37,9 +37,8 @@ DEFINITIONS = """
 (property_declaration
   receiver: (receiver_type (nullable_type (user_type (type_identifier) @container)))
   (variable_declaration (simple_identifier) @name)) @definition.property
-(property_declaration
-  (modifiers (property_modifier "const"))
-  (variable_declaration (simple_identifier) @name)) @definition.constant
+((property_declaration (modifiers (property_modifier) @_const)
+  (variable_declaration (simple_identifier) @name)) @definition.constant (#eq? @_const "const"))
 (source_file
   (property_declaration (variable_declaration (simple_identifier) @name)) @definition.variable)
 (source_file

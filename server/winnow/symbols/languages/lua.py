@@ -23,14 +23,22 @@ DEFINITIONS = """
 (chunk (assignment_statement (variable_list name: (identifier) @name)) @definition.variable)
 (chunk (assignment_statement (variable_list name: (dot_index_expression
   table: (_) @namespace field: (identifier) @name))) @definition.field)
+(assignment_statement
+  (variable_list . name: (_) @container .)
+  (expression_list . value: (table_constructor (field
+    name: (identifier) @name value: (function_definition)) @definition.method)))
 (table_constructor (field
   name: (identifier) @name value: (function_definition)) @definition.function)
-(chunk (variable_declaration (assignment_statement (expression_list value: (table_constructor
-  (field name: (identifier) @name) @definition.field)))))
-(chunk (assignment_statement (expression_list value: (table_constructor
-  (field name: (identifier) @name) @definition.field))))
+(chunk (variable_declaration (assignment_statement
+  (variable_list . name: (identifier) @namespace .)
+  (expression_list . value: (table_constructor (field name: (identifier) @name)
+    @definition.field)))))
+(chunk (assignment_statement
+  (variable_list . name: (_) @namespace .)
+  (expression_list . value: (table_constructor (field name: (identifier) @name)
+    @definition.field))))
 (chunk (return_statement (expression_list (table_constructor
-  (field name: (identifier) @name) @definition.field))))
+  (field name: (identifier) @name) @definition.property))))
 """
 
 
@@ -45,4 +53,5 @@ LUA = Language(
     programs=("lua", "luajit", "texlua"),
     definitions=DEFINITIONS,
     exported=exported,
+    header=("variable_declaration",),
 )

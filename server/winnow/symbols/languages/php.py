@@ -17,7 +17,7 @@ DEFINITIONS = """
 (method_declaration name: (name) @name) @definition.method
 (function_definition name: (name) @name) @definition.function
 (property_declaration (property_element name: (variable_name (name) @name))) @definition.property
-(property_promotion_parameter name: (variable_name (name) @name)) @definition.property
+(property_promotion_parameter name: (variable_name (name) @name)) @definition.field
 (const_declaration (const_element . (name) @name)) @definition.constant
 ((function_call_expression function: (name) @_define
   arguments: (arguments . (argument (string (string_content) @name)))) @definition.constant
@@ -37,10 +37,16 @@ def exported(header: str, name: str) -> bool:
     return _PRIVATE.search(header) is None
 
 
+def kind(kind: str, header: str, name: str, container: str) -> str:
+    """A promoted parameter of a constructor is a property of the class."""
+    return "property" if kind == "field" else kind
+
+
 PHP = Language(
     name="php",
     files=(".php", ".phtml", ".php3", ".php4", ".php5", ".phps", ".phpt", ".inc"),
     programs=("php",),
     definitions=DEFINITIONS,
     exported=exported,
+    kind=kind,
 )

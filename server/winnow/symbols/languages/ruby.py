@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from winnow.symbols.language import Language
 
 DEFINITIONS = """
+((body_statement (identifier) @access) (#any-of? @access "private" "protected" "public"))
 (class name: (constant) @name) @definition.class
 (class name: (scope_resolution scope: (_) @container name: (constant) @name)) @definition.class
 (class name: (scope_resolution name: (constant) @name)) @definition.class
@@ -15,22 +18,21 @@ DEFINITIONS = """
   (#any-of? @_maker "Class" "Struct" "Data") (#any-of? @_new "new" "define")) @definition.class
 (assignment left: (constant) @name right: (call receiver: (constant) @_maker)
   (#eq? @_maker "Module")) @definition.module
-(program (method name: (_) @name) @definition.function)
 (method name: (identifier) @name (#eq? @name "initialize")) @definition.constructor
-(method name: (_) @name) @definition.method
-(singleton_method object: (self) name: (_) @name) @definition.method
-(singleton_method object: (_) @container name: (_) @name) @definition.method
+(method name: (_) @name) @definition.function
+(singleton_method object: (self) name: (_) @name) @definition.function
+(singleton_method object: (_) @container name: (_) @name) @definition.function
 (assignment left: (constant) @name) @definition.constant
 (operator_assignment left: (constant) @name) @definition.constant
 (assignment left: (scope_resolution scope: (_) @container name: (constant) @name))
   @definition.constant
 (assignment left: (left_assignment_list (constant) @name)) @definition.constant
 (program (assignment left: (global_variable) @name) @definition.variable)
-(alias name: (_) @name) @definition.method
+(alias name: (_) @name) @definition.function
 ((call method: (identifier) @_call arguments: (argument_list . [
     (simple_symbol) @name
     (string . (string_content) @name .)
-  ])) @definition.method
+  ])) @definition.function
   (#any-of? @_call "alias_method" "define_method" "define_singleton_method" "scope"))
 ((call method: (identifier) @_call arguments: (argument_list [
     (simple_symbol) @name
@@ -38,6 +40,18 @@ DEFINITIONS = """
   ])) @definition.property
   (#match? @_call "^(class_|thread_|[cm])?(mattr|cattr|attr|attribute)_(accessor|reader|writer)$"))
 """
+
+_PRIVATE = re.compile(r"private(?:_class_method)?\b")
+
+
+def exported(header: str, name: str) -> bool:
+    """What no `private` stands before; lines of it are for the driver."""
+    return _PRIVATE.match(header) is None
+
+
+def kind(kind: str, header: str, name: str, container: str) -> str:
+    """Functions in modules are methods too."""
+    return "method" if kind == "function" and container else kind
 
 
 RUBY = Language(
@@ -49,5 +63,8 @@ RUBY = Language(
     ),
     programs=("ruby", "jruby", "rake"),
     definitions=DEFINITIONS,
+    exported=exported,
+    kind=kind,
+    header=("argument_list", "call"),
     name_part="[^:'\"].*",
 )  # fmt: skip

@@ -34,10 +34,10 @@ DEFINITIONS = (
 (given_definition name: (_) @name) @definition.object
 (extension_definition
   parameters: (parameters (parameter type: (type_identifier) @container))
-  body: (function_definition name: (_) @name) @definition.method)
+  (function_definition name: (_) @name) @definition.method)
 (extension_definition
   parameters: (parameters (parameter type: (generic_type type: (type_identifier) @container)))
-  body: (function_definition name: (_) @name) @definition.method)
+  (function_definition name: (_) @name) @definition.method)
 (function_definition name: (identifier) @name (#eq? @name "this")) @definition.constructor
 (function_definition name: (_) @name) @definition.function
 (function_declaration name: (_) @name) @definition.function
@@ -46,7 +46,7 @@ DEFINITIONS = (
 (class_parameter ["val" "var"] name: (_) @name) @definition.property
 (class_definition "case" class_parameters: (class_parameters
   (class_parameter name: (_) @name) @definition.property))
-(full_enum_case class_parameters: (class_parameters
+(full_enum_case name: (_) @container class_parameters: (class_parameters
   (class_parameter name: (_) @name) @definition.property))
 """
     + _values("compilation_unit", "variable")
@@ -70,4 +70,5 @@ SCALA = Language(
     definitions=DEFINITIONS,
     exported=exported,
     comments=("comment", "block_comment"),
+    header=("enum_case_definitions",),
 )

@@ -19,10 +19,10 @@ DEFINITIONS = """
 (init_declaration name: "init" @name) @definition.constructor
 (deinit_declaration "deinit" @name) @definition.method
 (subscript_declaration "subscript" @name) @definition.method
-(function_declaration name: (simple_identifier) @name) @definition.function
-(function_declaration name: (_) @name) @definition.operator
-(protocol_function_declaration name: (simple_identifier) @name) @definition.method
-(protocol_function_declaration name: (_) @name) @definition.operator
+(function_declaration "func" . name: (simple_identifier) @name) @definition.function
+(function_declaration "func" . name: _ @name) @definition.operator
+(protocol_function_declaration "func" . name: (simple_identifier) @name) @definition.method
+(protocol_function_declaration "func" . name: _ @name) @definition.operator
 (protocol_property_declaration
   name: (pattern bound_identifier: (simple_identifier) @name)) @definition.property
 (class_body (property_declaration

@@ -11,55 +11,50 @@ from winnow.symbols.languages.javascript import (
     definitions,
     exported,
     kind,
+    values,
 )
 
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
 _FUNCTION = "[(arrow_function) (function_expression)]"
-
+_MEMBERS = f"""
+  (property_signature name: {_NAME}) @definition.field
+  (method_signature name: {_NAME}) @definition.method"""
+# `{…} as const`
+_CAST = "[(as_expression {0}) (satisfies_expression {0})]"
+_CAST_OBJECT = f"""(lexical_declaration (variable_declarator
+  name: (identifier) @name value: {_CAST.format("(object)")}) @inside)"""
 # All that stands in `declare module` and `declare global` is for others.
 _AMBIENT = """[
   (interface_declaration name: (type_identifier) @name) @definition.interface
   (class_declaration name: (type_identifier) @name) @definition.class
   (type_alias_declaration name: (type_identifier) @name) @definition.type
   (function_signature name: (identifier) @name) @definition.function
-  (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.constant
+  (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.variable
   (variable_declaration (variable_declarator name: (identifier) @name)) @definition.variable
 ] @exported"""
-# `{…} as const`
-_CAST = "[(as_expression {0}) (satisfies_expression {0})]"
 
 DEFINITIONS = f"""
 (internal_module name: _ @name) @definition.namespace
 (module name: _ @name) @definition.module
 (ambient_declaration "global" @name) @definition.namespace
-(internal_module body: (statement_block
-  (function_declaration name: (identifier) @name) @definition.function))
-(module body: (statement_block {_AMBIENT}))
-(module body: (statement_block (export_statement {_AMBIENT})))
-(ambient_declaration (statement_block {_AMBIENT}))
+(internal_module) @nested
+(module) @nested
+(ambient_declaration) @nested
 (ambient_declaration (function_signature name: (identifier) @name) @definition.function)
 (function_signature name: (identifier) @name) @declaration.function
 (abstract_class_declaration name: (type_identifier) @name) @definition.class
 (interface_declaration name: (type_identifier) @name) @definition.interface
+(interface_body [{_MEMBERS}])
 (type_alias_declaration name: (type_identifier) @name) @definition.type
-(type_alias_declaration name: (type_identifier) @name value: (object_type)) @inside
 (type_alias_declaration name: (type_identifier) @name
-  value: (intersection_type (object_type))) @inside
+  value: [(object_type) (intersection_type (object_type))]) @inside
 (type_alias_declaration value: [
-  (object_type [
-    (property_signature name: {_NAME}) @definition.field
-    (method_signature name: {_NAME}) @definition.method])
-  (intersection_type (object_type [
-    (property_signature name: {_NAME}) @definition.field
-    (method_signature name: {_NAME}) @definition.method]))
+  (object_type [{_MEMBERS}])
+  (intersection_type (object_type [{_MEMBERS}]))
 ])
-(interface_body (property_signature name: {_NAME}) @definition.field)
-(interface_body (method_signature name: {_NAME}) @definition.method)
 (variable_declarator value: {_CAST.format(WITH_METHODS)})
-(program (lexical_declaration (variable_declarator
-  name: (identifier) @name value: {_CAST.format("(object)")}) @inside))
-(program (export_statement (lexical_declaration (variable_declarator
-  name: (identifier) @name value: {_CAST.format("(object)")}) @inside)))
+(program {_CAST_OBJECT})
+(export_statement {_CAST_OBJECT})
 (enum_declaration name: (identifier) @name) @definition.enum
 (enum_body [(property_identifier) (string)] @name @definition.enum_member)
 (enum_assignment name: {_NAME}) @definition.enum_member
@@ -71,21 +66,25 @@ DEFINITIONS = f"""
   pattern: (identifier) @name) @definition.field
 (optional_parameter [(accessibility_modifier) "readonly" (override_modifier)]
   pattern: (identifier) @name) @definition.field
-""" + definitions(
-    "type_identifier",
-    (
-        "(program {})",
-        "(program (export_statement {}))",
-        "(ambient_declaration {})",
-        "(internal_module body: (statement_block {}))",
-        "(internal_module body: (statement_block (export_statement {})))",
-        "(module body: (statement_block {}))",
-        "(module body: (statement_block (export_statement {})))",
-    ),
-)
+{definitions("type_identifier")}
+"""
+# In namespaces; what stands in functions there is local all the same.
+NESTED = f"""
+(module body: (statement_block {_AMBIENT}))
+(module body: (statement_block (export_statement {_AMBIENT})))
+(ambient_declaration (statement_block {_AMBIENT}))
+(statement_block (function_declaration name: (identifier) @name) @definition.function)
+{values("statement_block")}
+{values("ambient_declaration")}
+"""
 
 _language = functools.partial(
-    Language, definitions=DEFINITIONS, exported=exported, kind=kind, header=HEADER
+    Language,
+    definitions=DEFINITIONS,
+    nested=NESTED,
+    exported=exported,
+    kind=kind,
+    header=HEADER,
 )
 TYPESCRIPT = _language(name="typescript", files=(".ts", ".mts", ".cts"))
 TSX = _language(name="tsx", files=(".tsx",))

@@ -6,11 +6,8 @@ from winnow.symbols.language import Language
 
 
 def _declared(kind: str, pattern: str) -> str:
-    """The declaration with `pub` before it and without."""
-    return f"""
-("pub" @first . (Decl {pattern}) @definition.{kind})
-(Decl {pattern}) @definition.{kind}
-"""
+    """The declaration with `pub` before it, or without."""
+    return f'("pub"? @first . (Decl {pattern}) @definition.{kind})\n'
 
 
 def _type(kind: str, value: str) -> str:
@@ -33,13 +30,12 @@ DEFINITIONS = (
     + """
 (ContainerField (doc_comment) @doc field_member: (_) @name) @definition.field
 (ContainerField field_member: (_) @name) @definition.field
-(ContainerDecl (ContainerDeclType "enum") (ContainerField
-  (doc_comment) @doc
+(ContainerDecl (ContainerDeclType "enum") (ContainerField (doc_comment) @doc
   (ErrorUnionExpr (SuffixExpr . variable_type_function: (IDENTIFIER) @name .)))
   @definition.enum_member)
 (ContainerDecl (ContainerDeclType "enum") (ContainerField
   . (ErrorUnionExpr (SuffixExpr . variable_type_function: (IDENTIFIER) @name .)))
-  @definition.enum_member)
+  @definition.enum_member (#not-eq? @name "_"))
 (ErrorSetDecl field_constant: (IDENTIFIER) @name @definition.enum_member)
 (TestDecl (STRINGLITERALSINGLE) @name) @definition.function
 (TestDecl (IDENTIFIER) @name) @definition.function
@@ -51,6 +47,7 @@ DEFINITIONS = (
 
 def exported(header: str, name: str) -> bool:
     """What begins with `pub` or `export`; fields are as public as what they stand in."""
+    header = header.rpartition("\n")[2].strip()
     return not header or header.startswith(("pub", "export"))
 
 
