@@ -18,6 +18,11 @@ from winnow.symbols.view import View
 if TYPE_CHECKING:
     from winnow.symbols.resolve.references import Resolver
 
+# Kinds whose names local variables have, too.
+_VARIABLES = frozenset(("field", "property", "variable", "enum_member"))
+# Kinds that go on in other files, and languages in which classes do.
+_SPREAD = frozenset(("module", "namespace"))
+_OPEN = frozenset(("ruby", "csharp", "swift"))
 _SELVES = frozenset(("self", "this", "Self", "static", "__MODULE__"))
 
 
@@ -37,12 +42,18 @@ class Candidates:
         self.all: dict[Name, None] = {}
         self.owners: dict[Name, str] = {}
         self.by_owner: dict[str, set[Name]] = {}
-        self.by_path: dict[str, set[Name]] = {}
+        # Definitions that are the same thing, continued elsewhere.
+        self.same: dict[Name, set[Name]] = {}
+        self._variables: set[Name] = set()
         self._mentioned: dict[tuple[str, str], bool] = {}
+        groups: dict[str, set[Name]] = {}
         for file, definition in self.session.definitions(name, language):
             facts = self.session.file(file.path)
             if facts is None:
                 continue
+            around = definition.container.rpartition(".")[2]
+            if definition.kind == "constructor" and around == name:
+                continue  # it is called by the name of its class
             if facts.rules.plain:
                 scope = facts.scope_at(definition.at)
                 found = [Name(file.path, scope, name)]
@@ -51,19 +62,28 @@ class Candidates:
             else:
                 targets = resolver.at(file.path, definition.at, name)
                 found = [one for one in targets if isinstance(one, Name)]
-            stem = file.path.rpartition("/")[2].partition(".")[0]
-            owner = definition.container.rpartition(".")[2] or stem
+            owner = around or file.path.rpartition("/")[2].partition(".")[0]
             for one in found:
                 self.all[one] = None
                 self.owners[one] = owner
                 self.by_owner.setdefault(owner, set()).add(one)
-                self.by_path.setdefault(file.path, set()).add(one)
+                if definition.kind in _VARIABLES:
+                    self._variables.add(one)
+                key = f"{file.path} {one.scope}"
+                if definition.kind in _SPREAD or file.language in _OPEN:
+                    key = definition.qualified_name
+                self.same[one] = groups.setdefault(key, set())
+                self.same[one].add(one)
+        self.single = len(groups) == 1
 
     def meant(self, file: FileFacts, at: int, flags: int, receiver: int) -> set[Name] | None:
         """What the name at an offset means, where something says it; None where nothing does."""
         scope = file.scope_at(at)
         if flags & DEFINES:
-            return {Name(file.path, scope, self.name)}
+            here = Name(file.path, scope, self.name)
+            around = file.class_around(scope)
+            if here in self.same or around is None or file.scopes[around].name != self.name:
+                return self.same.get(here, {here})
         if flags & ROLE == ATTRIBUTE:
             before = file.skeleton.receivers[receiver]
             if before in _SELVES:
@@ -97,14 +117,17 @@ class Candidates:
             return "likely" if wanted in meant else None
         if wanted not in self.all:
             return None
-        if len(self.all) == 1:
-            return "likely"
-        if flags & ROLE != ATTRIBUTE and self._is_member(wanted):
+        if (
+            flags & ROLE != ATTRIBUTE
+            and (not self.single or wanted in self._variables)
+            and self._is_member(wanted)
+        ):
             # Without a receiver, members are seen in their own classes, and those below.
             around = file.class_around(file.scope_at(at))
             inside = around is not None and file.scopes[around].name == self.owners[wanted]
             return "likely" if inside else "possible"
-        return "likely" if self._is_near(file, wanted) else "possible"
+        near = self.single or any(self._is_near(file, one) for one in self.same[wanted])
+        return "likely" if near else "possible"
 
     def _is_member(self, wanted: Name) -> bool:
         file = self.session.file(wanted.path)
@@ -124,5 +147,7 @@ class Candidates:
         meant = self.meant(file, at, flags, receiver)
         if meant is not None:
             return sorted(meant, key=lambda one: (one.path, one.scope))
-        close = [one for one in self.all if self._is_near(file, one)]
-        return close or list(self.all)
+        close = {
+            same for one in self.all if self._is_near(file, one) for same in self.same[one]
+        }
+        return [one for one in self.all if one in close or not close]
