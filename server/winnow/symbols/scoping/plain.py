@@ -35,9 +35,10 @@ _IDENTIFIER = re.compile(
 )
 _OTHER = re.compile(r"comment|string|heredoc|keyword|operator|sigil|regex", re.IGNORECASE)
 _PARAMETER = re.compile(r"(?:^|_)(?:param|parameter|parameters|params|argument_name)$")
-# What stands before a name that is a member of something, and the last name of that.
-_RECEIVER = re.compile(rb"([A-Za-z_]\w*)[!?]?(?:\(\))?\s*(?:\?\.|\.|->|::|:|\\)$")
+# What stands between a name and what it is a member of.
 _OPERATORS = frozenset(b".>:\\")
+_SIGNS = b" \t\r\n.>:\\-?!()"
+_LETTERS = bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123)) + b"_"
 _NAME = re.compile(rb"[^\s:'\"`()\[\]{},;][^\s'\"`()\[\]{},;]*")
 
 
@@ -128,5 +129,6 @@ def _before(extraction: Extraction, start: int) -> tuple[int, int]:
         return 0, 0
     if source[start - 1] == ord(":") and source[start - 2 : start - 1].isspace():  # `:symbol`
         return 0, 0
-    receiver = _RECEIVER.search(source, max(0, start - 80), start)
-    return ATTRIBUTE, extraction.chains.number(receiver[1] if receiver else b"?")
+    before = source[max(0, start - 80) : start].rstrip(_SIGNS)
+    receiver = before[len(before.rstrip(_LETTERS)) :]
+    return ATTRIBUTE, extraction.chains.number(receiver or b"?")
