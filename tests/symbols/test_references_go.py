@@ -89,8 +89,8 @@ def test_methods_and_fields_belong_to_the_declared_type(tmp_path: Path) -> None:
                 "\tmade.Total() // ref: Cart.Total call\n"
                 "\terr.Total()\n"
                 "\tcart.Total() // ref: Cart.Total call\n"
-                '\t(&Cart{Name: "a"}).Total() // ref: Cart.Name write ;; Cart.Total call\n'
-                '\tlist := []Item{{Name: "b"}} // ref: Item.Name write\n'
+                '\t(&Cart{Name: "a"}).Total() // ref: Cart.Name read ;; Cart.Total call\n'
+                '\tlist := []Item{{Name: "b"}} // ref: Item.Name read\n'
                 "\tlist[0].Total()\n"
                 "\tany.(*Cart).Total() // ref: Cart.Total call\n"
                 "\tswitch one := any.(type) {\n"
@@ -134,16 +134,7 @@ def test_a_call_through_an_interface_may_be_one_of_a_type_that_satisfies_it(tmp_
         tmp_path,
         {
             "go.mod": MODULE,
-            "a.go": (
-                "package shop\n\n"
-                "type Store interface {\n"
-                "\tLoad() // ref: Disk.Load definition likely\n"
-                "\tKeep()\n"
-                "}\n\n"
-                "type Part struct{}\n\n"
-                "func (p Part) Load() {}\n"
-            ),
-            "b.go": (
+            "disk.go": (
                 "package shop\n\n"
                 "type Disk struct{}\n\n"
                 "func (d *Disk) Keep() {}\n"
@@ -152,6 +143,15 @@ def test_a_call_through_an_interface_may_be_one_of_a_type_that_satisfies_it(tmp_
                 "\ts.Load() // ref: Disk.Load call likely\n"
                 "\tp.Load()\n"
                 "}\n"
+            ),
+            "store.go": (
+                "package shop\n\n"
+                "type Store interface {\n"
+                "\tLoad() // ref: Disk.Load definition likely\n"
+                "\tKeep()\n"
+                "}\n\n"
+                "type Part struct{}\n\n"
+                "func (p Part) Load() {}\n"
             ),
         },
     )

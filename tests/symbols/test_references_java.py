@@ -15,15 +15,16 @@ def test_imports_and_packages_lead_to_classes(tmp_path: Path) -> None:
                 "package org.shop;\n"
                 "public class Cart { // ref: Cart definition\n"
                 "    public static final int LIMIT = 3; // ref: Cart.LIMIT definition\n"
-                "    public Cart(int size) {} // ref: Cart type\n"
-                "    public static int count() { return LIMIT; }"
-                " // ref: Cart.count definition ;; Cart.LIMIT read\n"
+                "    public Cart(int size) {} // ref: Cart definition\n"
+                "    public static int count() { // ref: Cart.count definition\n"
+                "        return LIMIT; // ref: Cart.LIMIT read\n"
+                "    }\n"
                 "}\n"
             ),
             "src/test/java/org/shop/CartTest.java": (
                 "package org.shop;\n"
-                "/** Of {@link Cart} and {@link Cart#count()}. */"
-                " // ref: Cart type ;; Cart.count read\n"
+                "/** Of {@link Cart} */ // ref: Cart type\n"
+                "/** and {@link Cart#count()} */ // ref: Cart type ;; Cart.count call\n"
                 "class CartTest { Cart cart = new Cart(1); } // ref: Cart type\n"
             ),
             "src/main/java/org/app/Main.java": (
@@ -40,8 +41,8 @@ def test_imports_and_packages_lead_to_classes(tmp_path: Path) -> None:
             ),
             "src/main/java/org/other/Cart.java": (
                 "package org.other;\n"
-                "class Cart { Cart next; } // ref: other.Cart definition\n"
-            ).replace(" // ref: other.Cart definition", ""),
+                "class Cart { Cart next; }\n"
+            ),
         },
     )
 
@@ -53,15 +54,14 @@ def test_a_method_and_a_field_of_one_name_are_two(tmp_path: Path) -> None:
             "Box.java": (
                 "class Box {\n"
                 "    int size; // ref: Box.size definition\n"
-                "    int size() { return size; }"
-                " // ref: Box.size read\n"
+                "    int size() {\n"
+                "        return size; // ref: Box.size read\n"
+                "    }\n"
                 "    void grow(int by) {\n"
                 "        int size = size();\n"
-                "        this.size = size + by; // ref: Box.size write\n"
+                "        this.size += by; // ref: Box.size write\n"
                 "    }\n"
                 "}\n"
-            ).replace("this.size = size + by; // ref: Box.size write", "this.size += by; // ref: Box.size write").replace(
-                "int size() { return size; } // ref: Box.size read", "int size() {\n        return size; // ref: Box.size read\n    }"
             ),
         },
     )

@@ -36,7 +36,7 @@ def test_what_stands_before_a_name_and_what_a_file_mentions_decide_between_sever
             "lib.rb": (
                 "class Client\n"
                 "  def self.open # ref: Client.open definition likely\n"
-                "    self.open # ref: Client.open call likely\n"
+                "    self.open # ref: Client.open read likely\n"
                 "  end\n"
                 "end\n"
                 "class Door\n"
@@ -45,11 +45,11 @@ def test_what_stands_before_a_name_and_what_a_file_mentions_decide_between_sever
                 "end\n"
             ),
             "near.rb": (
-                "Client.open # ref: Client.open call likely\n"
+                "Client.open # ref: Client.open read likely\n"
                 "Door.open\n"
-                "thing.open # ref: Client.open call likely\n"
+                "thing.open # ref: Client.open read likely\n"
             ),
-            "far.rb": "thing.open # ref: Client.open call possible\n",
+            "far.rb": "thing.open # ref: Client.open read possible\n",
         },
     )
 
@@ -61,7 +61,7 @@ def test_parameters_stay_in_their_function(tmp_path: Path) -> None:
             "a.lua": (
                 "function limit() end\n"
                 "local function run(limit) -- ref: run.limit definition likely\n"
-                "  return limit -- ref: run.limit read likely\n"
+                "  return limit; -- ref: run.limit read likely\n"
                 "end\n"
                 "local function other(x) return limit end\n"
             ),
@@ -74,7 +74,7 @@ def test_languages_do_not_mix_except_in_their_world(tmp_path: Path) -> None:
         tmp_path,
         {
             "lib.kt": "class Transmitter { fun transmit() {} } // ref: Transmitter definition likely\n",
-            "use.kts": "val one = Transmitter() // ref: Transmitter read likely\n",
+            "use.kts": "val one = Transmitter() // ref: Transmitter call likely\n",
             "use.rb": "Transmitter.new\n",
             "use.py": "Transmitter()\n",
         },

@@ -12,6 +12,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@key``         the key of an object literal, ``@shorthand`` a key that is a value, too
 ``@type``        can only be a type
 ``@label``       a label
+``@intype``      a name that is a type, perhaps a member of something
 ``@typed``       a part of the text in which names are types
 ``@scope.<kind>``  a scope, see :class:`~winnow.symbols.facts.Scope`
 ``@arguments``   the arguments of a call, with their brackets
@@ -59,13 +60,14 @@ FLAGS = {
     "bind": BINDS,
     "parameter": BINDS | PARAMETER,
     "member": MEMBER | BINDS,
-    "inner": MEMBER,
+    "inner": MEMBER | DEFINES,
     "apart": APART,
     "keyword": KEYWORD,
     "key": KEY,
     "shorthand": SHORTHAND,
     "type": TYPE,
     "label": LABEL,
+    "intype": IN_TYPE,
 }
 # A longer receiver is of no use: its type would never be found.
 CHAIN_BYTES = 120

@@ -241,6 +241,8 @@ class Resolver:
                 meaning = self.meaning(facts, name, at, flags, receiver)
                 if not wanted.isdisjoint(meaning.targets):
                     yield Reference(file.path, at, flags, "certain")
+                elif owners and self._overrides(facts, at, flags, wanted):
+                    yield Reference(file.path, at, flags, "certain")
                 elif not related.isdisjoint(meaning.targets):
                     yield Reference(file.path, at, flags, "likely")
                 elif owners and self._possible(
@@ -296,6 +298,22 @@ class Resolver:
             for top in above:
                 found.update(one for one in self.types.below(top) if one in definers)
         return frozenset(Name(one.path, one.scope, name, target.apart) for one in found)
+
+    def _overrides(
+        self, file: FileFacts, at: int, flags: int, wanted: frozenset[Target]
+    ) -> bool:
+        """Whether a member that is written down here, in a class without a name, overrides one."""
+        if not file.rules.family or flags & ROLE != MEMBER:
+            return False
+        scope = file.class_around(file.scope_at(at))
+        if scope is None or file.scopes[scope].name:
+            return False
+        above = self.types.mro(self.types.class_at(file, scope))[1:]
+        return any(
+            isinstance(one, Name) and one.apart == bool(flags & APART) and owner in above
+            for one in wanted
+            if (owner := self._owner(one))
+        )
 
     def _satisfying(self, name: str, targets: list[Target]) -> frozenset[Name]:
         """The same member of interfaces that are satisfied without being named."""

@@ -162,10 +162,23 @@ class Types:
             package = self._package(file, scope, steps)
             if package is not None:
                 return package
+        narrowed = self._narrowed(file, scope, first)
+        if narrowed is not None:
+            return narrowed, steps[1:]
         targets = self.named(file, scope, first, called)
         if called and not any(isinstance(one, Name) for one in targets):
             targets = self.named(file, scope, first, called=False)  # a class that is created
         return self.of_targets(targets, called), steps[1:]
+
+    def _narrowed(self, file: FileFacts, scope: int, name: str) -> Type:
+        """What a block says of the type of a name that is bound outside of it."""
+        bound = self.session.bound(file, name)
+        while scope > 0 and scope not in bound:
+            said = file.skeleton.types.get(scope, {}).get(name)
+            if said is not None and file.scopes[scope].kind == "block":
+                return self._said(file, scope, said)
+            scope = file.scopes[scope].parent
+        return None
 
     def _package(
         self, file: FileFacts, scope: int, steps: list[str]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TOKENS = """
 (identifier) @identifier
-(type_identifier) @identifier
+(type_identifier) @identifier @intype
 (field_identifier) @identifier
 (package_identifier) @identifier
 (package_clause (package_identifier) @package)

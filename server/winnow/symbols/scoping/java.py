@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from winnow.symbols.facts import (
     APART,
     ATTRIBUTE,
+    BINDS,
     IMPORTED,
     IN_TYPE,
     LABEL,
     MEMBER,
+    PARAMETER,
     TYPE,
     Import,
 )
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 TOKENS = """
 (identifier) @identifier
-(type_identifier) @identifier
+(type_identifier) @identifier @intype
 (this) @identifier
 (super) @identifier
 (package_declaration (_) @package)
@@ -164,7 +166,7 @@ def _components(extraction: Extraction, node: tree_sitter.Node) -> None:
         component = one.child_by_field_name("name")
         if component is not None:
             at = component.start_byte
-            extraction.flags[at] = MEMBER
+            extraction.flags[at] = extraction.flags.get(at, 0) & ~(BINDS | PARAMETER) | MEMBER
             extraction.owners[at] = extraction.text(name).encode()
 
 

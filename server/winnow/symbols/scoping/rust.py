@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TOKENS = """
 (identifier) @identifier
-(type_identifier) @identifier
+(type_identifier) @identifier @intype
 (field_identifier) @identifier
 (shorthand_field_identifier) @identifier
 (self) @identifier
