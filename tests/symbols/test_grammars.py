@@ -27,7 +27,8 @@ from winnow.symbols.extract import extract
 from winnow.symbols.language import Language
 found = {}
 for grammar, source in json.load(sys.stdin).items():
-    definitions = extract(Language(name=grammar, files=(), definitions=""), source.encode()).definitions
+    language = Language(name=grammar, files=(), definitions="")
+    definitions = extract(language, source.encode()).definitions
     found[grammar] = " ".join(f"{one.kind}:{one.qualified_name}" for one in definitions)
 json.dump(found, sys.stdout)
 """

@@ -20,12 +20,7 @@ def test_files_of_a_folder_share_their_names_and_imports_lead_to_others(tmp_path
                 "\treturn host\n"
                 "}\n"
             ),
-            "net/retry.go": (
-                "package net\n\n"
-                "func retry() {\n"
-                '\tDial("a") // ref: Dial call\n'
-                "}\n"
-            ),
+            "net/retry.go": ('package net\n\nfunc retry() {\n\tDial("a") // ref: Dial call\n}\n'),
             "net/outer_test.go": (
                 "package net_test\n\n"
                 'import "example.org/shop/net"\n\n'

@@ -25,7 +25,7 @@ def test_imports_and_packages_lead_to_classes(tmp_path: Path) -> None:
                 "package org.shop;\n"
                 "/** Of {@link Cart} */ // ref: Cart type\n"
                 "/** and {@link Cart#count()} */ // ref: Cart type ;; Cart.count call\n"
-                "class CartTest { Cart cart = new Cart(1); } // ref: Cart type\n"
+                "class CartTest { Cart cart = new Cart(1); } // ref: Cart type ;; Cart type\n"
             ),
             "src/main/java/org/app/Main.java": (
                 "package org.app;\n"
@@ -40,8 +40,7 @@ def test_imports_and_packages_lead_to_classes(tmp_path: Path) -> None:
                 "class Star extends Cart {} // ref: Cart type\n"
             ),
             "src/main/java/org/other/Cart.java": (
-                "package org.other;\n"
-                "class Cart { Cart next; }\n"
+                "package org.other;\nclass Cart { Cart next; }\n"
             ),
         },
     )
@@ -71,11 +70,7 @@ def test_overriding_methods_are_one_family(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
-            "Shape.java": (
-                "interface Shape {\n"
-                "    int area(); // ref: Shape.area definition\n"
-                "}\n"
-            ),
+            "Shape.java": ("interface Shape {\n    int area(); // ref: Shape.area definition\n}\n"),
             "Square.java": (
                 "class Square implements Shape {\n"
                 "    public int area() { return 1; } // ref: Shape.area definition\n"

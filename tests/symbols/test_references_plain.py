@@ -19,7 +19,9 @@ def test_names_with_one_definition_are_likely(tmp_path: Path) -> None:
                 "end\n"
             ),
             "use.rb": (
-                "any.transmit(Client.new) # ref: Client.transmit call likely ;; Client read likely\n"
+                "any.transmit( # ref: Client.transmit call likely\n"
+                "  Client.new # ref: Client read likely\n"
+                ")\n"
                 "# transmit\n"
                 'puts "transmit"\n'
             ),
@@ -73,7 +75,7 @@ def test_languages_do_not_mix_except_in_their_world(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
-            "lib.kt": "class Transmitter { fun transmit() {} } // ref: Transmitter definition likely\n",
+            "lib.kt": "class Transmitter // ref: Transmitter definition likely\n",
             "use.kts": "val one = Transmitter() // ref: Transmitter call likely\n",
             "use.rb": "Transmitter.new\n",
             "use.py": "Transmitter()\n",

@@ -57,10 +57,7 @@ def test_fields_and_methods_are_told_apart_and_found_by_type(tmp_path: Path) -> 
         tmp_path,
         {
             "Cargo.toml": CARGO,
-            "src/lib.rs": (
-                "pub mod cart;\n"
-                "mod more;\n"
-            ),
+            "src/lib.rs": ("pub mod cart;\nmod more;\n"),
             "src/cart.rs": (
                 "use std::sync::{Arc, Mutex};\n"
                 "pub struct Item { pub name: String } // ref: Item.name definition\n"
@@ -93,7 +90,7 @@ def test_fields_and_methods_are_told_apart_and_found_by_type(tmp_path: Path) -> 
                 "    pub fn more(self) -> Self { self } // ref: Cart.more definition\n"
                 "}\n"
                 "pub fn run(cart: Cart) {\n"
-                "    cart.more().more(); // ref: Cart.more call\n"
+                "    cart.more().more(); // ref: Cart.more call ;; Cart.more call\n"
                 "}\n"
             ),
         },

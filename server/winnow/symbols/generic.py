@@ -96,9 +96,7 @@ _NAME = re.compile(r"[^\s(){},;]{1,100}")
 _PRIVATE = re.compile(r"\b(?:private|local)\b")
 
 
-def generic_definitions(
-    grammar: str, source: bytes, root: tree_sitter.Node
-) -> list[Definition]:
+def generic_definitions(grammar: str, source: bytes, root: tree_sitter.Node) -> list[Definition]:
     """The definitions of a text in UTF-8, as far as the shape of its tree tells them."""
     language, query = _shapes(grammar)
     found = find_definitions(language, query, None, source, root)

@@ -7,7 +7,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@parameter``   binds a parameter
 ``@member``      names a member where a class or type is written down
 ``@inner``       as that, but it is visible only behind a receiver, or by inheritance
-``@apart``       a name of the language's second kind, see :class:`~winnow.symbols.resolve.rules.Rules`
+``@apart``       a name of the language's second kind, see `Rules.apart`
 ``@keyword``     the name of a keyword argument
 ``@key``         the key of an object literal, ``@shorthand`` a key that is a value, too
 ``@type``        can only be a type

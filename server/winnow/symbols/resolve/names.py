@@ -9,7 +9,6 @@ from msgspec import Struct
 from winnow.symbols.facts import BINDS, Import
 from winnow.symbols.resolve.session import FileFacts, Session
 
-
 STEPS = 100  # through re-exports
 
 
@@ -231,7 +230,9 @@ def within(
         return []
     around = file.qualified(place.scope)
     inside = file.classes.get(f"{around}.{place.name}" if around else place.name)
-    return exported(session, f"{place.path}::{file.qualified(inside)}", name, seen) if inside else []
+    if not inside:
+        return []
+    return exported(session, f"{place.path}::{file.qualified(inside)}", name, seen)
 
 
 def _submodule(session: Session, file: FileFacts, module: str, name: str) -> str | None:

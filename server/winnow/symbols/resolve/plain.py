@@ -147,7 +147,5 @@ class Candidates:
         meant = self.meant(file, at, flags, receiver)
         if meant is not None:
             return sorted(meant, key=lambda one: (one.path, one.scope))
-        close = {
-            same for one in self.all if self._is_near(file, one) for same in self.same[one]
-        }
+        close = {same for one in self.all if self._is_near(file, one) for same in self.same[one]}
         return [one for one in self.all if one in close or not close]

@@ -28,6 +28,7 @@ from winnow.symbols.facts import (
     SHORTHAND,
     STRING,
 )
+from winnow.symbols.resolve import plain
 from winnow.symbols.resolve.names import (
     External,
     Module,
@@ -37,7 +38,6 @@ from winnow.symbols.resolve.names import (
     from_module,
     imported,
 )
-from winnow.symbols.resolve import plain
 from winnow.symbols.resolve.plain import Candidates
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
@@ -120,9 +120,7 @@ class Resolver:
         around = file.class_around(scope)
         return self.types.class_at(file, around) if around is not None else None
 
-    def _key(
-        self, file: FileFacts, scope: int, name: str, receiver: int, apart: bool
-    ) -> Meaning:
+    def _key(self, file: FileFacts, scope: int, name: str, receiver: int, apart: bool) -> Meaning:
         """A key of an object literal, whose class may be known."""
         if not receiver:
             return Meaning(unknown=True)
@@ -166,10 +164,10 @@ class Resolver:
         if isinstance(kind, (Instance, Class)):
             owner = kind.of if isinstance(kind, Instance) else kind
             above = isinstance(kind, Instance) and kind.above
-            found = self._member(owner, name, above=above, apart=apart)
-            if not found.targets and isinstance(kind, Class) and name in self._imports(kind):
+            member = self._member(owner, name, above=above, apart=apart)
+            if not member.targets and isinstance(kind, Class) and name in self._imports(kind):
                 return Meaning(exported(self.session, f"{kind.path}::{kind.name}", name))
-            return Meaning(unknown=True) if extended and not found.targets else found
+            return Meaning(unknown=True) if extended and not member.targets else member
         return Meaning()
 
     def _imports(self, owner: Class) -> Container[str]:
@@ -239,15 +237,13 @@ class Resolver:
                 continue
             for at, flags, receiver in places:
                 meaning = self.meaning(facts, name, at, flags, receiver)
-                if not wanted.isdisjoint(meaning.targets):
-                    yield Reference(file.path, at, flags, "certain")
-                elif owners and self._overrides(facts, at, flags, wanted):
+                if not wanted.isdisjoint(meaning.targets) or (
+                    owners and self._overrides(facts, at, flags, wanted)
+                ):
                     yield Reference(file.path, at, flags, "certain")
                 elif not related.isdisjoint(meaning.targets):
                     yield Reference(file.path, at, flags, "likely")
-                elif owners and self._possible(
-                    facts, name, meaning, owners, bool(flags & APART)
-                ):
+                elif owners and self._possible(facts, name, meaning, owners, bool(flags & APART)):
                     tier: Tier = "possible" if meaning.untyped else "likely"
                     yield Reference(file.path, at, flags, tier)
                 elif owners and meaning.unknown:
@@ -285,7 +281,7 @@ class Resolver:
 
     def _overriding(self, name: str, targets: list[Target]) -> frozenset[Name]:
         """The same member of classes above and below, where these count as one."""
-        found = set()
+        found: set[Name] = set()
         for target in targets:
             file, owner = self._file(target), self._owner(target)
             if not isinstance(target, Name) or not owner or not file or not file.rules.family:
@@ -296,12 +292,14 @@ class Resolver:
                 # What a class has without any base is no one else's.
                 above = [one for one in above if self.types.kind(one) in ("trait", "interface")]
             for top in above:
-                found.update(one for one in self.types.below(top) if one in definers)
-        return frozenset(Name(one.path, one.scope, name, target.apart) for one in found)
+                found.update(
+                    Name(one.path, one.scope, name, target.apart)
+                    for one in self.types.below(top)
+                    if one in definers
+                )
+        return frozenset(found)
 
-    def _overrides(
-        self, file: FileFacts, at: int, flags: int, wanted: frozenset[Target]
-    ) -> bool:
+    def _overrides(self, file: FileFacts, at: int, flags: int, wanted: frozenset[Target]) -> bool:
         """Whether a member that is written down here, in a class without a name, overrides one."""
         if not file.rules.family or flags & ROLE != MEMBER:
             return False

@@ -19,7 +19,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     ``members_bare`` says where members are visible without a receiver: "direct" in the class's body
     only, "never", or "always" in its methods too. ``family`` says that a method and those that
     override it count as one. ``plain`` says that nothing is known but names and definitions, see
-    :mod:`winnow.symbols.resolve.plain`. ``wrappers`` are generic types that stand for their first argument,
+    :mod:`winnow.symbols.resolve.plain`.
+    ``wrappers`` are generic types that stand for their first argument,
     ``containers`` those whose items are of their last. ``self_types`` mean the class
     around, ``class_types`` a class rather than an object of it. ``common`` are members of built-in
     types.

@@ -10,7 +10,6 @@ from winnow.symbols.language import languages
 from winnow.symbols.resolve.rules import Rules, world
 from winnow.symbols.view import File, View
 
-
 # Kinds of scopes that hold members of a class.
 MEMBERS = ("class", "part")
 

@@ -360,7 +360,7 @@ class Types:
         """The scopes in which a member of a class may stand."""
         own = [(owner.path, owner.scope)]
         file = self.session.file(owner.path)
-        if file is None or not file.rules.apart and file.rules.package is None:
+        if file is None or (not file.rules.apart and file.rules.package is None):
             return own
         found = self.definers(name, file.language, called == ("method" in file.rules.apart))
         return [*own, *(one for one in found.get(owner, ()) if one not in own)]

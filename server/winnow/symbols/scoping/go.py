@@ -93,7 +93,7 @@ def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
     path, name = node.child_by_field_name("path"), node.child_by_field_name("name")
     if path is None:
         return
-    module = extraction.text(path).strip("\"`")
+    module = extraction.text(path).strip('"`')
     if name is None:
         for local in _locals(module):
             extraction.imports.append(Import(local, module, "", 0, path.start_byte, False))

@@ -188,16 +188,17 @@ def collect(extraction: Extraction) -> None:
             itself = extraction.scopes[around].name
             types = extraction.types.setdefault(around, {})
             types[extraction.text(name)] = f":{itself}"
-            body = node.child_by_field_name("body")
-            if body is not None:
-                extraction.bases[extraction.scope_at(body.start_byte)] = [itself]
+            own = node.child_by_field_name("body")
+            if own is not None:
+                extraction.bases[extraction.scope_at(own.start_byte)] = [itself]
     for kind in ("declared", "spread", "caught", "loop", "instance"):
         for node in captured.get(kind, ()):
             _declared(extraction, node)
     for node in captured.get("bounded", ()):
         bound = next(one for one in node.named_children if one.type == "type_bound")
         if bound.named_children:
-            _learn(extraction, node.named_children[0], f":{_type(extraction, bound.named_children[0])}")
+            said = _type(extraction, bound.named_children[0])
+            _learn(extraction, node.named_children[0], f":{said}")
     for node in captured.get("method", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is not None and declared is not None:
@@ -340,8 +341,8 @@ RULES = Rules(
         " CopyOnWriteArrayList BlockingQueue NavigableMap NavigableSet".split()
     ),
     keeping=frozenset(
-        "stream iterator listIterator values filter sorted distinct limit skip subList peek parallel"
-        " parallelStream descendingIterator findFirst findAny".split()
+        "stream iterator listIterator values filter sorted distinct limit skip subList peek"
+        " parallel parallelStream descendingIterator findFirst findAny".split()
     ),
     taking=frozenset(
         "get next remove pop poll first last getFirst getLast orElse orElseThrow orElseGet element"

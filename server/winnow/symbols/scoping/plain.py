@@ -59,14 +59,16 @@ def tokens(grammar: str) -> tree_sitter.Query:
     patterns = [f"({kind}) @identifier" for kind in sorted(identifiers)]
     for outer in sorted(parameters):
         for inner in sorted(identifiers):
-            for pattern in (f"({outer} name: ({inner}) @parameter)", f"({outer} . ({inner}) @parameter)"):
+            for field in ("name:", "."):
+                pattern = f"({outer} {field} ({inner}) @parameter)"
                 try:  # only some can stand in others
                     tree_sitter.Query(language, pattern)
                 except tree_sitter.QueryError:
                     continue
                 patterns.append(pattern)
                 break
-    return tree_sitter.Query(language, "\n".join(patterns))
+    query: tree_sitter.Query = tree_sitter.Query(language, "\n".join(patterns))
+    return query
 
 
 def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[str, bytes]:

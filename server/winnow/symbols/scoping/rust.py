@@ -245,10 +245,10 @@ def _tree(extraction: Extraction, node: tree_sitter.Node, prefix: str, scope: in
         if node.named_children:
             _parts(extraction, node.named_children[0], prefix, scope)
             prefix = _joined(prefix, extraction.text(node.named_children[0]))
-        path = _absolute(extraction, prefix, scope)
+        module = _absolute(extraction, prefix, scope)
         # What is around a module within the file is seen there anyway.
-        if path and not (scope and path == "self"):
-            extraction.stars.append(path)
+        if module and not (scope and module == "self"):
+            extraction.stars.append(module)
     elif node.type == "use_as_clause":
         path, alias = node.child_by_field_name("path"), node.child_by_field_name("alias")
         if path is not None:
@@ -423,9 +423,7 @@ def _learn(extraction: Extraction, name: tree_sitter.Node, said: str) -> None:
         extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), said)
 
 
-_BEFORE = re.compile(
-    r"(?:&|\*|'\w+|\b(?:mut|dyn|impl|const|ref|pub)\b|\?|for\s*<[^>]*>|\(|\s)+"
-)
+_BEFORE = re.compile(r"(?:&|\*|'\w+|\b(?:mut|dyn|impl|const|ref|pub)\b|\?|for\s*<[^>]*>|\(|\s)+")
 
 
 def type_name(text: str) -> str:
@@ -454,7 +452,8 @@ def type_name(text: str) -> str:
 
 def _arguments(text: str) -> list[str]:
     """The arguments in the angle brackets that a text begins with."""
-    found, depth, start = [], 0, 1
+    found: list[str] = []
+    depth, start = 0, 1
     for place, sign in enumerate(text):
         if sign in "<([":
             depth += 1
@@ -471,7 +470,7 @@ def _arguments(text: str) -> list[str]:
 # --- resolving -----------------------------------------------------------------------------
 
 ROOTS = frozenset(("crate", "self", "super"))
-_CRATE = re.compile(r"^\s*\[(?:package|lib)\][^\[]*?^\s*name\s*=\s*\"([^\"]+)\"", re.MULTILINE | re.DOTALL)
+_CRATE = re.compile(r"^\s*\[(?:package|lib)\][^\[]*?^\s*name\s*=\s*\"([^\"]+)\"", re.MULTILINE)
 _OWN = ("mod.rs", "lib.rs", "main.rs", "build.rs")
 
 
