@@ -136,8 +136,8 @@ class Skeleton(Struct, frozen=True, array_like=True):
     12), ``returns`` the return types of functions
     defined in a scope. ``aliases`` are names for types. ``receivers`` are expressions in a short
     form: names, with ``.`` between them, ``()`` for a call (``()$1`` for its second result),
-    ``[]`` for a subscript, ``<T>`` for a cast to T; entry 0 is empty. ``outer`` are names that a scope takes from outside (`global`).
-    ``private`` are names of the file that no other file sees. ``package`` is the package that it
+    ``[]`` for a subscript, ``<T>`` for a cast to T; entry 0 is empty. ``outer``
+    are names that a scope takes from outside (`global`). ``private`` are names of the file that no other file sees. ``package`` is the package that it
     says it belongs to.
     """
 

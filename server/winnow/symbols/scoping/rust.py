@@ -135,9 +135,9 @@ def embedded(root: tree_sitter.Node, source: bytes) -> list[tuple[int, int]]:
                 body = node.child_by_field_name("body")
                 if body is not None:
                     todo.append(body)
-            elif node.type == "expression_statement" and node.named_children:
-                node = node.named_children[0]
-            if node.type == "macro_invocation":
+            elif node.type == "expression_statement":
+                todo.append(node)
+            elif node.type == "macro_invocation":
                 tree = node.named_children[-1]
                 start, end = tree.start_byte + 1, tree.end_byte - 1
                 if tree.type == "token_tree" and _ITEMS.search(source, start, end):
