@@ -8,11 +8,13 @@ told by the file's name. Run one with `pytest tests/symbols/test_definitions.py 
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from symbols.markers import Expected, read_fixture
+from winnow.symbols.definitions import DOC_CHARACTERS, SIGNATURE_CHARACTERS
 from winnow.symbols.extract import extract
 from winnow.symbols.facts import Definition
 from winnow.symbols.language import language_of
@@ -59,3 +61,128 @@ def test_every_definition_is_where_it_says(name: str) -> None:
             source.count(b"\n", 0, one.end),
             source.count(b"\n", 0, one.end - 1),
         ), one
+
+
+def outline(path: str, source: bytes) -> list[tuple[str, str, int, str]]:
+    return [
+        (one.kind, one.qualified_name, one.line, one.doc) for one in definitions_of(path, source)
+    ]
+
+
+SOURCE = """# Says hello.
+# Twice.
+class Client:
+\tdef send(self,
+\t\tdata):
+\t\t'''Sends.
+
+\t\tMore.'''
+"""
+OUTLINE = [
+    ("class", "Client", 2, "Says hello.\nTwice."),
+    ("method", "Client.send", 3, "Sends."),
+]
+
+
+def test_line_ends_and_marks_at_the_beginning_change_nothing() -> None:
+    assert outline("a.py", SOURCE.encode()) == OUTLINE
+    assert outline("a.py", SOURCE.replace("\n", "\r\n").encode()) == OUTLINE
+    assert outline("a.py", b"\xef\xbb\xbf" + SOURCE.encode()) == OUTLINE
+    windows = definitions_of("a.py", SOURCE.replace("\n", "\r\n").encode())
+    assert [one.signature for one in windows] == ["class Client", "def send(self, data)"]
+
+
+def test_columns_are_in_bytes_and_code_points_and_utf_16_units() -> None:
+    source = "/* 𝒳é */ const é = 1, 𝒳y = 2; let z;\nlet a;".encode()
+    assert [(one.name, one.line, one.columns) for one in definitions_of("a.js", source)] == [
+        ("é", 0, (19, 15, 16)),
+        ("𝒳y", 0, (27, 22, 23)),
+        ("z", 0, (42, 34, 36)),
+        ("a", 1, (4, 4, 4)),
+    ]
+
+
+def test_text_that_is_not_utf_8_has_definitions_all_the_same() -> None:
+    source = b"# \xff\xfe\ndef caf\xe9(): pass\n\nclass A:\n    def after(self): pass\n"
+    names = [one.qualified_name for one in definitions_of("a.py", source)]
+    assert names[-2:] == ["A", "A.after"]
+
+
+def test_a_file_of_one_line_takes_no_longer_than_others() -> None:
+    one = "function a(b){return b};var é=function(){return 1};"
+    source = ("/* x */\n" + one * 20_000).encode()
+    began = time.process_time()
+    found = definitions_of("a.js", source)
+    assert time.process_time() - began < 20  # it was minutes
+    assert len(found) == 40_000
+    column = len(one) * 20_000 - len("é=function(){return 1};")
+    assert found[-1].columns == (column + 19_999, column, column)
+
+
+def test_what_nests_without_end_is_left_out() -> None:
+    deep = "".join(f"function f{number}() {{" for number in range(3000)) + "}" * 3000
+    names = [one.name for one in definitions_of("a.js", (deep + "\nfunction g() {}").encode())]
+    assert names == [f"f{number}" for number in range(64)] + ["g"]
+
+
+def test_long_signatures_and_docs_are_cut() -> None:
+    parameters = ", ".join(f"parameter{number}" for number in range(100))
+    (found,) = definitions_of("a.py", f"def f({parameters}):\n    '{'y' * 700}'\n".encode())
+    assert found.signature == f"def f({parameters}"[: SIGNATURE_CHARACTERS - 1] + "…"
+    assert found.doc == "y" * (DOC_CHARACTERS - 1) + "…"
+
+
+def test_a_header_is_c_or_cpp_by_what_stands_in_it() -> None:
+    header = language_of("a.h")
+    assert header is not None
+    assert extract(header, b"struct A { int b; };\nint class;\n").language == "c"
+    assert (
+        extract(header, b'#ifdef __cplusplus\nextern "C" {\n#endif\nint f(void);\n').language == "c"
+    )
+    assert extract(header, b"#pragma once\nnamespace a {\nint f();\n}\n").language == "cpp"
+    assert extract(header, b"template <class T>\nstruct A { T b; };\n").language == "cpp"
+
+
+def test_functions_behind_a_place_that_macros_broke_are_those_of_the_file() -> None:
+    source = b"""
+static int first(void)
+{
+    for_each(x) { if (x) {
+}
+
+int second(int a)
+{
+    return a;
+}
+"""
+    assert [one.qualified_name for one in definitions_of("a.c", source)] == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("path", "first_line", "language"),
+    [
+        ("/a/b.py", b"", "python"),
+        ("b.pyi", b"", "python"),
+        ("SConstruct", b"", "python"),
+        ("a/b.d.ts", b"", "typescript"),
+        ("b.test.tsx", b"", "tsx"),
+        ("b.mjs", b"", "javascript"),
+        ("b.h", b"", "c"),
+        ("b.hpp", b"", "cpp"),
+        ("b.go", b"", "go"),
+        ("b.rs", b"", "rust"),
+        ("B.java", b"", "java"),
+        ("tool", b"#!/usr/bin/python3.11 -u", "python"),
+        ("tool", b"#!/usr/bin/env -S LANG=C node --trace", "javascript"),
+        ("tool.old", b"#! /usr/bin/env python", "python"),
+        ("tool", b"import sys", None),
+        ("py", b"", None),
+        ("b.py.orig", b"", None),
+        ("b.PY", b"", None),
+    ],
+)
+def test_the_language_is_told_by_the_name_or_else_the_first_line(
+    path: str, first_line: bytes, language: str | None
+) -> None:
+    found = language_of(path, first_line)
+    assert (found.name if found else None) == language

@@ -17,7 +17,7 @@ import tree_sitter_language_pack
 
 from symbols.sources import SOURCES
 from winnow.symbols.extract import extract
-from winnow.symbols.language import generic_languages, language_of, languages
+from winnow.symbols.language import Language, generic_languages, language_of, languages
 
 DEADLINE = 60
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -138,3 +138,23 @@ def test_generic_definitions_leave_out_what_is_local_to_a_function() -> None:
     source = b"void run() { final int local = 1; }\nfinal int top = 2;\n"
     found = extract(generic_languages()["dart"], source).definitions
     assert [(one.kind, one.name) for one in found] == [("function", "run"), ("variable", "top")]
+
+
+def test_what_only_has_the_ending_of_a_language_defines_nothing() -> None:
+    manual = b"""Short: C
+Long: continue-at
+Arg: <offset>
+Help: Resumed transfer offset
+Example: -C - $URL
+---
+Resume a transfer at this offset, counted from the beginning (of the source file), before it is
+sent. Use "-C -" to tell curl to find out; it's then (automatically) found; class x { it says };
+"""
+    language = Language(name="d", files=(), definitions="")
+    assert extract(language, manual).definitions == []
+    program = b"class Shop { int count; }\nint add(int a) { return a; }\n"
+    assert [one.name for one in extract(language, program).definitions] == [
+        "Shop",
+        "count",
+        "add",
+    ]

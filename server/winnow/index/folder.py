@@ -77,6 +77,7 @@ class FolderIndex:
         self.indexed = 0  # files that were looked at
         self.complete = False  # it has been up to date since the start
         self.building = False
+        self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
         self._workers = workers
         self._ripgrep = ripgrep
@@ -119,8 +120,8 @@ class FolderIndex:
                         f"it has {self.total:,} files, and index.max_files is {max_files:,}"
                     )
                     return
-                await self.apply(changes, report)
-                self.complete = True
+                self.built = True
+                await self._complete(changes, report)
         finally:
             self.building = False
             self._overtaken.clear()
@@ -150,9 +151,16 @@ class FolderIndex:
         that makes it complete; more are for `build`.
         """
         changes = await self.changes(covers)
-        if self.complete or len(changes) <= few:
-            await self.apply(changes, urgent=len(changes) <= few)
-            self.complete = True
+        if self.built or self.complete or len(changes) <= few:
+            await self._complete(changes, urgent=len(changes) <= few)
+
+    async def _complete(
+        self, changes: Changes, report: Report | None = None, urgent: bool = False
+    ) -> None:
+        store = await self.store()
+        await self.apply(changes, report, urgent)
+        # If it had to be left meanwhile, the new one lacks what was in it.
+        self.complete = store is self._store
 
     @property
     def is_open(self) -> bool:
@@ -165,8 +173,9 @@ class FolderIndex:
         return time.monotonic() >= self._next_check
 
     async def _list(self, covers: Covers) -> Listed:
+        began = time.time_ns()
         paths, whole = await listed_paths(self._ripgrep(), self.root, covers)
-        found = await asyncio.to_thread(listed, self.root, paths, whole)
+        found = await asyncio.to_thread(listed, self.root, paths, whole, began)
         self._times = dict(found.times)
         self._listed_as = covers
         self.total = len(found.files)
@@ -193,7 +202,7 @@ class FolderIndex:
     ) -> None:
         """Write what has changed into the store."""
         done, total = 0, len(changes.changed)
-        before = self.total - total
+        before = max(self.total - total, 0)
         self.indexed = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone))

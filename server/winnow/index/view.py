@@ -40,6 +40,7 @@ class StoreView:
         # Of folders in folders, the deepest holds a file.
         self._deepest_first = sorted(self._stores, key=lambda one: -len(one[0]))
         self._overlay = dict(overlay or {})
+        self._by_folder: dict[str, dict[str, list[File]]] = {}
 
     def __enter__(self) -> StoreView:
         return self
@@ -119,6 +120,20 @@ class StoreView:
             if prefix + file.path not in self._overlay
         ]
         return found + [file for file, _ in self._unsaved() if file.path.endswith("/" + name)]
+
+    def files_ending(self, ending: str) -> Sequence[File]:
+        folders, _, name = ending.rpartition("/")
+        # A thousand files may be called `__init__.py`, and be asked for a thousand times.
+        if name not in self._by_folder:
+            by_folder: dict[str, list[File]] = {}
+            for file in self.files_named(name):
+                by_folder.setdefault(file.path.rsplit("/", 2)[-2], []).append(file)
+            self._by_folder[name] = by_folder
+        known = self._by_folder[name]
+        if not folders:
+            return [file for files in known.values() for file in files]
+        found = known.get(folders.rpartition("/")[2], ())
+        return [file for file in found if file.path.endswith(f"/{ending}")]
 
     def skeleton(self, path: str) -> Skeleton | None:
         if path in self._overlay:

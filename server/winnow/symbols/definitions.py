@@ -20,6 +20,7 @@ DOC_CHARACTERS = 600
 # their qualified names would be larger than the file.
 DEPTH = 64
 _LINE_FEED = 10
+_BLANKS = b" \t\r\f\xef\xbb\xbf"  # with the mark at the beginning of some files
 # A comment further to the right stands behind something, and what does is not looked at.
 INDENT = 200
 # Kinds in whose bodies definitions are local.
@@ -57,8 +58,12 @@ _SIGNS = re.compile(
 
 
 _QUOTES = re.compile(r"^~?[A-Za-z]{0,2}(?:\"\"\"|'''|[\"'])|(?:\"\"\"|'''|[\"'])$")
-# Lines of comments that are drawn: `// -----`.
-_RULE = re.compile(r"\s*[-=*#/_~+]+\s*")
+# Lines of comments that are drawn, `// -----`, or said to a tool.
+_RULE = re.compile(
+    r"\s*[-=*#/_~+]+\s*"
+    r"|\s*(?:eslint-|@ts-|prettier-ignore|biome-ignore|istanbul |go:|nolint|NOLINT|noqa|pylint:"
+    r"|type: ignore|pragma: |clang-format |@__|#__).*"
+)
 
 
 class _Found(NamedTuple):
@@ -276,6 +281,9 @@ def _nested(
             outer = _container([over for over in around if over.kind not in FUNCTIONS], one)
         local = one.sort == "local" or outer.local
         name = one.name
+        # The parser has put it there, where one is missing.
+        if not name and one.sort != "inside":
+            continue
         container, above = outer.name, outer.kind
         nodes = one.captures.get("container") or one.captures.get("namespace")
         if nodes:
@@ -289,8 +297,7 @@ def _nested(
         if above in CLASSES:
             kind = {"function": "method", "variable": "field"}.get(kind, kind)
         elif (
-            not name
-            or (kind in MEMBERS and above not in CONTAINERS)
+            (kind in MEMBERS and above not in CONTAINERS)
             or (local and (kind in VARIABLES or one.sort == "declaration"))
             or (lost and not container and not begins_line and kind in VARIABLES)
         ):
@@ -480,7 +487,7 @@ class _Docs:
         for comment, quoted in comments:
             start, end = comment.start_byte, comment.end_byte
             row, column = comment.start_point
-            if column > INDENT or source[start - column : start].strip():
+            if column > INDENT or source[start - column : start].strip(_BLANKS):
                 continue
             # Some grammars count the line end as part of a comment.
             text = source[start:end].rstrip()
@@ -503,7 +510,7 @@ class _Docs:
         if row - 1 not in self._comments or column > INDENT:
             return ""
         start = definition.start_byte
-        if self._source[start - column : start].strip():
+        if self._source[start - column : start].strip(_BLANKS):
             return ""
         texts: list[str] = []
         while (comment := self._comments.get(row - 1)) is not None and len(texts) < 50:

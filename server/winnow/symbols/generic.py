@@ -99,8 +99,29 @@ _PRIVATE = re.compile(r"\b(?:private|local)\b")
 def generic_definitions(grammar: str, source: bytes, root: tree_sitter.Node) -> list[Definition]:
     """The definitions of a text in UTF-8, as far as the shape of its tree tells them."""
     language, query = _shapes(grammar)
+    if _is_something_else(grammar, root):
+        return []
     found = find_definitions(language, query, None, source, root)
     return _not_local([one for one in found if _NAME.fullmatch(one.name)])
+
+
+def _is_something_else(grammar: str, root: tree_sitter.Node) -> bool:
+    """Whether a file has an error in almost every line: others have the same ending.
+
+    Manual pages that end in `.d` have two in 100 bytes; a grammar that does not know all of its
+    language makes few and large ones.
+    """
+    if not root.has_error:
+        return False
+    errors = tree_sitter.QueryCursor(_errors(grammar)).captures(root).get("error", [])
+    return len(errors) > 3 and 80 * len(errors) > root.end_byte
+
+
+@functools.cache
+def _errors(grammar: str) -> tree_sitter.Query:
+    loaded: tree_sitter.Language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    made: tree_sitter.Query = tree_sitter.Query(loaded, "(ERROR) @error")
+    return made
 
 
 def _not_local(definitions: list[Definition]) -> list[Definition]:

@@ -20,6 +20,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@parenthesis`` an expression in brackets
 ``@postfix``     an expression with a sign behind it that changes nothing: `x?`, `x.await`
 ``@cast``        a cast with a field ``type``, in brackets
+``@object``      what keys stand in; ``Extraction.contexts`` tells what it is an object of
 
 What stands before a name is told from the text: identifiers come in order, so that the end of one
 expression is looked up where the next one begins. A tree walk costs ten times as much.
@@ -124,6 +125,10 @@ class Chains:
         if _CAST.fullmatch(name):
             form = b"<" + name.replace(b"::", b".") + b">"
             self.ends[node.end_byte] = (node.start_byte, form)
+
+    def know(self, start: int, end: int, form: str) -> None:
+        """Say what the expression from start to end is in short form."""
+        self.ends[end] = (start, form.encode())
 
     def number(self, form: bytes) -> int:
         """The number of a receiver in the table."""
@@ -234,8 +239,10 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
     names = _identifiers(extraction, captured)
     if extraction.language.collect is not None:
         extraction.language.collect(extraction)
-    for name, at, flag, owner in extraction.more:
-        names.setdefault(name, []).extend((at, flag, extraction.chains.number(owner)))
+    for name, at, flag in extraction.more:
+        names.setdefault(name, []).extend((at, flag, 0))
+    for name, at, flag, receiver in extraction.members:
+        names.setdefault(name, []).extend((at, flag, receiver))
     return {name: array("I", numbers).tobytes() for name, numbers in names.items()}
 
 
@@ -248,11 +255,12 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
         kind = capture.partition(".")[2]
         for node in nodes:
             start, name = node.start_byte, ""
-            named = node.child_by_field_name("name")
+            named = node.child_by_field_name("name") or node.child_by_field_name("key")
             if kind == "part":
                 name = _part_of(node, source)
             elif named is not None:
-                name = source[named.start_byte : named.end_byte].decode("utf-8", "replace")
+                if kind != "block":
+                    name = source[named.start_byte : named.end_byte].decode("utf-8", "replace")
                 # The name itself belongs to the scope around, and so do a class's bases.
                 start = named.end_byte
                 for field in ("body",) if kind == "class" else ("type_parameters", "parameters"):
@@ -292,6 +300,9 @@ def _identifiers(
     _mark_types(flags, places, captured.get("typed", ()))
     owners = extraction.owners
     calls = _Ranges(captured.get("arguments", ()))
+    objects = _Ranges(captured.get("object", ()))
+    # Keys whose objects may be described behind them: the numbers of their name, and where.
+    keys: list[tuple[list[int], int, int]] = []
     ends, before = chains.ends, chains.before
     operators = frozenset(b".>:")
     names: dict[bytes, list[int]] = {}
@@ -316,19 +327,34 @@ def _identifiers(
             number = chains.number(form)
             if not flag & ROLE:
                 flag |= ATTRIBUTE
-            if form is not UNKNOWN and len(form) < CHAIN_BYTES:
+            if form != UNKNOWN and len(form) < CHAIN_BYTES:
                 ends[end] = (receiver[0], form + b"." + name)
         known = names.get(name)
         if known is None:
-            names[name] = [start, flag, number]
+            known = names[name] = [start, flag, number]
         else:
             known += (start, flag, number)
+        if flag & SHORTHAND or flag & ROLE == KEY:
+            around = objects.around(start)
+            if around is not None:
+                keys.append((known, len(known) - 1, around))
+    for numbers, index, around in keys:
+        numbers[index] = chains.number(_context(extraction, around))
     skipped = extraction.language.skipped
     return {
         text: numbers
         for name, numbers in names.items()
         if (text := name.decode("utf-8", "replace")) not in skipped
     }
+
+
+def _context(extraction: Extraction, at: int) -> bytes:
+    """The short form of what an object with keys is, which begins at this offset."""
+    start, end, rest = extraction.contexts.get(at, (0, 0, ""))
+    if not end:
+        return rest.encode()
+    described = extraction.chains.describe(start, end)
+    return (described + rest).encode() if described else UNKNOWN
 
 
 def _mark_types(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -50,6 +50,9 @@ class View(Protocol):
 
     def files_named(self, name: str) -> list[File]:
         """Files with this name, without folders."""
+
+    def files_ending(self, ending: str) -> Sequence[File]:
+        """Files whose path ends with these names of folders and a file (`net/client.py`)."""
 
     def roots(self) -> list[str]:
         """The folders of the workspace."""

@@ -64,6 +64,8 @@ DEFINITIONS = (
     f"""
 (function_definition declarator: {function("(identifier) @name")}) @definition.function
 (declaration declarator: {function("(identifier) @name")}) @declaration.function
+(ERROR [(type_identifier) (primitive_type)] . (function_declarator
+  declarator: (identifier) @name) @declaration.function)
 (declaration (storage_class_specifier) @_extern
   declarator: {wrapped("(identifier) @name")} (#eq? @_extern "extern")) @declaration.variable
 (declaration declarator: {wrapped("(identifier) @name", 4)}) @definition.variable

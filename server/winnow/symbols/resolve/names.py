@@ -14,12 +14,16 @@ STEPS = 100  # through re-exports
 
 class Name(Struct, frozen=True, gc=False):
     """A name bound in a scope of a file; scope 0 is what others can import. ``apart`` is for those
-    of the language's second kind, see :class:`~winnow.symbols.resolve.rules.Rules`."""
+    of the language's second kind, see `Rules.apart`. ``spaces`` leaves only some of what is
+    declared under this name, see `references.space`; 0 leaves all. ``static`` are members of a
+    class itself, where objects can have others of this name."""
 
     path: str
     scope: int
     name: str
     apart: bool = False
+    spaces: int = 0
+    static: bool = False
 
 
 class Module(Struct, frozen=True, gc=False):
@@ -36,6 +40,9 @@ class External(Struct, frozen=True, gc=False):
     capital: bool = False
 
 
+# What a module is as a whole where it says so: `export =`, `module.exports =`.
+WHOLE = "export="
+
 Target = Name | Module | External
 
 
@@ -50,7 +57,7 @@ def resolve(
     rules = file.rules
     place, first = scope, True
     while place >= 0:
-        if place in bound:
+        if place in bound or _in_other_part(file, place, bound):
             hidden = file.scopes[place].kind == "class" and (
                 rules.members_bare == "never" or (rules.members_bare == "direct" and not first)
             )
@@ -71,7 +78,7 @@ def outside(session: Session, file: FileFacts, scope: int, name: str) -> list[Ta
     if not found and file.rules.roots:  # the name of another workspace's member
         path = session.module(file, name)
         found = [Module(path)] if path else []
-    if not found and file.rules.closed:
+    if not found and file.rules.closed and not file.rules.merging:
         found = [External("", name[:1].isupper())]
     return found
 
@@ -96,6 +103,14 @@ def _everywhere(session: Session, file: FileFacts, name: str) -> list[Target]:
     ]
 
 
+def _in_other_part(file: FileFacts, scope: int, bound: frozenset[int]) -> bool:
+    """Whether another part of a namespace binds a name."""
+    return file.scopes[scope].kind == "namespace" and any(
+        file.scopes[other].kind == "namespace" and file.canonical[other] == file.canonical[scope]
+        for other in bound
+    )
+
+
 def bindings(session: Session, file: FileFacts, scope: int, name: str) -> list[Target]:
     """What a name means that is bound in this scope."""
     imports = [one for one in file.imports.get(name, ()) if one.scope == scope]
@@ -103,7 +118,7 @@ def bindings(session: Session, file: FileFacts, scope: int, name: str) -> list[T
     for one in imports:
         found += imported(session, file, one, name, set())
     if not imports or defined(session, file, scope, name):
-        found.append(Name(file.path, scope, name))
+        found.append(Name(file.path, file.canonical[scope], name))
     return found
 
 
@@ -129,7 +144,10 @@ def imported(
     # `import a.b` binds `a`.
     module = one.module.partition(".")[0] if name != one.local else one.module
     path = session.module(file, module)
-    return [Module(path) if path else External(module)]
+    if path is None:
+        return [External(module)]
+    whole = exported(session, path, WHOLE, seen) if file.rules.merging else []
+    return whole or [Module(path)]
 
 
 def from_module(
@@ -144,7 +162,7 @@ def from_module(
         # A folder without a file of its own.
         below = _submodule(session, file, module, name)
         return [Module(below)] if below else [External(module, name[:1].isupper())]
-    found = exported(session, path, name, seen)
+    found = exported(session, path, name, seen, inside=path == file.path)
     if not found:
         below = _submodule(session, file, module, name)
         if below is None and file.rules.closed:
@@ -242,21 +260,31 @@ def _submodule(session: Session, file: FileFacts, module: str, name: str) -> str
 
 
 def exported(
-    session: Session, path: str, name: str, seen: set[tuple[str, str]] | None = None
+    session: Session,
+    path: str,
+    name: str,
+    seen: set[tuple[str, str]] | None = None,
+    *,
+    inside: bool = False,
 ) -> list[Target]:
-    """What a name of a module means, through whatever re-exports."""
+    """What a name of a module means, through whatever re-exports; ``inside`` of the module itself
+    what others do not see, too."""
     seen = set() if seen is None else seen
     if (path, name) in seen:
         return []
     seen.add((path, name))
     if path.endswith("/"):
         return [Name(facts.path, 0, name) for facts, _ in session.in_package(path, name, "")]
-    path, _, inside = path.partition("::")
+    path, _, part = path.partition("::")
     file = session.file(path)
-    scope = file.classes.get(inside) if file and inside else 0
+    scope = file.classes.get(part) if file and part else 0
     if file is None or scope is None:
         return []
-    imports = [one for one in file.imports.get(name, ()) if one.scope == scope and one.exported]
+    if not inside and name in file.private:
+        return []
+    imports = [
+        one for one in file.imports.get(name, ()) if one.scope == scope and (one.exported or inside)
+    ]
     found: list[Target] = []
     for one in imports:
         found += imported(session, file, one, name, seen)

@@ -71,7 +71,7 @@ def _members(types: Types, file: FileFacts, target: Name) -> list[Place]:
     """The definitions of a member, wherever its class's members stand."""
     if file.scopes[target.scope].kind not in MEMBERS or file.rules.plain:
         return []
-    definers = types.definers(target.name, file.language, target.apart)
+    definers = types.standing(target.name, file.language, target.apart)
     found = []
     for path, scope in dict.fromkeys(definers.get(types.class_at(file, target.scope), ())):
         facts = types.session.file(path)

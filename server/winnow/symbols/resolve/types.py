@@ -7,10 +7,12 @@ returns. Expressions are in the short form of :class:`~winnow.symbols.facts.Skel
 from __future__ import annotations
 
 import re
+from array import array
 
 from msgspec import Struct
 
 from winnow.symbols.facts import PARAMETER
+from winnow.symbols.resolve import signatures
 from winnow.symbols.resolve.names import (
     External,
     Module,
@@ -22,9 +24,11 @@ from winnow.symbols.resolve.names import (
     outside,
     resolve,
 )
+from winnow.symbols.resolve.rules import SIGNATURE, Rules
 from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
 
 DEPTH = 8  # of declarations that lead to others
+OF_OBJECTS, OF_CLASS = 1, 2  # what members are for
 MRO = 60  # classes above a class
 BELOW = 2_000  # classes below one
 
@@ -63,11 +67,37 @@ class Untyped(Struct, frozen=True, gc=False):
     """Whatever is passed for a parameter without a declared type, or comes from that."""
 
 
-Type = Class | Instance | Function | Items | Untyped | Module | External | None
+class Signature(Struct, frozen=True, gc=False):
+    """What a function type says, written down in a scope of a file."""
+
+    path: str
+    scope: int
+    parameters: tuple[str, ...]
+    returns: str
+
+
+class Returning(Struct, frozen=True, gc=False):
+    """A function that gives this when it is called."""
+
+    of: Type
+
+
+class Taking(Struct, frozen=True, gc=False):
+    """A function that takes this."""
+
+    of: Type
+
+
+Callable = Function | Signature | Returning | Taking
+Type = Class | Instance | Callable | Items | Untyped | Module | External | None
 UNTYPED = Untyped()
 
-_STEP = re.compile(r"\(\)(?:\$\d+)?|\[\]|<[^>]*>|[\w$]+")
-_HEAD = re.compile(r"[\w$.]+")
+# A call, an item, what is passed for a parameter, a cast (to a generic type, too), a name.
+_STEP = re.compile(
+    r"\(\)(?:\$\d+)?|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|\{\d+\}|[\w$#]+"
+)
+
+_LITERAL = re.compile(r"\{\d+\}")  # a type without a name, by the number of its scope
 
 
 class Types:
@@ -75,7 +105,8 @@ class Types:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._definers: dict[tuple[str, str, bool], dict[Class, list[tuple[str, int]]]] = {}
+        self._definers: dict[tuple[str, str, bool], dict[Class, int]] = {}
+        self._stand: dict[tuple[str, str, bool], dict[Class, list[tuple[str, int]]]] = {}
         self._below: dict[Class, set[Class]] = {}
         self._mro: dict[Class, list[Class]] = {}
         self._busy: set[tuple[str, int, str]] = set()
@@ -101,7 +132,11 @@ class Types:
         steps = _STEP.findall(expression)
         if not steps:
             return None
+        if steps[0] == "[]":
+            inner = self.of(file, scope, expression[2:])
+            return Items(inner) if inner is not None else None
         value, rest = self._first(file, scope, steps)
+        rules = file.rules
         passed = False
         for place, step in enumerate(rest):
             if passed:
@@ -116,8 +151,12 @@ class Types:
                 value, passed = same, True
             elif step == "[]":
                 value = self._item(value)
+            elif step[0] == "(":
+                value = self._passed(value, int(step[2:-1]))
             elif step[0] == "<":
                 value = self.declared(file, scope, step[1:-1])
+            elif isinstance(value, Items):
+                value = _of_items(value, step, rules)
             else:
                 value = self._member(value, step, called)
         return value
@@ -138,9 +177,11 @@ class Types:
         first, rules = steps[0], file.rules
         if first[0] == "<":
             return self.declared(file, scope, first[1:-1]), steps[1:]
-        if first in rules.instance and file.class_around(scope) is not None:
-            return self._self(file, scope), steps[1:]
-        if first in rules.self_types:
+        if first[0] == "{":
+            return Class(file.path, int(first[1:-1]), ""), steps[1:]
+        if first in rules.instance and (rules.marked or file.class_around(scope) is not None):
+            return self._receiver(file, scope, first), steps[1:]
+        if first in rules.self_types and not rules.marked:
             itself = self._self(file, scope)
             return (itself.of if isinstance(itself, Instance) else None), steps[1:]
         if first == rules.super_name and first not in rules.roots:
@@ -168,6 +209,8 @@ class Types:
         targets = self.named(file, scope, first, called)
         if called and not any(isinstance(one, Name) for one in targets):
             targets = self.named(file, scope, first, called=False)  # a class that is created
+        if not targets and rules.closed:
+            return External("", first[:1].isupper()), steps[1:]
         return self.of_targets(targets, called), steps[1:]
 
     def _narrowed(self, file: FileFacts, scope: int, name: str) -> Type:
@@ -221,6 +264,16 @@ class Types:
         found = outside(self.session, file, scope, name)
         return [one for one in found if not isinstance(one, Name) or one.apart == apart]
 
+    def _receiver(self, file: FileFacts, scope: int, name: str) -> Type:
+        """`self` or `this`: an object of the class around, or what a function declares for it."""
+        place = scope
+        while place >= 0 and file.scopes[place].kind not in MEMBERS:
+            said = file.skeleton.types.get(place, {}).get(name)
+            if said is not None:
+                return self._said(file, place, said)
+            place = file.scopes[place].parent
+        return self._self(file, scope)
+
     def _self(self, file: FileFacts, scope: int) -> Type:
         around = file.class_around(scope)
         if around is None:
@@ -236,7 +289,9 @@ class Types:
                 named = named.of
             if isinstance(named, Class):
                 return named
-        return Class(file.path, scope, file.qualified(scope))
+        if file.rules.merging and not found.name:
+            return Class(file.path, file.canonical[scope], "")
+        return Class(file.path, file.canonical[scope], file.qualified(scope))
 
     def of_targets(self, targets: list[Target], called: bool = False) -> Type:
         """The type of the first of some bindings that has one."""
@@ -258,19 +313,23 @@ class Types:
         """What a name is that this scope binds: a class, a function, or what was said of it."""
         if called and file.rules.apart and name in file.skeleton.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
-        qualified = f"{file.qualified(scope)}.{name}" if scope else name
-        inner = file.classes.get(qualified)
+        alias = file.skeleton.aliases.get(name)
+        if alias and file.rules.merging:
+            return self.declared(file, scope, alias)
+        if file.rules.merging:
+            inner = file.inner.get((scope, name))
+        else:
+            inner = file.classes.get(f"{file.qualified(scope)}.{name}" if scope else name)
         if inner is not None:
-            return Class(file.path, inner, qualified)
+            return Class(file.path, inner, file.qualified(inner))
         said = file.skeleton.types.get(scope, {}).get(name)
         if said is not None:
             return self._said(file, scope, said)
         if (scope, name) in file.functions or name in file.skeleton.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
-        alias = file.skeleton.aliases.get(name)
         if alias:
             return self.declared(file, scope, alias)
-        if file.rules.inferred or not self._is_parameter(file, scope, name):
+        if file.rules.typed_parameters or not self._is_parameter(file, scope, name):
             return None
         return UNTYPED
 
@@ -291,7 +350,19 @@ class Types:
     def _called(self, value: Type, which: str = "") -> Type:
         """What a call gives; ``which`` is "$1" for the second of several results."""
         if isinstance(value, Class):
-            return Instance(value)
+            file = self.session.file(value.path)
+            around, _, last = value.name.rpartition(".")
+            scope = file.classes.get(around, 0) if file and around else 0
+            if file is None or last not in file.skeleton.returns.get(scope, {}):
+                return Instance(value)
+            value = Function(value.path, scope, last)  # with a namespace of the same name
+        if isinstance(value, Instance):
+            value = self._attribute(value.of, SIGNATURE, False, value.above, instance=True)
+        if isinstance(value, Returning):
+            return value.of
+        if isinstance(value, Signature):
+            file = self.session.file(value.path)
+            return self.declared(file, value.scope, value.returns) if file else None
         if isinstance(value, (External, Untyped)):
             # An object of a foreign class; what a foreign function returns may be ours.
             return value if isinstance(value, Untyped) or value.capital else None
@@ -301,12 +372,42 @@ class Types:
         said = file.skeleton.returns.get(value.scope, {}).get(value.name + which) if file else None
         if file is None or said is None:
             return None
+        inside = file.functions.get((value.scope, value.name), value.scope)
+        if said[0] == "@":
+            return self._said(file, value.scope, said)
         if said[0] == ":":
             if said[1:].strip("'\" ").rpartition(".")[2] in file.rules.self_types and value.owner:
                 return Instance(value.owner)
-            return self.declared(file, value.scope, said[1:])
-        inside = file.functions.get((value.scope, value.name), value.scope)
+            # Type parameters are bound inside of a function.
+            within = inside if file.rules.merging else value.scope
+            return self.declared(file, within, said[1:])
         return self.of(file, inside, said[1:])
+
+    def _passed(self, value: Type, index: int) -> Type:
+        """What a function gets for the parameter with this number."""
+        if isinstance(value, Class):
+            definer = self.definer(value, "constructor")
+            value = Function(definer.path, definer.scope, "constructor") if definer else None
+        if isinstance(value, Taking):
+            return value.of
+        if isinstance(value, External):
+            return value
+        if isinstance(value, Instance):
+            value = self._attribute(value.of, SIGNATURE, False, value.above, instance=True)
+        if isinstance(value, Signature):
+            file = self.session.file(value.path)
+            if file is None or index >= len(value.parameters):
+                return None
+            return self.declared(file, value.scope, value.parameters[index])
+        if not isinstance(value, Function):
+            return None
+        file = self.session.file(value.path)
+        for scope in file.overloads.get((value.scope, value.name), ()) if file else ():
+            said = file.skeleton.types.get(scope, {}).get(f"#{index}") if file else None
+            found = self._said(file, scope, said) if file and said else None
+            if found is not None and not isinstance(found, External):
+                return found
+        return None
 
     def _item(self, value: Type) -> Type:
         if isinstance(value, Items):
@@ -362,7 +463,7 @@ class Types:
         file = self.session.file(owner.path)
         if file is None or (not file.rules.apart and file.rules.package is None):
             return own
-        found = self.definers(name, file.language, called == ("method" in file.rules.apart))
+        found = self.standing(name, file.language, called == ("method" in file.rules.apart))
         return [*own, *(one for one in found.get(owner, ()) if one not in own)]
 
     def is_property(self, owner: Class, name: str) -> bool:
@@ -377,14 +478,22 @@ class Types:
 
     def declared(self, file: FileFacts, scope: int, text: str) -> Type:
         """The type that a declaration names: an object of the first class in it that is known."""
-        for part in _alternatives(text.strip().strip("'\"")):
+        foreign: Type = None
+        for part in signatures.split(text.strip().strip("'\""), "|&"):
             found = self._declared_one(file, scope, part.strip().strip("'\""))
-            if found is not None:
+            if found is not None and (not file.rules.closed or not isinstance(found, External)):
                 return found
-        return None
+            foreign = foreign or found
+        return foreign
 
     def _declared_one(self, file: FileFacts, scope: int, text: str) -> Type:
-        head, arguments = _generic(text)
+        if not text:
+            return None
+        if file.rules.closed:
+            found, text = self._written(file, scope, text)
+            if found is not None or not text:
+                return found
+        head, arguments = signatures.generic(text)
         last = head.rpartition(".")[2]
         rules = file.rules
         if last in rules.self_types:
@@ -412,10 +521,35 @@ class Types:
             return Items(inner) if inner is not None else None
         return self._class_named(file, scope, head)
 
+    def _written(self, file: FileFacts, scope: int, text: str) -> tuple[Type, str]:
+        """What a type of TypeScript's grammar says, or else the text that is left to look at."""
+        if text.startswith("readonly "):
+            text = text[9:].lstrip()
+        if text.startswith("("):
+            inner = signatures.unwrapped(text)
+            if inner != text:
+                return self.declared(file, scope, inner), ""
+        function = signatures.function(text) if "=>" in text else None
+        if function is not None:
+            return Signature(file.path, scope, *function), ""
+        if text.startswith("typeof "):
+            return self.of(file, scope, text[7:]), ""
+        if text in file.rules.any_types:
+            return UNTYPED, ""
+        if _LITERAL.fullmatch(text):
+            return Instance(Class(file.path, int(text[1:-1]), "")), ""
+        if text[0] in "{[`-0123456789" or text.startswith(("keyof ", "asserts ", "infer ")):
+            return None, ""
+        if " is " in text or " extends " in text:
+            return None, ""
+        return None, text
+
     def _class_named(self, file: FileFacts, scope: int, name: str) -> Type:
-        found = self.of(file, scope, name)
+        found = self.of(file, scope, name) if name else None
         if isinstance(found, Class):
             return Instance(found)
+        if file.rules.merging and not isinstance(found, (Function, Module)):
+            return found  # an alias, or a parameter of a type with bounds
         return found if isinstance(found, (External, Instance)) else None
 
     # --- classes ---------------------------------------------------------------------------
@@ -482,17 +616,55 @@ class Types:
             found = next((one for one in definers if owner in self.below(one)), None)
         return found
 
-    def definers(
-        self, name: str, language: str = "", apart: bool = False
-    ) -> dict[Class, list[tuple[str, int]]]:
-        """All classes that define a member of this name, and in which scopes."""
-        known = self._definers.get((name, language, apart))
+    def members(
+        self, owner: Class, name: str, *, above: bool = False, static: bool = False
+    ) -> list[Name]:
+        """What a member of a class means: those of the nearest classes that define it, on all ways
+        upwards; of objects, or of the class itself as far as it has one."""
+        definers = self.definers(name)
+        if not definers:
+            return []
+        kind = OF_CLASS if static else OF_OBJECTS
+        for wanted in (kind, OF_OBJECTS | OF_CLASS):
+            found = self._nearest(self._bases(owner) if above else [owner], definers, wanted)
+            if found:
+                return [
+                    Name(one.path, one.scope, name, static=not definers[one] & ~OF_CLASS & wanted)
+                    for one in found
+                ]
+        return []
+
+    def _nearest(self, level: list[Class], definers: dict[Class, int], kind: int) -> list[Class]:
+        found: dict[Class, None] = {}
+        seen: set[Class] = set()
+        while level and len(seen) < MRO:
+            seen.update(level)
+            found.update((one, None) for one in level if definers.get(one, 0) & kind)
+            above = [base for one in level if one not in found for base in self._bases(one)]
+            level = [base for base in dict.fromkeys(above) if base not in seen]
+        return list(found)
+
+    def definers(self, name: str, language: str = "", apart: bool = False) -> dict[Class, int]:
+        """All classes that define a member of this name, with whether they have it for their
+        objects, for themselves, or both: OF_OBJECTS, OF_CLASS."""
+        key = (name, language, apart)
+        known = self._definers.get(key)
         if known is None:
-            known = self._definers[name, language, apart] = {}
+            known = self._definers[key] = self._marked(name)
+            known.update((one, OF_OBJECTS) for one in self.standing(name, language, apart))
+        return known
+
+    def standing(self, name: str, language: str, apart: bool) -> dict[Class, list[tuple[str, int]]]:
+        """Classes that define a member of this name, and the scopes that it stands in, of files
+        where members are not marked."""
+        key = (name, language, apart)
+        known = self._stand.get(key)
+        if known is None:
+            known = self._stand[key] = {}
             for one, definition in self.session.definitions(name, language):
                 facts = self.session.file(one.path)
                 scope = facts.container_scope(definition) if facts else None
-                if facts is None or scope is None:
+                if facts is None or scope is None or facts.rules.marked:
                     continue
                 if definition.kind == "constructor" and facts.scopes[scope].name == name:
                     continue  # it is called by the name of its class
@@ -500,6 +672,20 @@ class Types:
                     owner = self.class_at(facts, scope)
                     known.setdefault(owner, []).append((one.path, scope))
         return known
+
+    def _marked(self, name: str) -> dict[Class, int]:
+        """The same in files where members are marked."""
+        found: dict[Class, int] = {}
+        for file, packed in self.session.view.occurrences(name):
+            facts = self.session.file(file.path)
+            if facts is None or not facts.rules.marked:
+                continue
+            numbers = iter(array("I", packed))
+            for scope, static in facts.members(zip(numbers, numbers, numbers, strict=True)):
+                named = facts.scopes[scope].name
+                one = Class(file.path, scope, facts.qualified(scope) if named else "")
+                found[one] = found.get(one, 0) | (OF_CLASS if static else OF_OBJECTS)
+        return found
 
     def kind(self, owner: Class) -> str:
         """What kind of class it is, as its definition says."""
@@ -554,35 +740,10 @@ class Types:
         }
 
 
-def _alternatives(text: str) -> list[str]:
-    """The parts of `A | B`, outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for place, sign in enumerate(text):
-        if sign in "([{<":
-            depth += 1
-        elif sign in ")]}>":
-            depth -= 1
-        elif sign == "|" and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
-    return [*parts, text[start:]]
-
-
-def _generic(text: str) -> tuple[str, list[str]]:
-    """`A[B, C]` and `A<B, C>` as `A` and its arguments."""
-    head = _HEAD.match(text)
-    if head is None:
-        return "", []
-    rest = text[head.end() :].strip()
-    if len(rest) < 2 or rest[0] not in "[<" or rest[-1] not in "]>":
-        return (head.group(), []) if not rest else ("", [])
-    arguments, depth, start = [], 0, 1
-    for place, sign in enumerate(rest[:-1]):
-        if sign in "([{<":
-            depth += 1
-        elif sign in ")]}>":
-            depth -= 1
-        elif sign == "," and depth == 1:
-            arguments.append(rest[start:place])
-            start = place + 1
-    return head.group(), [*arguments, rest[start:-1]]
+def _of_items(value: Items, name: str, rules: Rules) -> Type:
+    """A member of a container: a function that gives one like it, or one of its items."""
+    if name in rules.takes:
+        return Taking(value.of)
+    if name in rules.same:
+        return Returning(value)
+    return Returning(value.of) if name in rules.item else None

@@ -379,6 +379,6 @@ RULES = Rules(
     super_name="",
     closed=True,
     structural=True,
-    inferred=True,
+    typed_parameters=True,
     common=frozenset(_COMMON.split()),
 )

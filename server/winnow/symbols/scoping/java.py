@@ -285,7 +285,9 @@ def _links(extraction: Extraction, node: tree_sitter.Node) -> None:
             text = word[0].decode()
             if text[:1].isupper():
                 flags = (ATTRIBUTE if owner else TYPE) | IN_TYPE
-                extraction.more.append((text, word.start(), flags, owner))
+                extraction.members.append(
+                    (text, word.start(), flags, extraction.chains.number(owner))
+                )
             owner += (b"." if owner else b"") + word[0]
         if link[2] and not owner and extraction.scope_at(node.start_byte) == 0:
             # Before a class of the file.
@@ -294,7 +296,8 @@ def _links(extraction: Extraction, node: tree_sitter.Node) -> None:
         if link[2]:
             flags = ATTRIBUTE | (APART if link[3] else 0)
             # Members of the class that the comment stands in, if it names none.
-            extraction.more.append((link[2].decode(), link.start(2), flags, owner or b"this"))
+            number = extraction.chains.number(owner or b"this")
+            extraction.members.append((link[2].decode(), link.start(2), flags, number))
 
 
 # --- resolving -----------------------------------------------------------------------------
@@ -331,7 +334,7 @@ RULES = Rules(
     members_bare="always",
     family=True,
     closed=True,
-    inferred=True,
+    typed_parameters=True,
     apart=frozenset(("method",)),
     containers=frozenset(
         "List ArrayList LinkedList Collection Set HashSet TreeSet LinkedHashSet SortedSet Iterable"

@@ -266,7 +266,7 @@ def _quoted(extraction: Extraction) -> None:
         while exported := _EXPORTED.match(source, place):
             places[exported.start(2)] = (exported.group(2).decode(), STRING)
             place = exported.end()
-    extraction.more += [(name, at, flags, b"") for at, (name, flags) in places.items()]
+    extraction.more += [(name, at, flags) for at, (name, flags) in places.items()]
 
 
 # --- resolving -----------------------------------------------------------------------------
@@ -283,10 +283,9 @@ def module(view: View, importer: str, name: str) -> str | None:
     found = [
         file.path
         for ending in _files(rest, True)
-        for file in view.files_named(ending.rpartition("/")[2])
-        if file.path.endswith(f"/{ending}")
+        for file in view.files_ending(ending)
         # A file is importable under this name only from a folder that is no package itself.
-        and not view.file(f"{file.path[: -len(ending)]}__init__.py")
+        if not view.file(f"{file.path[: -len(ending)]}__init__.py")
     ]
     if len(found) <= 1:
         return found[0] if found else None
