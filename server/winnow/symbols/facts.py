@@ -137,12 +137,12 @@ class Skeleton(Struct, frozen=True, array_like=True):
     Tables are by the number of a scope. ``bases`` holds the expressions that the class with that
     scope names as its bases. ``types`` tells for names bound in a scope what was declared for them
     (``:Type``) or assigned to them (``=expression``, ``@12=expression`` where it stands in scope
-    12), ``returns`` the return types of functions
-    defined in a scope. ``aliases`` are names for types. ``receivers`` are expressions in a short
-    form: names, with ``.`` between them, ``()`` for a call (``()$1`` for its second result),
-    ``[]`` for a subscript, ``<T>`` for a cast to T; entry 0 is empty. ``outer``
-    are names that a scope takes from outside (`global`). ``private`` are names of the file that no other file sees. ``package`` is the package that it
-    says it belongs to.
+    12), ``returns`` the return types of functions defined in a scope. ``aliases`` are names for
+    types. ``receivers`` are expressions in a short form: names, with ``.`` between them, ``()`` for
+    a call (``()$1`` for its second result), ``[]`` for a subscript, ``<T>`` for a cast to T; entry
+    0 is empty. ``outer`` are names that a scope takes from outside (`global`). ``private`` are
+    names of the file that no other file sees. ``package`` is the package that it says it belongs
+    to.
     """
 
     scopes: list[Scope]
