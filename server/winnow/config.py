@@ -89,7 +89,7 @@ class Limits(Section, frozen=True, kw_only=True):
     processes: Annotated[int, Meta(ge=1, le=256)] = 16
     """Child processes at once; a change takes effect at the next start."""
     parse_bytes: Annotated[int, Meta(ge=1)] = 4 * 1024 * 1024
-    """No symbols are taken from a larger file. Of this size a file takes a second, and ten times
+    """No symbols are taken from a larger file. Of this size a file takes a second, and thirty times
     as much memory; what is larger is generated or data."""
     parse_seconds: Positive = 5.0
     """Nor from a file that takes longer, for which there is a new parser then. A change takes

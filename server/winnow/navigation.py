@@ -107,7 +107,7 @@ class Navigation:
         for start, flags, receiver in self.resolver.session.unpacked(file, name):
             if start == at:
                 meaning = self.resolver.meaning(file, name, at, flags, receiver)
-                targets = list(meaning.targets)
+                targets = self.resolver.told_apart(meaning.targets, file, at, flags)
                 guessed = not targets and (meaning.unknown or meaning.of is not None)
                 if guessed:
                     definers = self.resolver.types.definers(name)
@@ -154,15 +154,15 @@ class Navigation:
 
     def references(self, asked: Asked, path: str | None = None) -> Iterator[Use]:
         """Every use of a symbol, definitions included; in one file only, if it is named."""
-        size = len(asked.name.encode())
         for one in self.resolver.references(asked.name, asked.targets, path):
             source = self.sources.read(one.path)
-            if source is None or not source.holds(one.at, asked.name):
+            name = one.name or asked.name
+            if source is None or not source.holds(one.at, name):
                 self.changed[one.path] = None
                 continue
-            kind = kind_of(source, one.at + size, one.flags)
+            kind = kind_of(source, one.at + len(name.encode()), one.flags)
             tier: Tier = "possible" if asked.guessed else one.tier
-            yield Use(one.path, one.at, asked.name, kind, tier)
+            yield Use(one.path, one.at, name, kind, tier)
 
     def callers(self, asked: Asked) -> list[Call]:
         """The functions that call a symbol; calls outside of all functions count for the file."""
@@ -210,7 +210,7 @@ class Navigation:
 def kind_of(source: Source, end: int, flags: int) -> Kind:
     """What a name that ends at an offset is used for."""
     role = flags & ROLE
-    if role in (IMPORTED, STRING):
+    if role in (IMPORTED, STRING) and not flags & DEFINES:
         return "import"
     if flags & (DEFINES | PARAMETER) or role == LABEL:
         return "definition"

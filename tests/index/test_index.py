@@ -393,6 +393,26 @@ async def test_an_index_that_is_damaged_while_it_is_used_is_made_again(
         pytest.fail("it was not made again")
 
 
+async def test_a_full_disk_leaves_a_temporary_index(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    (folder,) = workspace.index._current()
+    store = await folder.store()
+    (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
+    store._writer.execute(f"PRAGMA max_page_count={pages}")
+    more = {f"f{n}.py": f"def f{n}(): ...\n" * 10 for n in range(200)}
+    write_files(project, more)
+    await names(workspace)
+    found = await names(workspace)
+    assert found == {**ALL, **{f"f{n}.py": " ".join([f"f{n}"] * 10) for n in range(200)}}
+    assert (await folder.store()).is_temporary
+    (problem,) = (await workspace.index.problems()).values()
+    assert problem.endswith("cannot be written: database or disk is full")
+    assert await state(workspace) == ("ready", 203, 203)
+
+
 @requires_posix
 async def test_a_builder_that_is_killed_leaves_a_store_that_the_next_one_completes(
     make_workspace: MakeWorkspace, project: Path

@@ -404,7 +404,10 @@ def test_a_store_that_breaks_under_the_server(
     session.wire.notify(
         "textDocument/didSave", {"textDocument": {"uri": (folder / "net.py").as_uri()}}
     )
-    assert session.everything(folder / "net.py", name="post")["workspace/symbol"] == ["post"]
+    # Damage may only show itself now, and the index come back once more.
+    while session.everything(folder / "net.py", name="post")["workspace/symbol"] != ["post"]:
+        assert time.monotonic() < end, "the index does not come back"
+        time.sleep(0.2)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
@@ -417,9 +420,12 @@ def test_a_disk_that_is_full(start: Start, folder: Path, megabytes: int) -> None
     session = start(folder)
     size = megabytes * 1024 * 1024
     resource.prlimit(session.wire.process.pid, resource.RLIMIT_FSIZE, (size, size))
-    for _ in range(5):
-        asked = session.everything(folder / "net.py")
-        assert set(asked) == set(ALL)
+    unavailable = ["index_unavailable"]
+    for _ in range(3):
+        for method, found in session.everything(folder / "net.py").items():
+            # Where there is some room, it depends on what has it by then.
+            expected = [unavailable, ALL[method], []] if megabytes else [unavailable]
+            assert found in expected, method
         time.sleep(0.5)
 
 

@@ -72,7 +72,13 @@ class Wire:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def initialize(self, folder: Path, **capabilities: Any) -> Any:
-        params = {"processId": None, "rootUri": folder.as_uri(), "capabilities": capabilities}
+        params = {
+            "processId": None,
+            "rootUri": folder.as_uri(),
+            "capabilities": capabilities,
+            # Its messages and processes would be between those of the test.
+            "initializationOptions": {"index": {"enabled": False}},
+        }
         self.request(0, "initialize", params)
         answer = self.receive()
         self.notify("initialized", {})

@@ -63,6 +63,40 @@ async def test_a_child_has_no_standard_input() -> None:
         assert await records(child) == [b"''"]
 
 
+ECHO = (
+    "import sys\n"
+    "while length := sys.stdin.buffer.read(4):\n"
+    "    text = sys.stdin.buffer.read(int.from_bytes(length, 'little'))\n"
+    "    sys.stdout.buffer.write(length + text[::-1])\n"
+    "    sys.stdout.buffer.flush()\n"
+)
+
+
+async def test_a_child_can_be_talked_to_for_as_long_as_its_block_lasts() -> None:
+    processes = Processes(limit=1)
+    command = [sys.executable, "-c", ECHO]
+    async with processes.converse(command, cwd=HERE) as child, python(processes, "") as other:
+        # Both ways at once, and more than a pipe holds.
+        messages = [b"", b"abc", b"x" * 1_000_000 + b"y", b"last"]
+        for message in messages:
+            child.send(message)
+        assert [await child.receive() for _ in messages] == [one[::-1] for one in messages]
+        assert await other.wait() == 0  # it had a place beside the first
+        child.kill()
+        with pytest.raises(EOFError):
+            await child.receive()
+    assert not alive(child.pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
+async def test_a_child_to_talk_to_has_a_limit_of_its_own_for_memory() -> None:
+    code = "try: bytearray(100 * 1024**2)\nexcept MemoryError: print('no', end='')"
+    command = [sys.executable, "-c", f"import sys; sys.stdin.read(4)\n{code}"]
+    async with Processes().converse(command, cwd=HERE, memory_bytes=64 * 1024**2) as child:
+        child.send(b"")
+        assert [chunk async for chunk in child.chunks()] == [b"no"]
+
+
 @requires_posix
 async def test_leaving_the_block_ends_the_whole_group_at_once() -> None:
     code = (

@@ -22,6 +22,7 @@ from collections.abc import (
 from pathlib import Path
 from typing import TypeVar
 
+from winnow.errors import IndexUnavailable
 from winnow.index.files import FileFacts, FileState, Job
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
@@ -69,7 +70,7 @@ class FolderIndex:
         writable: bool = True,
     ) -> None:
         """``ripgrep`` gives what lists files, ``max_bytes`` is the largest file that is parsed.
-        Nothing is written to a folder that is not ``writable``, and it is not kept up to date."""
+        Nothing is written to a folder that is not ``writable``."""
         self.root = root
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
@@ -77,13 +78,12 @@ class FolderIndex:
         self.indexed = 0  # files that were looked at
         self.complete = False  # it has been up to date since the start
         self.building = False
-        self.lost = False  # it was complete, and then its store was gone
+        self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
         self._workers = workers
         self._ripgrep = ripgrep
         self._max_bytes = max_bytes
         self.writable = writable
-        self._is_temporary = not writable
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._times: dict[str, int] | None = None
@@ -115,23 +115,17 @@ class FolderIndex:
                 if not store.is_temporary:
                     await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
                 await self.repair()
-                while not await self._take_all(covers, max_files, report):
-                    pass
+                changes = await self.changes(covers, whole=True)
+                if self.total > max_files:
+                    self.problem = (
+                        f"it has {self.total:,} files, and index.max_files is {max_files:,}"
+                    )
+                    return
+                self.built = True
+                await self._complete(changes, report)
         finally:
             self.building = False
             self._overtaken.clear()
-
-    async def _take_all(self, covers: Covers, max_files: int, report: Report | None) -> bool:
-        """Whether that is done: a store that is lost meanwhile takes what was written with it."""
-        store = await self.store()
-        changes = await self.changes(covers, whole=True)
-        if self.total > max_files:
-            self.problem = f"it has {self.total:,} files, and index.max_files is {max_files:,}"
-            return True
-        await self.apply(changes, report)
-        self.complete = self._store is store
-        self.lost &= not self.complete
-        return self.complete
 
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
@@ -157,11 +151,17 @@ class FolderIndex:
         Where an earlier process has left a store in which only a ``few`` files are not up to date,
         that makes it complete; more are for `build`.
         """
-        store = await self.store()
         changes = await self.changes(covers)
-        if self.complete or len(changes) <= few:
-            await self.apply(changes, urgent=len(changes) <= few)
-            self.complete = self._store is store
+        if self.built or self.complete or len(changes) <= few:
+            await self._complete(changes, urgent=len(changes) <= few)
+
+    async def _complete(
+        self, changes: Changes, report: Report | None = None, urgent: bool = False
+    ) -> None:
+        store = await self.store()
+        await self.apply(changes, report, urgent)
+        # If it had to be left meanwhile, the new one lacks what was in it.
+        self.complete = store is self._store
 
     @property
     def is_open(self) -> bool:
@@ -174,8 +174,9 @@ class FolderIndex:
         return time.monotonic() >= self._next_check
 
     async def _list(self, covers: Covers) -> Listed:
+        began = time.time_ns()
         paths, whole = await listed_paths(self._ripgrep(), self.root, covers)
-        found = await asyncio.to_thread(listed, self.root, paths, whole)
+        found = await asyncio.to_thread(listed, self.root, paths, whole, began)
         self._times = dict(found.times)
         self._listed_as = covers
         self.total = len(found.files)
@@ -202,7 +203,7 @@ class FolderIndex:
     ) -> None:
         """Write what has changed into the store."""
         done, total = 0, len(changes.changed)
-        before = self.total - total
+        before = max(self.total - total, 0)
         self.indexed = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone))
@@ -261,13 +262,17 @@ class FolderIndex:
     # --- the store -------------------------------------------------------------------------
 
     async def store(self) -> Store:
-        """The store, opened, or opened anew where somebody has deleted it."""
+        """The store, opened, or opened anew where somebody has deleted it. Raises
+        IndexUnavailable."""
         async with self._opening:
             if self._store is not None and not self._store.is_current():
                 await self._forget()
             if self._store is None:
-                open_store = _temporary if self._is_temporary else Store.open
-                self._store = await asyncio.to_thread(open_store, self.root)
+                open_store = Store.open if self.writable else _temporary
+                try:
+                    self._store = await asyncio.to_thread(open_store, self.root)
+                except (sqlite3.Error, OSError) as error:
+                    raise IndexUnavailable(str(error)) from None
             return self._store
 
     async def repair(self) -> bool:
@@ -290,7 +295,6 @@ class FolderIndex:
 
     async def _forget(self) -> None:
         store, self._store = self._store, None
-        self.lost |= self.complete
         self.complete = False
         self._times = None
         self._next_check = 0.0
@@ -299,7 +303,7 @@ class FolderIndex:
 
     async def _with_store(self, do: Callable[[Store], T]) -> T:
         """What a function gives for the store, in a thread. One that is damaged is made anew; one
-        that cannot be written is left for a temporary one."""
+        that cannot be written is left for a temporary one. Raises IndexUnavailable."""
         store = await self.store()
         try:
             return await asyncio.to_thread(do, store)
@@ -307,10 +311,10 @@ class FolderIndex:
             await self.give_up(store)
         except (sqlite3.Error, OSError) as error:
             if store.is_temporary:
-                raise
+                raise IndexUnavailable(str(error)) from None
             self.problem = f"{store.file} cannot be written: {error}"
             async with self._opening:
-                self._is_temporary = True
+                self.writable = False
                 await self._forget()
         return await asyncio.to_thread(do, await self.store())
 

@@ -129,8 +129,9 @@ class Index:
         folders = self._current()
         state: Literal["none", "building", "ready", "stale"] = "ready"
         if not folders or not all(one.complete for one in folders):
-            builds = self._builds or any(one.building for one in folders)
-            state = "building" if builds else "none"
+            # A store that was damaged or deleted is made anew by the next query's check.
+            known = folders and all(one.complete or one.built for one in folders)
+            state = "building" if self._builds or known else "none"
         elif self._builds or _is_busy(self._taking) or _is_busy(self._checking):
             state = "stale"
         return IndexState(
@@ -207,7 +208,7 @@ class Index:
     async def _catch_up(self, seconds: float) -> None:
         """Begin to take what has changed, and wait a while for it."""
         if not self._builds and not _is_busy(self._checking):
-            due = [folder for folder in self._current() if folder.is_due and folder.writable]
+            due = [one for one in self._current() if one.is_due and (one.built or one.writable)]
             if due:
                 self._checking = asyncio.create_task(self._check(due))
         busy = {one for one in (self._taking, self._checking) if one is not None and not one.done()}
@@ -218,10 +219,7 @@ class Index:
         """Look for changes that nobody has told of, and take them."""
         for folder in folders:
             with _logged(folder):
-                if folder.lost:
-                    await folder.build(self._covers(folder), self._config().index.max_files)
-                else:
-                    await folder.check(self._covers(folder), FEW)
+                await folder.check(self._covers(folder), FEW)
 
     async def _overlay(self, buffers: Mapping[Path, str]) -> dict[str, Facts | None]:
         """The facts of unsaved documents, by the paths of their files."""

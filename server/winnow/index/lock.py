@@ -16,9 +16,8 @@ WAIT_SECONDS = 0.2
 async def locked(file: Path) -> AsyncIterator[None]:
     """Hold the lock of a file for the time of the block; waits for whoever has it. It ends with
     the process. Raises OSError where no file can be made."""
-    descriptor = os.open(
-        file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-    )
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(file, flags, 0o644)
     try:
         while not _is_ours(descriptor):  # noqa: ASYNC110 (another process has it)
             await asyncio.sleep(WAIT_SECONDS)

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from winnow.globs import escaped
-from winnow.index.files import FileState
+from winnow.index.files import CLOCK_NS, FileState
 from winnow.symbols.language import language_of
 from winnow.text.buffers import Overlay
 from winnow.text.files import IGNORE_FILE, search_scope
@@ -26,6 +26,7 @@ from winnow.types import SearchParams
 
 # Files in any folder that say what is ignored.
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", IGNORE_FILE)
+UNSURE = -1  # a time that no file has
 # And at the root.
 ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
@@ -70,8 +71,11 @@ async def listed_paths(ripgrep: Ripgrep, root: Path, covers: Covers) -> tuple[li
     return listing.paths, not listing.timed_out
 
 
-def listed(root: Path, paths: Sequence[str], whole: bool) -> Listed:
-    """What listed files are like now; takes a look at each file and folder."""
+def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> Listed:
+    """What listed files are like now; takes a look at each file and folder.
+
+    ``began_ns`` is when they began to be listed: a folder that has changed since is not known well.
+    """
     base = str(root)
     folders = {""}
     for path in paths:
@@ -79,8 +83,8 @@ def listed(root: Path, paths: Sequence[str], whole: bool) -> Listed:
         while folder not in folders:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    # Looked at first: what changes meanwhile is seen as a change.
-    times = dict(_times(base, folders))
+    since = began_ns - CLOCK_NS
+    times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
     files = {path: state for path in paths if may_have_facts(path) and (state := look(base, path))}
     return Listed(files, times, whole)
 

@@ -30,7 +30,7 @@ BATCH = 8
 # An idle worker has some 40 MB; to start another takes 150 ms.
 IDLE_SECONDS = 20.0
 START_SECONDS = 30.0
-# A syntax tree has about ten times the bytes of its text.
+# A syntax tree and what is made of it have about thirty times the bytes of the text.
 MEMORY_BYTES = 600 * 1024**2
 MOST_WORKERS = 4
 # `-m` looks for the package here first, not in a folder of the workspace.

@@ -45,6 +45,11 @@ class Extraction:
         self.flags: dict[int, int] = {}
         # Occurrences that are no identifiers to the grammar: name, offset, flags.
         self.more: list[tuple[str, int, int]] = []
+        # Members that are no identifiers: name, offset, flags, number of the receiver.
+        self.members: list[tuple[str, int, int, int]] = []
+        # What objects with keys are, by their offset: the expression from one offset to another
+        # (none if they are 0), and what follows it in the short form.
+        self.contexts: dict[int, tuple[int, int, str]] = {}
         self.chains = Chains(source)
         self._starts = [0]
 
@@ -67,6 +72,12 @@ class Extraction:
     def scope_at(self, at: int) -> int:
         """The number of the innermost scope around an offset."""
         return scope_at(self._starts, self.scopes, at)
+
+    def function_around(self, scope: int) -> int | None:
+        """The number of the innermost function's scope from this one outwards."""
+        while scope >= 0 and self.scopes[scope].kind != "function":
+            scope = self.scopes[scope].parent
+        return scope if scope >= 0 else None
 
     def class_around(self, scope: int) -> int | None:
         """The number of the innermost class's scope from this one outwards."""

@@ -72,8 +72,9 @@ class Scope(Struct, frozen=True, array_like=True, gc=False):
     """A part of a file in which names are bound.
 
     ``parent`` is the number of the scope around it, -1 for the file's own, which is number 0.
-    Kinds: "module", "function", "class" (its members), "block". ``name`` is that of the function
-    or class. A scope begins behind its own name, which belongs to the scope around.
+    Kinds: "module", "function", "class" (its members), "namespace", "block". ``name`` is that of
+    the function, class or namespace. A scope begins behind its own name, which belongs to the scope
+    around.
     """
 
     start: int
@@ -109,6 +110,10 @@ SHORTHAND = 0x80  # `{name}`: a key and a value in one
 IN_TYPE = 0x100  # in an annotation, a base or a cast
 DEFINES = 0x200  # the name of a definition
 PARAMETER = 0x400  # binds a parameter
+QUALIFIES = 0x1000  # stands before a dot in a type, and can only be a namespace
+
+STATIC = 0x4000  # a member of the class itself, not of its objects
+MENTIONED = 0x2000  # in a doc comment or a list of exports: types, values, whatever has the name
 
 
 class Occurrence(Struct, frozen=True, gc=False):
@@ -174,3 +179,28 @@ def scope_at(starts: list[int], scopes: list[Scope], at: int) -> int:
     while number > 0 and scopes[number].end <= at:
         number = scopes[number].parent
     return max(number, 0)
+
+
+def declared_in(scopes: list[Scope], number: int) -> int:
+    """The scope that the name of a class or function is bound in: around its type parameters, too,
+    which end where it ends."""
+    around = scopes[number].parent
+    while around > 0 and scopes[around].end == scopes[number].end:
+        if scopes[around].kind != "block":
+            break
+        around = scopes[around].parent
+    return max(around, 0)
+
+
+def merged(scopes: list[Scope]) -> list[int]:
+    """For each scope its number, or that of the first of its name where the declarations of a
+    class or namespace stand in several places."""
+    first: dict[tuple[int, str], int] = {}
+    found: list[int] = []
+    for number, scope in enumerate(scopes):
+        if scope.name and scope.kind in ("class", "namespace"):
+            around = found[declared_in(scopes, number)]
+            found.append(first.setdefault((around, scope.name), number))
+        else:
+            found.append(number)
+    return found

@@ -15,6 +15,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@arguments``   the arguments of a call, with their brackets
 ``@subscript``   an expression with a subscript; its first child is what is subscripted
 ``@parenthesis`` an expression in brackets
+``@object``      what keys stand in; ``Extraction.contexts`` tells what it is an object of
 
 What stands before a name is told from the text: identifiers come in order, so that the end of one
 expression is looked up where the next one begins. A tree walk costs ten times as much.
@@ -94,6 +95,10 @@ class Chains:
                 closed[node.end_byte] = (b"[]", first.end_byte, node.start_byte)
         for node in captured.get("typearguments", ()):
             closed[node.end_byte] = (b"<>", node.start_byte, node.start_byte)
+
+    def know(self, start: int, end: int, form: str) -> None:
+        """Say what the expression from start to end is in short form."""
+        self.ends[end] = (start, form.encode())
 
     def number(self, form: bytes) -> int:
         """The number of a receiver in the table."""
@@ -200,6 +205,8 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
         extraction.language.collect(extraction)
     for name, at, flag in extraction.more:
         names.setdefault(name, []).extend((at, flag, 0))
+    for name, at, flag, receiver in extraction.members:
+        names.setdefault(name, []).extend((at, flag, receiver))
     return {name: array("I", numbers).tobytes() for name, numbers in names.items()}
 
 
@@ -212,9 +219,10 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
         kind = capture.partition(".")[2]
         for node in nodes:
             start, name = node.start_byte, ""
-            named = node.child_by_field_name("name")
+            named = node.child_by_field_name("name") or node.child_by_field_name("key")
             if named is not None:
-                name = source[named.start_byte : named.end_byte].decode("utf-8", "replace")
+                if kind != "block":
+                    name = source[named.start_byte : named.end_byte].decode("utf-8", "replace")
                 # The name itself belongs to the scope around, and so do a class's bases.
                 start = named.end_byte
                 for field in ("body",) if kind == "class" else ("type_parameters", "parameters"):
@@ -237,6 +245,9 @@ def _identifiers(
     places.sort()
     _mark_types(flags, places, captured.get("typed", ()))
     calls = _Ranges(captured.get("arguments", ()))
+    objects = _Ranges(captured.get("object", ()))
+    # Keys whose objects may be described behind them: the numbers of their name, and where.
+    keys: list[tuple[list[int], int, int]] = []
     ends, before = chains.ends, chains.before
     operators = frozenset(b".>:")
     names: dict[bytes, list[int]] = {}
@@ -259,19 +270,34 @@ def _identifiers(
             number = chains.number(form)
             if not flag & ROLE:
                 flag |= ATTRIBUTE
-            if form is not UNKNOWN and len(form) < CHAIN_BYTES:
+            if form != UNKNOWN and len(form) < CHAIN_BYTES:
                 ends[end] = (receiver[0], form + b"." + name)
         known = names.get(name)
         if known is None:
-            names[name] = [start, flag, number]
+            known = names[name] = [start, flag, number]
         else:
             known += (start, flag, number)
+        if flag & SHORTHAND or flag & ROLE == KEY:
+            around = objects.around(start)
+            if around is not None:
+                keys.append((known, len(known) - 1, around))
+    for numbers, index, around in keys:
+        numbers[index] = chains.number(_context(extraction, around))
     skipped = extraction.language.skipped
     return {
         text: numbers
         for name, numbers in names.items()
         if (text := name.decode("utf-8", "replace")) not in skipped
     }
+
+
+def _context(extraction: Extraction, at: int) -> bytes:
+    """The short form of what an object with keys is, which begins at this offset."""
+    start, end, rest = extraction.contexts.get(at, (0, 0, ""))
+    if not end:
+        return rest.encode()
+    described = extraction.chains.describe(start, end)
+    return (described + rest).encode() if described else UNKNOWN
 
 
 def _mark_types(

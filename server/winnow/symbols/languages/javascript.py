@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from winnow.symbols.language import Language
+from winnow.symbols.scoping import typescript as scoping
 
 _FUNCTION = "[(arrow_function) (function_expression) (generator_function)]"
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
@@ -124,6 +125,11 @@ JAVASCRIPT = Language(
   object: (this) property: [(property_identifier) (private_property_identifier)] @name)
 ) @definition.field
 """,
+    tokens=scoping.JAVASCRIPT_TOKENS,
+    prepare=scoping.prepare,
+    collect=scoping.collect,
+    rules=scoping.JAVASCRIPT_RULES,
+    skipped=scoping.SKIPPED,
     exported=exported,
     kind=kind,
     once=("field", "variable"),

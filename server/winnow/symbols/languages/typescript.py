@@ -13,6 +13,7 @@ from winnow.symbols.languages.javascript import (
     kind,
     values,
 )
+from winnow.symbols.scoping import typescript as scoping
 
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
 _FUNCTION = "[(arrow_function) (function_expression)]"
@@ -82,9 +83,15 @@ _language = functools.partial(
     Language,
     definitions=DEFINITIONS,
     nested=NESTED,
+    prepare=scoping.prepare,
+    collect=scoping.collect,
+    rules=scoping.TYPESCRIPT_RULES,
+    skipped=scoping.SKIPPED,
     exported=exported,
     kind=kind,
     header=HEADER,
 )
-TYPESCRIPT = _language(name="typescript", files=(".ts", ".mts", ".cts"))
-TSX = _language(name="tsx", files=(".tsx",))
+TYPESCRIPT = _language(
+    name="typescript", files=(".ts", ".mts", ".cts"), tokens=scoping.TYPESCRIPT_TOKENS
+)
+TSX = _language(name="tsx", files=(".tsx",), tokens=scoping.TSX_TOKENS)

@@ -9,11 +9,15 @@ from winnow.symbols.resolve.session import FileFacts, Session
 
 
 class Name(Struct, frozen=True, gc=False):
-    """A name bound in a scope of a file; scope 0 is what others can import."""
+    """A name bound in a scope of a file; scope 0 is what others can import. ``spaces`` leaves only
+    some of what is declared under this name, see `references.space`; 0 leaves all. ``static`` are
+    members of a class itself, where objects can have others of this name."""
 
     path: str
     scope: int
     name: str
+    spaces: int = 0
+    static: bool = False
 
 
 class Module(Struct, frozen=True, gc=False):
@@ -30,6 +34,9 @@ class External(Struct, frozen=True, gc=False):
     capital: bool = False
 
 
+# What a module is as a whole where it says so: `export =`, `module.exports =`.
+WHOLE = "export="
+
 Target = Name | Module | External
 
 
@@ -42,7 +49,7 @@ def resolve(session: Session, file: FileFacts, scope: int, name: str) -> list[Ta
     rules = file.rules
     place, first = scope, True
     while place >= 0:
-        if place in bound:
+        if place in bound or _in_other_part(file, place, bound):
             hidden = file.scopes[place].kind == "class" and (
                 rules.members_bare == "never" or (rules.members_bare == "direct" and not first)
             )
@@ -53,6 +60,14 @@ def resolve(session: Session, file: FileFacts, scope: int, name: str) -> list[Ta
     return from_stars(session, file, name, set())
 
 
+def _in_other_part(file: FileFacts, scope: int, bound: frozenset[int]) -> bool:
+    """Whether another part of a namespace binds a name."""
+    return file.scopes[scope].kind == "namespace" and any(
+        file.scopes[other].kind == "namespace" and file.canonical[other] == file.canonical[scope]
+        for other in bound
+    )
+
+
 def bindings(session: Session, file: FileFacts, scope: int, name: str) -> list[Target]:
     """What a name means that is bound in this scope."""
     imports = [one for one in file.imports.get(name, ()) if one.scope == scope]
@@ -60,7 +75,7 @@ def bindings(session: Session, file: FileFacts, scope: int, name: str) -> list[T
     for one in imports:
         found += imported(session, file, one, name, set())
     if not imports or defined(session, file, scope, name):
-        found.append(Name(file.path, scope, name))
+        found.append(Name(file.path, file.canonical[scope], name))
     return found
 
 
@@ -81,7 +96,10 @@ def imported(
     # `import a.b` binds `a`.
     module = one.module.partition(".")[0] if name != one.local else one.module
     path = session.module(file, module)
-    return [Module(path) if path else External(module)]
+    if path is None:
+        return [External(module)]
+    whole = exported(session, path, WHOLE, seen) if file.rules.merging else []
+    return whole or [Module(path)]
 
 
 def from_module(
@@ -93,7 +111,7 @@ def from_module(
         # A folder without a file of its own.
         below = _submodule(session, file, module, name)
         return [Module(below)] if below else [External(module, name[:1].isupper())]
-    found = exported(session, path, name, seen)
+    found = exported(session, path, name, seen, inside=path == file.path)
     if not found:
         below = _submodule(session, file, module, name)
         return [Module(below)] if below else []
@@ -107,9 +125,15 @@ def _submodule(session: Session, file: FileFacts, module: str, name: str) -> str
 
 
 def exported(
-    session: Session, path: str, name: str, seen: set[tuple[str, str]] | None = None
+    session: Session,
+    path: str,
+    name: str,
+    seen: set[tuple[str, str]] | None = None,
+    *,
+    inside: bool = False,
 ) -> list[Target]:
-    """What a name of a module means, through whatever re-exports."""
+    """What a name of a module means, through whatever re-exports; ``inside`` of the module itself
+    what others do not see, too."""
     seen = set() if seen is None else seen
     if (path, name) in seen:
         return []
@@ -117,7 +141,11 @@ def exported(
     file = session.file(path)
     if file is None:
         return []
-    imports = [one for one in file.imports.get(name, ()) if one.scope == 0 and one.exported]
+    if not inside and name in file.private:
+        return []
+    imports = [
+        one for one in file.imports.get(name, ()) if one.scope == 0 and (one.exported or inside)
+    ]
     found: list[Target] = []
     for one in imports:
         found += imported(session, file, one, name, seen)

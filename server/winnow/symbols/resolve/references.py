@@ -11,20 +11,31 @@ answer nothing.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from winnow.symbols.facts import (
     ATTRIBUTE,
+    BARE,
+    BINDS,
+    CALLED,
     IMPORTED,
+    IN_TYPE,
     KEY,
     KEYWORD,
     LABEL,
     MEMBER,
+    MENTIONED,
+    PARAMETER,
+    QUALIFIES,
     ROLE,
+    SHORTHAND,
+    STATIC,
     STRING,
+    declared_in,
 )
 from winnow.symbols.resolve.names import (
     External,
@@ -37,19 +48,25 @@ from winnow.symbols.resolve.names import (
     resolve,
 )
 from winnow.symbols.resolve.session import FileFacts, Session
-from winnow.symbols.resolve.types import Class, Function, Instance, Types, Untyped
+from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, Types, Untyped
 from winnow.symbols.view import View
+
+DEFAULT = "default"
+FAMILY_TO_OTHERS = 3
+CONSTRUCTOR = "constructor"
 
 Tier = Literal["certain", "likely", "possible"]
 
 
 class Reference(Struct, frozen=True, gc=False):
-    """A place where a symbol is used; ``at`` is an offset in bytes."""
+    """A place where a symbol is used; ``at`` is an offset in bytes. ``name`` is what stands there,
+    where that is another name."""
 
     path: str
     at: int
     flags: int
     tier: Tier
+    name: str = ""
 
 
 class Meaning(Struct, frozen=True):
@@ -64,6 +81,58 @@ class Meaning(Struct, frozen=True):
     unknown: bool = False
     untyped: bool = False
     of: Class | None = None
+
+
+# Spaces of names: one name can be a type, a value and a namespace.
+VALUES, TYPES, NAMESPACES = 1, 2, 4
+
+
+def space(flags: int) -> int:
+    """The spaces that an occurrence can mean."""
+    if flags & MENTIONED or flags & ROLE == IMPORTED:
+        return VALUES | TYPES | NAMESPACES
+    if flags & QUALIFIES:
+        return NAMESPACES if flags & IN_TYPE else NAMESPACES | VALUES
+    return TYPES if flags & IN_TYPE else VALUES
+
+
+class _Names:
+    """The names that a symbol is looked for under: its own, and those that imports give it."""
+
+    def __init__(self, name: str) -> None:
+        self.first = name
+        # By name the files to look at, None for all.
+        self._files: dict[str, set[str] | None] = {name: None}
+        self._todo = [name]
+        self._seen: set[tuple[str, int]] = set()
+
+    def __iter__(self) -> Iterator[str]:
+        while self._todo:
+            yield self._todo.pop(0)
+
+    def add(self, name: str, path: str | None = None) -> None:
+        known = self._files.get(name, set())
+        if known is None or (path is not None and path in known):
+            return
+        self._files[name] = None if path is None else {*known, path}
+        if name not in self._todo:
+            self._todo.append(name)
+
+    def add_renamed(self, file: FileFacts, name: str, at: int) -> None:
+        """The name that an import or export at this place gives, where it is another one."""
+        for one in file.skeleton.imports:
+            if one.at == at and one.local != name and one.name in (name, DEFAULT):
+                self.add(one.local, None if one.exported and one.scope == 0 else file.path)
+
+    def only_in(self, name: str) -> set[str] | None:
+        return self._files[name]
+
+    def is_new(self, file: FileFacts, at: int) -> bool:
+        place = (file.path, at)
+        if place in self._seen:
+            return False
+        self._seen.add(place)
+        return True
 
 
 class Resolver:
@@ -89,14 +158,46 @@ class Resolver:
             return Meaning(exported(self.session, file.path, name))
         if role == MEMBER:
             around = file.class_around(scope)
-            return Meaning([Name(file.path, around, name)] if around is not None else [])
+            if around is None:
+                return Meaning()
+            static = bool(flags & STATIC)
+            return Meaning([Name(file.path, file.canonical[around], name, static=static)])
+        if flags & SHORTHAND:
+            return self._shorthand(file, scope, name, flags, receiver)
         if role == ATTRIBUTE:
             return self._attribute(file, scope, name, file.skeleton.receivers[receiver])
         if role == KEYWORD:
             return self._keyword(file, scope, name, file.skeleton.receivers[receiver])
-        if role in (KEY, LABEL):
-            return Meaning(unknown=role == KEY)
-        return Meaning(resolve(self.session, file, scope, name))
+        if role == KEY:
+            return self._key(file, scope, name, file.skeleton.receivers[receiver])
+        if role == LABEL:
+            return Meaning()
+        if name == CONSTRUCTOR and flags & CALLED:
+            return self._attribute(file, scope, name, file.rules.super_name)
+        found = resolve(self.session, file, scope, name)
+        around = file.class_around(scope) if flags & MENTIONED and not found else None
+        if around is not None:
+            return self._attribute(file, scope, name, next(iter(file.rules.instance)))
+        return Meaning(found)
+
+    def _shorthand(
+        self, file: FileFacts, scope: int, name: str, flags: int, receiver: int
+    ) -> Meaning:
+        """A variable and a member in one."""
+        variable = resolve(self.session, file, scope, name)
+        if flags & PARAMETER:
+            around = file.class_around(scope)
+            member = [] if around is None else [Name(file.path, file.canonical[around], name)]
+            return Meaning([*variable, *member])
+        key = self._key(file, scope, name, file.skeleton.receivers[receiver])
+        return replace(key, targets=[*variable, *key.targets])
+
+    def _key(self, file: FileFacts, scope: int, name: str, receiver: str) -> Meaning:
+        """A key of an object: a member of what is expected there, if anything is."""
+        if not receiver:
+            return Meaning()
+        found = self._attribute(file, scope, name, receiver)
+        return replace(found, targets=[one for one in found.targets if isinstance(one, Name)])
 
     def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:
         for one in file.skeleton.imports:
@@ -118,14 +219,27 @@ class Resolver:
         if isinstance(kind, Instance):
             return self._member(kind.of, name, above=kind.above)
         if isinstance(kind, Class):
-            return self._member(kind, name, above=False)
+            return self._member(kind, name, above=False, static=True)
         return Meaning()
 
-    def _member(self, owner: Class, name: str, *, above: bool) -> Meaning:
+    def _member(self, owner: Class, name: str, *, above: bool, static: bool = False) -> Meaning:
+        file = self.session.file(owner.path)
+        if file is not None and file.rules.family:
+            if static and self._is_in_namespace(file, owner, name):
+                return Meaning([Name(owner.path, owner.scope, name)])
+            found = self.types.members(owner, name, above=above, static=static)
+            return Meaning(list(found)) if found or above else Meaning(of=owner)
         definer = self.types.definer(owner, name, above=above)
         if definer is not None:
             return Meaning([Name(definer.path, definer.scope, name)])
         return Meaning() if above else Meaning(of=owner)
+
+    def _is_in_namespace(self, file: FileFacts, owner: Class, name: str) -> bool:
+        """Whether one of the namespaces that a class's name stands for binds a name."""
+        return any(
+            file.scopes[scope].kind == "namespace" and file.canonical[scope] == owner.scope
+            for scope in self.session.bound(file, name)
+        )
 
     def _keyword(self, file: FileFacts, scope: int, name: str, called: str) -> Meaning:
         """The parameter of the function called, or the field of the class without a constructor."""
@@ -144,6 +258,52 @@ class Resolver:
         inner = file.functions.get((scope, function)) if file else None
         return [Name(path, inner, name)] if inner is not None else []
 
+    # --- types and values of one name ------------------------------------------------------
+
+    def told_apart(
+        self, targets: list[Target], file: FileFacts, at: int, flags: int
+    ) -> list[Target]:
+        """Targets in the workspace, each with only those declarations of its name that this
+        occurrence can mean."""
+        return [
+            self._told_apart(target, file, at, flags)
+            for target in targets
+            if not isinstance(target, External)
+        ]
+
+    def _told_apart(self, target: Target, file: FileFacts, at: int, flags: int) -> Target:
+        """A target with only those declarations of its name that this occurrence can mean."""
+        if not isinstance(target, Name) or not file.rules.merging:
+            return target
+        declared = self._declarations(target)
+        spaces = declared.get(at) if target.path == file.path else None
+        meant = spaces or space(flags)
+        for _ in declared:  # what is of two kinds joins them
+            for one in declared.values():
+                meant |= one if one & meant else 0
+        return (
+            target
+            if all(one & meant for one in declared.values())
+            else replace(target, spaces=meant)
+        )
+
+    def _declarations(self, target: Name) -> dict[int, int]:
+        """The declarations of a name in a scope by offset, with the spaces they are in."""
+        file = self.session.file(target.path)
+        if file is None:
+            return {}
+        return {
+            at: space(flags)
+            for at, flags, _ in self.session.unpacked(file, target.name)
+            if flags & BINDS and file.canonical[file.scope_at(at)] == target.scope
+        }
+
+    def _in_space(self, file: FileFacts, at: int, flags: int, target: Target) -> bool:
+        if not isinstance(target, Name) or not target.spaces:
+            return True
+        here = self._declarations(target).get(at) if file.path == target.path else None
+        return bool((here or space(flags)) & target.spaces)
+
     # --- from a symbol to its references ---------------------------------------------------
 
     def at(self, path: str, offset: int, name: str) -> list[Target]:
@@ -154,7 +314,7 @@ class Resolver:
         for at, flags, receiver in self.session.unpacked(file, name):
             if at == offset:
                 meaning = self.meaning(file, name, at, flags, receiver)
-                return [target for target in meaning.targets if not isinstance(target, External)]
+                return self.told_apart(meaning.targets, file, at, flags)
         return []
 
     def references(
@@ -162,24 +322,102 @@ class Resolver:
     ) -> Iterator[Reference]:
         """Every use of what these targets are, declarations included; in one file only, if it is
         named."""
-        wanted = frozenset(targets)
+        if name == CONSTRUCTOR:
+            yield from self._constructed(targets, path)
+        wanted = {self._everything(target): target for target in targets}
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
+        static = any(isinstance(one, Name) and one.static for one in targets)
+        family = [] if static or name == CONSTRUCTOR else self._overrides(name, owners)
+        wanted |= {(one := Name(each.path, each.scope, name)): one for each in family}
+        names = _Names(name)
+        self._add_defaults(names, wanted)
+        for called in names:
+            for facts, numbers in self._files(called, names, path):
+                for at, flags, receiver in numbers:
+                    meaning = self.meaning(facts, called, at, flags, receiver)
+                    meant = [wanted[target] for target in meaning.targets if target in wanted]
+                    if meant:
+                        if not any(self._in_space(facts, at, flags, one) for one in meant):
+                            continue
+                        if facts.rules.renames and flags & ROLE in (IMPORTED, BARE):
+                            names.add_renamed(facts, called, at)
+                        if names.is_new(facts, at):
+                            written = self._written(facts, called, at, flags)
+                            other = "" if written == name else written
+                            yield Reference(facts.path, at, flags, "certain", other)
+                    elif called != name or not owners:
+                        continue
+                    elif self._possible(facts, name, meaning, owners, family):
+                        tier: Tier = "possible" if meaning.untyped else "likely"
+                        yield Reference(facts.path, at, flags, tier)
+                    elif meaning.unknown:
+                        self.undecided += 1
+
+    def _written(self, file: FileFacts, name: str, at: int, flags: int) -> str:
+        """What stands where an occurrence of a name is."""
+        if name == CONSTRUCTOR and flags & CALLED:
+            return file.rules.super_name
+        if name == DEFAULT and flags & ROLE == IMPORTED:
+            for one in file.skeleton.imports:
+                if one.at == at and any(
+                    start == at for start, _, _ in self.session.unpacked(file, one.local)
+                ):
+                    return one.local
+        return name
+
+    def _constructed(self, targets: list[Target], path: str | None) -> Iterator[Reference]:
+        """Where objects of a class are made, for its constructor."""
+        for target in targets:
+            file = self.session.file(target.path) if isinstance(target, Name) else None
+            if file is None or not isinstance(target, Name) or not file.rules.merging:
+                continue
+            around = file.canonical[declared_in(file.scopes, target.scope)]
+            of = Name(target.path, around, file.scopes[target.scope].name)
+            for one in self.references(of.name, [of], path):
+                if one.flags & CALLED:
+                    yield replace(one, name=one.name or of.name)
+
+    def _files(
+        self, name: str, names: _Names, path: str | None
+    ) -> Iterator[tuple[FileFacts, Iterable[tuple[int, int, int]]]]:
+        """Files with occurrences of a name, and these."""
+        only = names.only_in(name) if path is None else {path}
         for file, packed in self.view.occurrences(name):
-            if path is not None and file.path != path:
-                continue
             facts = self.session.file(file.path)
-            if facts is None:
+            if facts is not None and (only is None or file.path in only):
+                numbers = iter(array("I", packed))
+                yield facts, zip(numbers, numbers, numbers, strict=True)
+
+    def _add_defaults(self, names: _Names, wanted: dict[Target, Target]) -> None:
+        """Whatever is called `default` may be one of these, if a file of theirs exports it so."""
+        for target in list(wanted):
+            file = self.session.file(target.path) if isinstance(target, Name) else None
+            if file is None or not file.rules.renames:
                 continue
-            numbers = iter(array("I", packed))
-            for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
-                meaning = self.meaning(facts, name, at, flags, receiver)
-                if not wanted.isdisjoint(meaning.targets):
-                    yield Reference(file.path, at, flags, "certain")
-                elif owners and self._possible(facts, name, meaning, owners):
-                    tier: Tier = "possible" if meaning.untyped else "likely"
-                    yield Reference(file.path, at, flags, tier)
-                elif owners and meaning.unknown:
-                    self.undecided += 1
+            if target in exported(self.session, file.path, DEFAULT):
+                names.add(DEFAULT)
+
+    def _everything(self, target: Target) -> Target:
+        return replace(target, spaces=0) if isinstance(target, Name) and target.spaces else target
+
+    def _overrides(self, name: str, owners: list[Class]) -> list[Class]:
+        """The classes whose members of this name count as one with those of the owners: of those
+        that they override, and that override these."""
+        tops: set[Class] = set()
+        definers = self.types.definers(name) if owners else {}
+        for owner in owners:
+            file = self.session.file(owner.path)
+            if file is not None and file.rules.family:
+                tops.update(
+                    one for one in self.types.mro(owner) if definers.get(one, 0) & OF_OBJECTS
+                )
+        if not tops:
+            return []
+        return [
+            one
+            for one, kind in definers.items()
+            if kind & OF_OBJECTS and not tops.isdisjoint(self.types.mro(one))
+        ]
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""
@@ -188,21 +426,35 @@ class Resolver:
             return None
         if file.scopes[target.scope].kind != "class":
             return None
-        return Class(target.path, target.scope, file.qualified(target.scope))
+        named = file.scopes[target.scope].name or not file.rules.merging
+        return Class(target.path, target.scope, file.qualified(target.scope) if named else "")
 
-    def _possible(self, file: FileFacts, name: str, meaning: Meaning, owners: list[Class]) -> bool:
+    def _possible(
+        self,
+        file: FileFacts,
+        name: str,
+        meaning: Meaning,
+        owners: list[Class],
+        overrides: list[Class],
+    ) -> bool:
         """Whether a member that is not known to be one of these can be."""
         if meaning.of is not None:
+            if file.rules.family:
+                return False
             # Used in a class that leaves it to those below to define it.
             return any(meaning.of in self.types.mro(owner) for owner in owners)
         if not meaning.unknown:
             return False
-        family = frozenset().union(*(self.family(owner) for owner in owners))
+        if file.rules.family:
+            family = frozenset((*overrides, *owners))
+        else:
+            family = frozenset().union(*map(self.family, owners))
         foreign = [one for one in self.types.definers(name) if one not in family]
         others = len(foreign) + (name in file.rules.common)
         if not others:
             return True
-        return others == 1 and any(
+        # A family that defines it again and again is more probable than one other class.
+        return others <= max(1, len(family) // FAMILY_TO_OTHERS) and any(
             self.session.unpacked(file, one.name.rpartition(".")[2]) for one in family
         )
 

@@ -9,6 +9,9 @@ from msgspec import Struct
 
 from winnow.symbols.view import View
 
+# The name that a call of an object itself stands under (TypeScript's `interface A { (b: B): C }`).
+SIGNATURE = "()"
+
 
 class Rules(Struct, frozen=True, kw_only=True):
     """How names of a language find their definitions.
@@ -21,7 +24,15 @@ class Rules(Struct, frozen=True, kw_only=True):
     override it count as one. ``wrappers`` are generic types that stand for their first argument,
     ``containers`` those whose items are of their last. ``self_types`` mean the class
     around, ``class_types`` a class rather than an object of it. ``common`` are members of built-in
-    types.
+    types, ``same`` and ``item`` those of containers that give one with the same items, or one item,
+    ``takes`` those that take items.
+
+    ``merging`` says that declarations of one name in one scope are one symbol, and that types and
+    values of this name are told apart. ``renames`` says that uses under the name that an import
+    gives count, too. ``closed`` says that a name bound nowhere is foreign, as no file sees those of
+    others. ``marked`` says that all members are marked so where they are written down.
+    ``any_types`` are types that allow everything. ``typed_parameters`` says that a parameter has a
+    type even if none is declared.
     """
 
     module: Callable[[View, str, str], str | None]
@@ -35,3 +46,12 @@ class Rules(Struct, frozen=True, kw_only=True):
     common: frozenset[str] = frozenset()
     self_types: frozenset[str] = frozenset()
     class_types: frozenset[str] = frozenset()
+    same: frozenset[str] = frozenset()
+    item: frozenset[str] = frozenset()
+    takes: frozenset[str] = frozenset()
+    merging: bool = False
+    renames: bool = False
+    closed: bool = False
+    marked: bool = False
+    any_types: frozenset[str] = frozenset()
+    typed_parameters: bool = False

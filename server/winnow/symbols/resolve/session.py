@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from winnow.symbols.facts import BINDS, Definition, Import, Skeleton, scope_at
+from winnow.symbols.facts import (
+    ATTRIBUTE,
+    BINDS,
+    MEMBER,
+    PARAMETER,
+    ROLE,
+    SHORTHAND,
+    STATIC,
+    WRITTEN,
+    Definition,
+    Import,
+    Skeleton,
+    declared_in,
+    merged,
+    scope_at,
+)
 from winnow.symbols.language import languages
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import File, View
@@ -41,6 +57,15 @@ class FileFacts:
         return ".".join(reversed(names))
 
     @cached_property
+    def canonical(self) -> Sequence[int]:
+        """For each scope its number, or that of the first one it is merged with."""
+        return merged(self.scopes) if self.rules.merging else range(len(self.scopes))
+
+    @cached_property
+    def private(self) -> frozenset[str]:
+        return frozenset(self.skeleton.private)
+
+    @cached_property
     def imports(self) -> dict[str, list[Import]]:
         """Imports by local name; `import a.b` stands under `a`, too."""
         found: dict[str, list[Import]] = {}
@@ -52,21 +77,53 @@ class FileFacts:
 
     @cached_property
     def classes(self) -> dict[str, int]:
-        """Scopes of classes by qualified name."""
+        """Scopes of classes and namespaces by qualified name."""
         return {
-            self.qualified(number): number
+            self.qualified(number): self.canonical[number]
             for number, scope in enumerate(self.scopes)
-            if scope.kind == "class" and scope.name
+            if scope.kind in ("class", "namespace") and scope.name
+        }
+
+    @cached_property
+    def inner(self) -> dict[tuple[int, str], int]:
+        """Scopes of classes and namespaces by the scope that their name is bound in."""
+        return {
+            (self.canonical[declared_in(self.scopes, number)], scope.name): self.canonical[number]
+            for number, scope in enumerate(self.scopes)
+            if scope.kind in ("class", "namespace") and scope.name
         }
 
     @cached_property
     def functions(self) -> dict[tuple[int, str], int]:
         """Scopes of functions by the scope around and their name."""
-        return {
-            (scope.parent, scope.name): number
-            for number, scope in enumerate(self.scopes)
-            if scope.kind == "function" and scope.name
-        }
+        return {key: numbers[-1] for key, numbers in self.overloads.items()}
+
+    @cached_property
+    def overloads(self) -> dict[tuple[int, str], list[int]]:
+        """All scopes of functions by the scope around and their name."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for number, scope in enumerate(self.scopes):
+            if scope.kind == "function" and scope.name:
+                around = self.canonical[scope.parent]
+                found.setdefault((around, scope.name), []).append(number)
+        return found
+
+    def members(self, numbers: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, bool]]:
+        """Scopes of classes that have one of these occurrences of a name as a member, and whether
+        it is static."""
+        for at, flags, receiver in numbers:
+            role = flags & ROLE
+            if role == MEMBER or (
+                flags & (PARAMETER | SHORTHAND) == PARAMETER | SHORTHAND
+                or (
+                    role == ATTRIBUTE
+                    and flags & WRITTEN
+                    and self.skeleton.receivers[receiver] in self.rules.instance
+                )
+            ):
+                around = self.class_around(self.scope_at(at))
+                if around is not None:
+                    yield self.canonical[around], bool(flags & STATIC)
 
 
 class Session:

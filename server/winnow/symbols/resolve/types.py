@@ -7,14 +7,18 @@ returns. Expressions are in the short form of :class:`~winnow.symbols.facts.Skel
 from __future__ import annotations
 
 import re
+from array import array
 
 from msgspec import Struct
 
 from winnow.symbols.facts import PARAMETER
+from winnow.symbols.resolve import signatures
 from winnow.symbols.resolve.names import External, Module, Name, Target, exported, resolve
+from winnow.symbols.resolve.rules import SIGNATURE, Rules
 from winnow.symbols.resolve.session import FileFacts, Session
 
 DEPTH = 8  # of declarations that lead to others
+OF_OBJECTS, OF_CLASS = 1, 2  # what members are for
 MRO = 60  # classes above a class
 
 
@@ -52,11 +56,37 @@ class Untyped(Struct, frozen=True, gc=False):
     """Whatever is passed for a parameter without a declared type, or comes from that."""
 
 
-Type = Class | Instance | Function | Items | Untyped | Module | External | None
+class Signature(Struct, frozen=True, gc=False):
+    """What a function type says, written down in a scope of a file."""
+
+    path: str
+    scope: int
+    parameters: tuple[str, ...]
+    returns: str
+
+
+class Returning(Struct, frozen=True, gc=False):
+    """A function that gives this when it is called."""
+
+    of: Type
+
+
+class Taking(Struct, frozen=True, gc=False):
+    """A function that takes this."""
+
+    of: Type
+
+
+Callable = Function | Signature | Returning | Taking
+Type = Class | Instance | Callable | Items | Untyped | Module | External | None
 UNTYPED = Untyped()
 
-_STEP = re.compile(r"\(\)|\[\]|<[^>]*>|[\w$]+")
-_HEAD = re.compile(r"[\w$.]+")
+# A call, an item, what is passed for a parameter, a cast (to a generic type, too), a name.
+_STEP = re.compile(
+    r"\(\)|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|\{\d+\}|[\w$#]+"
+)
+
+_LITERAL = re.compile(r"\{\d+\}")  # a type without a name, by the number of its scope
 
 
 class Types:
@@ -64,7 +94,7 @@ class Types:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._definers: dict[str, dict[Class, None]] = {}
+        self._definers: dict[str, dict[Class, int]] = {}
         self._mro: dict[Class, list[Class]] = {}
         self._busy: set[tuple[str, int, str]] = set()
         self._known: dict[tuple[str, int, str], Type] = {}
@@ -89,7 +119,11 @@ class Types:
         steps = _STEP.findall(expression)
         if not steps:
             return None
+        if steps[0] == "[]":
+            inner = self.of(file, scope, expression[2:])
+            return Items(inner) if inner is not None else None
         value, rest = self._first(file, scope, steps)
+        rules = file.rules
         for step in rest:
             if value is None:
                 return None
@@ -97,8 +131,12 @@ class Types:
                 value = self._called(value)
             elif step == "[]":
                 value = self._item(value)
+            elif step[0] == "(":
+                value = self._passed(value, int(step[2:-1]))
             elif step[0] == "<":
                 value = self.declared(file, scope, step[1:-1])
+            elif isinstance(value, Items):
+                value = _of_items(value, step, rules)
             else:
                 value = self._member(value, step)
         return value
@@ -108,8 +146,10 @@ class Types:
         first, rules = steps[0], file.rules
         if first[0] == "<":
             return self.declared(file, scope, first[1:-1]), steps[1:]
+        if first[0] == "{":
+            return Class(file.path, int(first[1:-1]), ""), steps[1:]
         if first in rules.instance:
-            return self._self(file, scope), steps[1:]
+            return self._receiver(file, scope, first), steps[1:]
         if first == rules.super_name:
             owner = self._self(file, scope)
             rest = steps[1:]
@@ -122,13 +162,26 @@ class Types:
             for one in file.imports.get(dotted, ()):
                 path = self.session.module(file, one.module)
                 return (Module(path) if path else External(one.module)), steps[count:]
-        return self.of_targets(resolve(self.session, file, scope, first)), steps[1:]
+        targets = resolve(self.session, file, scope, first)
+        if not targets and rules.closed:
+            return External("", first[:1].isupper()), steps[1:]
+        return self.of_targets(targets), steps[1:]
+
+    def _receiver(self, file: FileFacts, scope: int, name: str) -> Type:
+        """`self` or `this`: an object of the class around, or what a function declares for it."""
+        place = scope
+        while place >= 0 and file.scopes[place].kind != "class":
+            said = file.skeleton.types.get(place, {}).get(name)
+            if said is not None:
+                return self._said(file, place, said)
+            place = file.scopes[place].parent
+        return self._self(file, scope)
 
     def _self(self, file: FileFacts, scope: int) -> Type:
         around = file.class_around(scope)
         if around is None:
             return None
-        return Instance(Class(file.path, around, file.qualified(around)))
+        return Instance(Class(file.path, file.canonical[around], file.qualified(around)))
 
     def of_targets(self, targets: list[Target]) -> Type:
         """The type of the first of some bindings that has one."""
@@ -146,18 +199,24 @@ class Types:
 
     def _bound(self, file: FileFacts, scope: int, name: str, owner: Class | None) -> Type:
         """What a name is that this scope binds: a class, a function, or what was said of it."""
-        qualified = f"{file.qualified(scope)}.{name}" if scope else name
-        inner = file.classes.get(qualified)
+        alias = file.skeleton.aliases.get(name)
+        if alias and file.rules.merging:
+            return self.declared(file, scope, alias)
+        if file.rules.merging:
+            inner = file.inner.get((scope, name))
+        else:
+            inner = file.classes.get(f"{file.qualified(scope)}.{name}" if scope else name)
         if inner is not None:
-            return Class(file.path, inner, qualified)
+            return Class(file.path, inner, file.qualified(inner))
         said = file.skeleton.types.get(scope, {}).get(name)
         if said is not None:
             return self._said(file, scope, said)
         if (scope, name) in file.functions or name in file.skeleton.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
-        alias = file.skeleton.aliases.get(name)
         if alias:
             return self._class_named(file, scope, alias)
+        if file.rules.typed_parameters:
+            return None
         return UNTYPED if self._is_parameter(file, scope, name) else None
 
     def _is_parameter(self, file: FileFacts, scope: int, name: str) -> bool:
@@ -176,7 +235,19 @@ class Types:
 
     def _called(self, value: Type) -> Type:
         if isinstance(value, Class):
-            return Instance(value)
+            file = self.session.file(value.path)
+            around, _, last = value.name.rpartition(".")
+            scope = file.classes.get(around, 0) if file and around else 0
+            if file is None or last not in file.skeleton.returns.get(scope, {}):
+                return Instance(value)
+            value = Function(value.path, scope, last)  # with a namespace of the same name
+        if isinstance(value, Instance):
+            value = self._attribute(value.of, SIGNATURE, value.above, instance=True)
+        if isinstance(value, Returning):
+            return value.of
+        if isinstance(value, Signature):
+            file = self.session.file(value.path)
+            return self.declared(file, value.scope, value.returns) if file else None
         if isinstance(value, (External, Untyped)):
             # An object of a foreign class; what a foreign function returns may be ours.
             return value if isinstance(value, Untyped) or value.capital else None
@@ -186,12 +257,42 @@ class Types:
         said = file.skeleton.returns.get(value.scope, {}).get(value.name) if file else None
         if file is None or said is None:
             return None
+        inside = file.functions.get((value.scope, value.name), value.scope)
+        if said[0] == "@":
+            return self._said(file, value.scope, said)
         if said[0] == ":":
             if said[1:].strip("'\" ").rpartition(".")[2] in file.rules.self_types and value.owner:
                 return Instance(value.owner)
-            return self.declared(file, value.scope, said[1:])
-        inside = file.functions.get((value.scope, value.name), value.scope)
+            # Type parameters are bound inside of a function.
+            within = inside if file.rules.merging else value.scope
+            return self.declared(file, within, said[1:])
         return self.of(file, inside, said[1:])
+
+    def _passed(self, value: Type, index: int) -> Type:
+        """What a function gets for the parameter with this number."""
+        if isinstance(value, Class):
+            definer = self.definer(value, "constructor")
+            value = Function(definer.path, definer.scope, "constructor") if definer else None
+        if isinstance(value, Taking):
+            return value.of
+        if isinstance(value, External):
+            return value
+        if isinstance(value, Instance):
+            value = self._attribute(value.of, SIGNATURE, value.above, instance=True)
+        if isinstance(value, Signature):
+            file = self.session.file(value.path)
+            if file is None or index >= len(value.parameters):
+                return None
+            return self.declared(file, value.scope, value.parameters[index])
+        if not isinstance(value, Function):
+            return None
+        file = self.session.file(value.path)
+        for scope in file.overloads.get((value.scope, value.name), ()) if file else ():
+            said = file.skeleton.types.get(scope, {}).get(f"#{index}") if file else None
+            found = self._said(file, scope, said) if file and said else None
+            if found is not None and not isinstance(found, External):
+                return found
+        return None
 
     def _item(self, value: Type) -> Type:
         if isinstance(value, Items):
@@ -243,14 +344,22 @@ class Types:
 
     def declared(self, file: FileFacts, scope: int, text: str) -> Type:
         """The type that a declaration names: an object of the first class in it that is known."""
-        for part in _alternatives(text.strip().strip("'\"")):
+        foreign: Type = None
+        for part in signatures.split(text.strip().strip("'\""), "|&"):
             found = self._declared_one(file, scope, part.strip().strip("'\""))
-            if found is not None:
+            if found is not None and (not file.rules.closed or not isinstance(found, External)):
                 return found
-        return None
+            foreign = foreign or found
+        return foreign
 
     def _declared_one(self, file: FileFacts, scope: int, text: str) -> Type:
-        head, arguments = _generic(text)
+        if not text:
+            return None
+        if file.rules.closed:
+            found, text = self._written(file, scope, text)
+            if found is not None or not text:
+                return found
+        head, arguments = signatures.generic(text)
         last = head.rpartition(".")[2]
         rules = file.rules
         if last in rules.self_types:
@@ -271,13 +380,36 @@ class Types:
             return Items(inner) if inner is not None else None
         return self._class_named(file, scope, head)
 
+    def _written(self, file: FileFacts, scope: int, text: str) -> tuple[Type, str]:
+        """What a type of TypeScript's grammar says, or else the text that is left to look at."""
+        if text.startswith("readonly "):
+            text = text[9:].lstrip()
+        if text.startswith("("):
+            inner = signatures.unwrapped(text)
+            if inner != text:
+                return self.declared(file, scope, inner), ""
+        function = signatures.function(text) if "=>" in text else None
+        if function is not None:
+            return Signature(file.path, scope, *function), ""
+        if text.startswith("typeof "):
+            return self.of(file, scope, text[7:]), ""
+        if text in file.rules.any_types:
+            return UNTYPED, ""
+        if _LITERAL.fullmatch(text):
+            return Instance(Class(file.path, int(text[1:-1]), "")), ""
+        if text[0] in "{[`-0123456789" or text.startswith(("keyof ", "asserts ", "infer ")):
+            return None, ""
+        if " is " in text or " extends " in text:
+            return None, ""
+        return None, text
+
     def _class_named(self, file: FileFacts, scope: int, name: str) -> Type:
-        found = self.of(file, scope, name)
-        return (
-            Instance(found)
-            if isinstance(found, Class)
-            else (found if isinstance(found, External) else None)
-        )
+        found = self.of(file, scope, name) if name else None
+        if isinstance(found, Class):
+            return Instance(found)
+        if file.rules.merging and not isinstance(found, (Function, Module)):
+            return found  # an alias, or a parameter of a type with bounds
+        return found if isinstance(found, External) else None
 
     # --- classes ---------------------------------------------------------------------------
 
@@ -309,49 +441,69 @@ class Types:
         classes = self.mro(owner)[1 if above else 0 :]
         return next((one for one in classes if one in definers), None)
 
-    def definers(self, name: str) -> dict[Class, None]:
-        """All classes that define a member of this name."""
+    def members(
+        self, owner: Class, name: str, *, above: bool = False, static: bool = False
+    ) -> list[Name]:
+        """What a member of a class means: those of the nearest classes that define it, on all ways
+        upwards; of objects, or of the class itself as far as it has one."""
+        definers = self.definers(name)
+        if not definers:
+            return []
+        kind = OF_CLASS if static else OF_OBJECTS
+        for wanted in (kind, OF_OBJECTS | OF_CLASS):
+            found = self._nearest(self._bases(owner) if above else [owner], definers, wanted)
+            if found:
+                return [
+                    Name(one.path, one.scope, name, static=not definers[one] & ~OF_CLASS & wanted)
+                    for one in found
+                ]
+        return []
+
+    def _nearest(self, level: list[Class], definers: dict[Class, int], kind: int) -> list[Class]:
+        found: dict[Class, None] = {}
+        seen: set[Class] = set()
+        while level and len(seen) < MRO:
+            seen.update(level)
+            found.update((one, None) for one in level if definers.get(one, 0) & kind)
+            above = [base for one in level if one not in found for base in self._bases(one)]
+            level = [base for base in dict.fromkeys(above) if base not in seen]
+        return list(found)
+
+    def definers(self, name: str) -> dict[Class, int]:
+        """All classes that define a member of this name, with whether they have it for their
+        objects, for themselves, or both: OF_OBJECTS, OF_CLASS."""
         known = self._definers.get(name)
         if known is None:
-            known = {}
+            known = self._marked(name)
             for file, definition in self.session.definitions(name):
                 facts = self.session.file(file.path) if definition.container else None
-                scope = facts.classes.get(definition.container) if facts else None
-                if facts and scope is not None:
-                    known[Class(file.path, scope, definition.container)] = None
+                if facts is None or facts.rules.marked:
+                    continue
+                scope = facts.classes.get(definition.container)
+                if scope is not None:
+                    known[Class(file.path, scope, definition.container)] = OF_OBJECTS
             self._definers[name] = known
         return known
 
+    def _marked(self, name: str) -> dict[Class, int]:
+        """The same in files where members are marked."""
+        found: dict[Class, int] = {}
+        for file, packed in self.session.view.occurrences(name):
+            facts = self.session.file(file.path)
+            if facts is None or not facts.rules.marked:
+                continue
+            numbers = iter(array("I", packed))
+            for scope, static in facts.members(zip(numbers, numbers, numbers, strict=True)):
+                named = facts.scopes[scope].name
+                one = Class(file.path, scope, facts.qualified(scope) if named else "")
+                found[one] = found.get(one, 0) | (OF_CLASS if static else OF_OBJECTS)
+        return found
 
-def _alternatives(text: str) -> list[str]:
-    """The parts of `A | B`, outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for place, sign in enumerate(text):
-        if sign in "([{<":
-            depth += 1
-        elif sign in ")]}>":
-            depth -= 1
-        elif sign == "|" and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
-    return [*parts, text[start:]]
 
-
-def _generic(text: str) -> tuple[str, list[str]]:
-    """`A[B, C]` and `A<B, C>` as `A` and its arguments."""
-    head = _HEAD.match(text)
-    if head is None:
-        return "", []
-    rest = text[head.end() :].strip()
-    if len(rest) < 2 or rest[0] not in "[<" or rest[-1] not in "]>":
-        return (head.group(), []) if not rest else ("", [])
-    arguments, depth, start = [], 0, 1
-    for place, sign in enumerate(rest[:-1]):
-        if sign in "([{<":
-            depth += 1
-        elif sign in ")]}>":
-            depth -= 1
-        elif sign == "," and depth == 1:
-            arguments.append(rest[start:place])
-            start = place + 1
-    return head.group(), [*arguments, rest[start:-1]]
+def _of_items(value: Items, name: str, rules: Rules) -> Type:
+    """A member of a container: a function that gives one like it, or one of its items."""
+    if name in rules.takes:
+        return Taking(value.of)
+    if name in rules.same:
+        return Returning(value)
+    return Returning(value.of) if name in rules.item else None

@@ -1,0 +1,367 @@
+"""References in TypeScript, TSX and JavaScript."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from symbols.references import check_references
+
+
+def test_imports_are_followed_through_aliases_re_exports_stars_and_defaults(
+    tmp_path: Path,
+) -> None:
+    check_references(
+        tmp_path,
+        {
+            "src/net/connect.ts": (
+                "export function connect(host: string) {  // ref: connect definition\n"
+                "  return connect(host);  // ref: connect call\n"
+                "}\n"
+                "function hidden() {}  // ref: hidden definition\n"
+                "export default class Client {}  // ref: Client definition\n"
+            ),
+            "src/net/index.ts": (
+                "export * from './connect.js';\n"
+                "export { connect as open } from './connect';"
+                "  // ref: connect import ;; connect import\n"
+                "export { default as Client } from './connect';"
+                "  // ref: Client import ;; Client import\n"
+            ),
+            "src/star.ts": (
+                "import { connect, hidden } from './net';  // ref: connect import\n"
+                "connect('a');  // ref: connect call\n"
+                "hidden();\n"
+            ),
+            "src/space.ts": (
+                "import * as net from './net/index';\n"
+                "net.connect('b');  // ref: connect call\n"
+                "const made = new net.Client();  // ref: Client call\n"
+            ),
+            "src/default.ts": (
+                "import Client from './net/connect';  // ref: Client import\n"
+                "export const one: Client = new Client();  // ref: Client type ;; Client call\n"
+            ),
+            "src/lazy.ts": (
+                "export async function later() {\n"
+                "  const { connect } = await import('./net');  // ref: connect write\n"
+                "  (await import('./net/connect')).connect('c');  // ref: connect call\n"
+                "}\n"
+            ),
+            "src/other.ts": "import { connect } from 'elsewhere';\nconnect();\n",
+        },
+    )
+
+
+def test_uses_under_the_name_that_an_import_gives_are_found(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": "export const limit = 1;  // ref: limit definition\n",
+            "b.ts": (
+                "import { limit as most } from './a';  // ref: limit import ;; limit import\n"
+                "console.log(most);  // ref: limit read\n"
+            ),
+        },
+    )
+
+
+def test_an_inner_name_hides_an_outer_one(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export const limit = 1;  // ref: limit definition\n"
+                "export function one(limit: number) {\n"
+                "  return limit;\n"
+                "}\n"
+                "export const two = (n: number) => {\n"
+                "  if (n) {\n"
+                "    const limit = 2;\n"
+                "    return limit;\n"
+                "  }\n"
+                "  for (let limit = 0; limit < n; limit++) {}\n"
+                "  return limit;  // ref: limit read\n"
+                "};\n"
+                "try {} catch (limit) { throw limit; }\n"
+                "export const three = [1].map((x) => x + limit);  // ref: limit read\n"
+            ),
+        },
+    )
+
+
+def test_types_and_values_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export interface Shape { area: number }  // ref: Shape definition\n"
+                "export const Shape = (area: number): Shape => ({ area });  // ref: Shape type\n"
+                "export { Shape as Form };  // ref: Shape read ;; Shape import\n"
+            ),
+            "b.ts": (
+                "import { Shape } from './a';  // ref: Shape import\n"
+                "const one: Shape = make();  // ref: Shape type\n"
+            ),
+            "c.ts": "import * as a from './a';\na.Shape(2);\n",
+        },
+    )
+
+
+def test_members_are_found_by_what_is_declared_and_assigned(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "net.ts": (
+                "export class Base {\n"
+                "  close() {}  // ref: Base.close definition\n"
+                "}\n"
+                "export class Client extends Base {\n"
+                "  constructor(private readonly name: string) { super(); }"
+                "  // ref: Client.name definition\n"
+                "  #secret = 1;\n"
+                "  send(text: string): Client {  // ref: Client.send definition\n"
+                "    this.close();  // ref: Base.close call\n"
+                "    return this.name ? this : this.send(text);"
+                "  // ref: Client.name read ;; Client.send call\n"
+                "  }\n"
+                "  get next(): Client { return this; }\n"
+                "}\n"
+                "export class Other {\n"
+                "  send() {}\n"
+                "  close() {}\n"
+                "  name = '';\n"
+                "}\n"
+            ),
+            "use.ts": (
+                "import { Client, Other } from './net';\n"
+                "const client = new Client('a');\n"
+                "client.send('a').send('b');  // ref: Client.send call ;; Client.send call\n"
+                "client.next?.send('c');  // ref: Client.send call\n"
+                "new Other().send();\n"
+                "export function all(clients: Client[], by: Map<string, Other>) {\n"
+                "  clients.forEach((one) => one.close());  // ref: Base.close call\n"
+                "  for (const one of clients) one!.close();  // ref: Base.close call\n"
+                "  const [first] = clients;\n"
+                "  first.send('d');  // ref: Client.send call\n"
+                "  (by as unknown as Client).close();  // ref: Base.close call\n"
+                "}\n"
+            ),
+        },
+    )
+
+
+def test_a_member_and_those_that_override_it_are_one(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export interface Closable {\n"
+                "  close(): void;  // ref: Closable.close definition\n"
+                "}\n"
+                "class File implements Closable {\n"
+                "  close() {}  // ref: Closable.close definition\n"
+                "  static open = 1;  // ref: File.open definition\n"
+                "}\n"
+                "class Door { close() {} open = 2 }\n"
+                "new File().close();  // ref: Closable.close call\n"
+                "new Door().close();\n"
+                "File.open;  // ref: File.open read\n"
+                "new Door().open;\n"
+                "const made: Closable = {\n"
+                "  close() {},  // ref: Closable.close definition\n"
+                "};\n"
+            ),
+        },
+    )
+
+
+def test_keys_and_patterns_are_members_of_what_is_expected_there(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export interface Options {\n"
+                "  limit: number;  // ref: Options.limit definition\n"
+                "}\n"
+                "interface Elsewhere { limit: string }\n"
+                "export function run({ limit }: Options) {  // ref: Options.limit write\n"
+                "  return limit;\n"
+                "}\n"
+                "run({ limit: 1 });  // ref: Options.limit read\n"
+                "const other: Elsewhere = { limit: '' };\n"
+                "const { limit: most } = {} as Options;  // ref: Options.limit read\n"
+                "type Limit = Options['limit'];  // ref: Options.limit type\n"
+            ),
+        },
+    )
+
+
+def test_parameters_of_callbacks_have_the_types_that_are_expected(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export class Sink {\n"
+                "  next(value: number) {}  // ref: Sink.next definition\n"
+                "}\n"
+                "class Walker { next() {} }\n"
+                "class Source {\n"
+                "  constructor(start: (sink: Sink) => void) {}\n"
+                "}\n"
+                "new Source((sink) => sink.next(1));  // ref: Sink.next call\n"
+                "interface Starter { (sink: Sink, walker: Walker): void }\n"
+                "const start: Starter = (sink, walker) => {\n"
+                "  sink.next(2);  // ref: Sink.next call\n"
+                "  walker.next();\n"
+                "};\n"
+            ),
+        },
+    )
+
+
+def test_unknown_receivers_are_likely_if_hardly_anything_else_has_the_name(
+    tmp_path: Path,
+) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "import { make } from './b';\n"
+                "export class Client {\n"
+                "  transmit() {}  // ref: Client.transmit definition\n"
+                "}\n"
+                "export function one(thing: any) {\n"
+                "  thing.transmit();  // ref: Client.transmit call possible\n"
+                "  make().transmit();  // ref: Client.transmit call likely\n"
+                "  JSON.transmit();\n"
+                "}\n"
+            ),
+            "b.ts": "export declare const make: <T>() => T;\n",
+        },
+    )
+
+
+def test_namespaces_are_merged_and_nested(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export namespace Shape {\n"
+                "  export const unit = 1;  // ref: Shape.unit definition\n"
+                "  export namespace Inner { export type Side = number }"
+                "  // ref: Shape.Inner.Side definition\n"
+                "}\n"
+                "export namespace Shape {\n"
+                "  export const two = unit + 1;  // ref: Shape.unit read\n"
+                "}\n"
+                "export interface Shape { area: number }\n"
+            ),
+            "b.ts": (
+                "import { Shape } from './a';\n"
+                "const side: Shape.Inner.Side = Shape.unit;"
+                "  // ref: Shape.Inner.Side type ;; Shape.unit read\n"
+            ),
+            "c.ts": ("import * as all from './a';\nall.Shape.unit;  // ref: Shape.unit read\n"),
+        },
+    )
+
+
+def test_doc_comments_mention_symbols(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export class Client {}  // ref: Client definition\n"
+                "/** See {@link Client}. */  // ref: Client read\n"
+                "export const one = 1;\n"
+            ),
+        },
+    )
+
+
+def test_a_constructor_is_used_where_objects_are_made(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export class Client {\n"
+                "  constructor(name: string) {}  // ref: Client.constructor definition\n"
+                "}\n"
+                "class Inner extends Client {\n"
+                "  constructor() {\n"
+                "    super('a');  // ref: Client.constructor call\n"
+                "  }\n"
+                "}\n"
+                "const kind = Client;\n"
+            ),
+            "b.ts": (
+                "import { Client } from './a';\nnew Client('b');  // ref: Client.constructor call\n"
+            ),
+        },
+    )
+
+
+def test_common_js_modules_are_followed(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "lib.js": ("exports.connect = function () {};  // ref: connect definition\n"),
+            "whole.js": (
+                "class Client {}  // ref: Client definition\n"
+                "module.exports = Client;  // ref: Client read\n"
+            ),
+            "use.js": (
+                "const { connect } = require('./lib');  // ref: connect import\n"
+                "const lib = require('./lib');\n"
+                "const Client = require('./whole');  // ref: Client import\n"
+                "connect(new Client());  // ref: connect call ;; Client call\n"
+                "lib.connect();  // ref: connect call\n"
+            ),
+        },
+    )
+
+
+def test_components_and_their_properties_are_found(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "button.tsx": (
+                "export interface Props {\n"
+                "  label: string;  // ref: Props.label definition\n"
+                "}\n"
+                "export function Button({ label }: Props) {"
+                "  // ref: Button definition ;; Props.label write\n"
+                "  return <b title={label}>{label}</b>;\n"
+                "}\n"
+            ),
+            "app.tsx": (
+                "import { Button } from './button';  // ref: Button import\n"
+                "const label = 'x';\n"
+                "export const app = <Button label={label} />;"
+                "  // ref: Button read ;; Props.label write\n"
+            ),
+        },
+    )
+
+
+def test_other_packages_of_the_workspace_are_found(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "packages/net/package.json": '{"name": "@own/net"}\n',
+            "packages/net/src/index.ts": (
+                "export const connect = 1;  // ref: connect definition\n"
+            ),
+            "packages/net/src/tools.ts": "export const tool = 1;  // ref: tool definition\n",
+            "packages/app/package.json": '{"name": "app"}\n',
+            "packages/app/src/main.ts": (
+                "import { connect } from '@own/net';  // ref: connect import\n"
+                "import { tool } from '@own/net/tools';  // ref: tool import\n"
+                "import { deep } from '@/deep/one';  // ref: deep import\n"
+                "import { connect as far } from 'far';\n"
+                "export const used = [connect, tool, deep, far];"
+                "  // ref: connect read ;; tool read ;; deep read\n"
+            ),
+            "packages/app/src/deep/one.ts": "export const deep = 1;  // ref: deep definition\n",
+        },
+    )
