@@ -20,7 +20,15 @@ from winnow.config import Config
 from winnow.terminal import Style
 from winnow.tool import Tool, fields_of
 from winnow.tools import TOOLS
-from winnow.types import Answer, Completeness, FileParams, IndexState, PageParams, SearchParams, Skipped
+from winnow.types import (
+    Answer,
+    Completeness,
+    FileParams,
+    IndexState,
+    PageParams,
+    SearchParams,
+    Skipped,
+)
 
 INDEX = "README.md"
 # Their tables are on the page that lists the tools.

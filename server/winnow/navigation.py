@@ -110,7 +110,7 @@ class Navigation:
                 targets = self.resolver.told_apart(meaning.targets, file, at, flags)
                 guessed = not targets and (meaning.unknown or meaning.of is not None)
                 if guessed:
-                    definers = self.resolver.types.definers(name)
+                    definers = self.resolver.definers(file, name)
                     targets = [Name(one.path, one.scope, name) for one in definers]
                 return Asked(
                     path, at, name, targets, places(self.resolver.session, targets), guessed

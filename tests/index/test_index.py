@@ -31,7 +31,7 @@ FILES = {
     "ignored/cache.py": "def cached(): ...\n",
     ".hidden/secret.py": "def hidden(): ...\n",
     ".gitignore": "ignored/\n",
-    "docs/plugins.md": "# Plugins\n",
+    "docs/plugins.txt": "# Plugins\n",
 }
 
 
@@ -250,7 +250,7 @@ async def test_unsaved_documents_stand_in_the_place_of_files(
         project / "src/main.py": "def unsaved(): ...\n",
         project / "src/loader.py": FILES["src/loader.py"],  # as it is on disk
         project / "ignored/never/saved.py": "def fresh(): ...\n",
-        project / "docs/plugins.md": "# Other\n",
+        project / "docs/plugins.txt": "# Other\n",
         project.parent / "outside.py": "def outside(): ...\n",
     }
     expected = {**ALL, "src/main.py": "unsaved", "ignored/never/saved.py": "fresh"}

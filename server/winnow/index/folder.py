@@ -108,21 +108,23 @@ class FolderIndex:
 
     async def build(self, covers: Covers, max_files: int, report: Report | None = None) -> None:
         """Take all files that have changed, as one process among those that share the folder."""
-        self.building = True
+        self.building, self.complete = True, False
         try:
             store = await self.store()
             async with contextlib.AsyncExitStack() as stack:
                 if not store.is_temporary:
                     await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
                 await self.repair()
-                changes = await self.changes(covers, whole=True)
-                if self.total > max_files:
-                    self.problem = (
-                        f"it has {self.total:,} files, and index.max_files is {max_files:,}"
-                    )
-                    return
-                self.built = True
-                await self._complete(changes, report)
+                # A store that is lost meanwhile takes what was written with it.
+                while not self.complete:
+                    changes = await self.changes(covers, whole=True)
+                    if self.total > max_files:
+                        self.problem = (
+                            f"it has {self.total:,} files, and index.max_files is {max_files:,}"
+                        )
+                        return
+                    self.built = True
+                    await self._complete(changes, report)
         finally:
             self.building = False
             self._overtaken.clear()

@@ -43,6 +43,8 @@ class Extraction:
         self.captured: dict[str, list[tree_sitter.Node]] = {}
         # Flags that `collect` sets for identifiers, by their offset.
         self.flags: dict[int, int] = {}
+        # Identifiers in text that the grammar does not read: beginning and end.
+        self.tokens: list[tuple[int, int]] = []
         # Occurrences that are no identifiers to the grammar: name, offset, flags.
         self.more: list[tuple[str, int, int]] = []
         # Members that are no identifiers: name, offset, flags, number of the receiver.
@@ -123,7 +125,7 @@ def extract(language: Language, source: bytes) -> Facts:
     if not language.definitions:
         return extract_generic(language.grammar or language.name, source)
     grammar = language.grammar or language.name
-    tree = parser(grammar).parse(source)
+    tree = parser(grammar).parse(language.clean(source) if language.clean else source)
     extraction = Extraction(language, source, tree.root_node)
     extraction.definitions = find_definitions(
         language,

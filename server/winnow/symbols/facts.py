@@ -100,7 +100,8 @@ class Import(Struct, frozen=True, array_like=True, gc=False):
 
 
 # Roles of an occurrence: the low four bits of its flags.
-BARE, ATTRIBUTE, KEYWORD, IMPORTED, MEMBER, KEY, TYPE, LABEL, STRING = range(9)
+# A tag is the name behind C's `struct`, a macro that behind `#define`: names of their own kind.
+BARE, ATTRIBUTE, KEYWORD, IMPORTED, MEMBER, KEY, TYPE, LABEL, STRING, TAG, MACRO = range(11)
 ROLE = 0x0F
 # The others.
 BINDS = 0x10  # binds the name in its scope: a definition, parameter, or target of an assignment

@@ -110,6 +110,8 @@ class Finder:
         self._roots = sorted((f"{root.rstrip('/')}/" for root in view.roots()), key=len)
         self._below = lru_cache(None)(self._below_root)
         self._fits = lru_cache(None)(self._is_asked_for)
+        # Several containers of a query are often in one file.
+        self._definitions_in = lru_cache(64)(view.definitions_in)
         self._found: dict[tuple[str, int, str], Symbol] = {}
         self._best: list[tuple[bool, float]] = []  # of these, as many as are wanted
         self._is_rewritten = False
@@ -230,7 +232,7 @@ class Finder:
     def _judge_members(self, file: File, container: Definition, heir: str = "") -> None:
         if not self._fits(file):
             return
-        for definition in self.view.definitions_in(file.path):
+        for definition in self._definitions_in(file.path):
             # What is around a member may be said in other words: `impl Foo`, `Foo::bar() {}`.
             if definition.container.rpartition(".")[2] == container.name:
                 self._judge(file, definition, heir=heir)

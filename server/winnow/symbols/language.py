@@ -62,12 +62,13 @@ class Language(Struct, frozen=True, kw_only=True):
     What the driver sees to: functions in classes are methods, variables there are fields; fields
     in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
     then corrects the kind by what stands before the name in the definition (decorators and
-    modifiers too), the name, and the name of the container; an empty kind is no definition. Of
-    the kinds ``once``, a container has one of each name: the last with a type, else the first.
+    modifiers too), the name, and the name of the container; an empty kind is no definition. Of the
+    kinds ``once``, a container has one of each name: the last with a type, else the first.
 
-    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``.
-    ``prepare`` and ``collect`` add what a query cannot say, before and after identifiers are read:
-    flags of single names, imports, bases, types. ``rules`` are for resolving names, ``skipped``
+    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``clean``
+    gives the text as the grammar reads it best, of the same length. ``prepare`` and ``collect``
+    add what a query cannot say, before and after identifiers are read: flags of single names,
+    imports, bases, types. ``rules`` are for resolving names, ``skipped``
     names whose occurrences are not kept (`self`). ``exported`` tells from what stands before the
     name in the definition, and the name, whether other files see it. ``comments`` are the node
     types of comments, ``header`` the node types around a definition that belong to it: decorators,
@@ -83,6 +84,7 @@ class Language(Struct, frozen=True, kw_only=True):
     grammar: str = ""
     programs: Sequence[str] = ()
     tokens: str = ""
+    clean: Callable[[bytes], bytes] | None = None
     prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None
     rules: Rules | None = None

@@ -10,6 +10,10 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@key``         the key of an object literal, ``@shorthand`` a key that is a value, too
 ``@type``        can only be a type
 ``@label``       a label
+``@tag``         the name behind C's `struct`, `union` or `enum`
+``@macro``       binds a macro
+``@in_type``     a name of a type
+``@argument``    an argument that may be a member, where a macro is called
 ``@typed``       a part of the text in which names are types
 ``@scope.<kind>``  a scope, see :class:`~winnow.symbols.facts.Scope`
 ``@arguments``   the arguments of a call, with their brackets
@@ -38,10 +42,12 @@ from winnow.symbols.facts import (
     KEY,
     KEYWORD,
     LABEL,
+    MACRO,
     MEMBER,
     PARAMETER,
     ROLE,
     SHORTHAND,
+    TAG,
     TYPE,
     Scope,
 )
@@ -60,6 +66,10 @@ FLAGS = {
     "shorthand": SHORTHAND,
     "type": TYPE,
     "label": LABEL,
+    "tag": TAG,
+    "macro": MACRO | BINDS,
+    "in_type": IN_TYPE,
+    "argument": SHORTHAND,
 }
 # A longer receiver is of no use: its type would never be found.
 CHAIN_BYTES = 120
@@ -75,6 +85,8 @@ class Chains:
 
     def __init__(self, source: bytes) -> None:
         self.receivers = [""]
+        # By the beginning of a cast that stands before what is cast: the type.
+        self.casts: dict[int, str] = {}
         self._source = source
         self._numbers = {b"": 0}
         # By the end: where the expression begins, and its short form.
@@ -165,6 +177,8 @@ class Chains:
         source = self._source
         while start < end and source[start] in _BLANKS:
             start += 1
+        if start in self.casts:
+            return f"<{self.casts[start]}>".encode()
         found = self.ending(end)
         if found is None:
             return b""
@@ -184,9 +198,10 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
     import tree_sitter
 
     captured = tree_sitter.QueryCursor(query).captures(extraction.root)
-    # They come in no order; identifiers, the most by far, are ordered as numbers below.
+    # They come in no order; identifiers, the most by far, are ordered as numbers below, and some
+    # only tell the flags of single names.
     for name, nodes in captured.items():
-        if name != "identifier":
+        if name not in ("identifier", "in_type", "argument"):
             nodes.sort(key=_start)
     extraction.captured = captured
     extraction.scopes += _scopes(captured, extraction.source)
@@ -242,6 +257,7 @@ def _identifiers(
     """For each name its occurrences, as numbers: offset, flags, receiver."""
     source, flags, chains = extraction.source, extraction.flags, extraction.chains
     places = [(node.start_byte, node.end_byte) for node in captured.get("identifier", ())]
+    places += extraction.tokens
     places.sort()
     _mark_types(flags, places, captured.get("typed", ()))
     calls = _Ranges(captured.get("arguments", ()))
@@ -272,6 +288,8 @@ def _identifiers(
                 flag |= ATTRIBUTE
             if form != UNKNOWN and len(form) < CHAIN_BYTES:
                 ends[end] = (receiver[0], form + b"." + name)
+            elif flag & ROLE == KEY:  # C's `{.a.b = 1}`
+                ends[end] = (start, b"{." + name)
         known = names.get(name)
         if known is None:
             known = names[name] = [start, flag, number]

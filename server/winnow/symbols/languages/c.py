@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from winnow.symbols.language import Language
+from winnow.symbols.scoping import c as scoping
 
 
 def wrapped(leaf: str, depth: int = 3) -> str:
@@ -115,6 +116,11 @@ C = Language(
     name="c",
     files=(".c", ".h"),
     definitions=DEFINITIONS,
+    clean=scoping.clean,
+    tokens=scoping.TOKENS,
+    prepare=scoping.prepare,
+    collect=scoping.collect,
+    rules=scoping.RULES,
     exported=exported,
     kind=kind,
     flat=True,

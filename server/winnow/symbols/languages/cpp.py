@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from winnow.symbols.language import Language
 from winnow.symbols.languages.c import CONSTANT, ENUMERATOR, KEYWORDS, MACROS, unnamed_records
+from winnow.symbols.scoping import cpp as scoping
+from winnow.symbols.scoping.c import clean
 
 
 def _qualified(name: str, depth: int = 3) -> str:
@@ -120,7 +122,13 @@ CPP = Language(
         *(".inl", ".ipp", ".tpp", ".ixx", ".cppm", ".cu", ".cuh", ".ino"),
     ),
     definitions=DEFINITIONS,
+    clean=clean,
+    tokens=scoping.TOKENS,
+    prepare=scoping.prepare,
+    collect=scoping.collect,
+    rules=scoping.RULES,
     kind=kind,
+    skipped=frozenset(("this",)),
     flat=True,
     header=("template_declaration",),
 )

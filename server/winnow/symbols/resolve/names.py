@@ -11,13 +11,15 @@ from winnow.symbols.resolve.session import FileFacts, Session
 class Name(Struct, frozen=True, gc=False):
     """A name bound in a scope of a file; scope 0 is what others can import. ``spaces`` leaves only
     some of what is declared under this name, see `references.space`; 0 leaves all. ``static`` are
-    members of a class itself, where objects can have others of this name."""
+    members of a class itself, where objects can have others of this name. ``space`` is for names of
+    C that do not meet others: "tag", "macro", "label"."""
 
     path: str
     scope: int
     name: str
     spaces: int = 0
     static: bool = False
+    space: str = ""
 
 
 class Module(Struct, frozen=True, gc=False):

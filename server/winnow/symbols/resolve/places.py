@@ -6,11 +6,13 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from winnow.symbols.facts import BINDS, DEFINES, Definition
+from winnow.symbols.facts import BINDS, DEFINES, LABEL, MACRO, MEMBER, ROLE, TAG, Definition
 from winnow.symbols.resolve.names import Module, Name, Target
-from winnow.symbols.resolve.session import Session
+from winnow.symbols.resolve.session import FileFacts, Session
 from winnow.symbols.view import View
 
+# What `Name.space` is, by the role of an occurrence.
+SPACES = {TAG: "tag", MACRO: "macro", LABEL: "label"}
 FUNCTIONS = frozenset(("function", "method", "constructor", "property", "macro"))
 
 
@@ -44,6 +46,8 @@ def _places_of(session: Session, target: Name) -> list[Place]:
     file = session.file(target.path)
     if file is None:
         return []
+    if file.rules.linkage:
+        return _linked(session, file, target)
     container = file.qualified(target.scope)
     found = [
         Place(target.path, one.at, one.name, one)
@@ -58,6 +62,45 @@ def _places_of(session: Session, target: Name) -> list[Place]:
         if flags & (BINDS | DEFINES) and file.scope_at(at) == target.scope
     ]
     return bound[:1]
+
+
+def _linked(session: Session, file: FileFacts, target: Name) -> list[Place]:
+    """In C and C++ names of several kinds may be called the same, and a member be defined outside
+    of its class."""
+    of_class = file.scopes[target.scope].kind == "class"
+    bound = [
+        at
+        for at, flags, _ in session.unpacked(file, target.name)
+        if flags & BINDS
+        and (of_class or flags & ROLE != MEMBER)
+        and SPACES.get(flags & ROLE, "") == target.space
+        and _is_bound_in(file, at, target.scope)
+    ]
+    found = [
+        Place(target.path, one.at, one.name, one)
+        for one in session.view.definitions_in(target.path)
+        if one.name == target.name and one.at in bound
+    ]
+    if of_class:
+        container = file.qualified(target.scope)
+        found += [
+            Place(other.path, one.at, one.name, one)
+            for other, one in session.definitions(target.name)
+            if one.container == container and not one.declared and one.at not in bound
+        ]
+    return found or [Place(target.path, at, target.name) for at in bound[:1]]
+
+
+def _is_bound_in(file: FileFacts, at: int, scope: int) -> bool:
+    """Whether what stands at an offset is bound in a scope: what templates and enumerations hold
+    belongs to the scope around, and in C what a struct holds beside its members."""
+    place = file.scope_at(at)
+    inner = {"template", "enum"}
+    if file.scopes[scope].kind != "class":
+        inner.add("class")
+    while place != scope and file.scopes[place].kind in inner:
+        place = file.scopes[place].parent
+    return place == scope
 
 
 def function_around(view: View, path: str, at: int) -> Definition | None:

@@ -37,6 +37,7 @@ from winnow.symbols.facts import (
     STRING,
     declared_in,
 )
+from winnow.symbols.resolve.linkage import Linker
 from winnow.symbols.resolve.names import (
     External,
     Module,
@@ -142,6 +143,7 @@ class Resolver:
         self.view = view
         self.session = Session(view)
         self.types = Types(self.session)
+        self.linker = Linker(self.session)
         # Uses of a name that may mean the symbol, or another one that is called so.
         self.undecided = 0
         self._families: dict[Class, frozenset[Class]] = {}
@@ -150,6 +152,9 @@ class Resolver:
 
     def meaning(self, file: FileFacts, name: str, at: int, flags: int, receiver: int) -> Meaning:
         """What the name at an offset means."""
+        if file.rules.linkage:
+            names = self.linker.meaning(file, name, at, flags, receiver)
+            return Meaning([*names]) if names is not None else Meaning(unknown=True)
         role = flags & ROLE
         scope = file.scope_at(at)
         if role == IMPORTED:
@@ -322,6 +327,11 @@ class Resolver:
     ) -> Iterator[Reference]:
         """Every use of what these targets are, declarations included; in one file only, if it is
         named."""
+        if any(self._linked(target) for target in targets):
+            for use in self.linker.uses(name, targets, path):
+                yield Reference(use.path, use.at, use.flags, use.tier, use.macro)
+            self.undecided += self.linker.undecided
+            return
         if name == CONSTRUCTOR:
             yield from self._constructed(targets, path)
         wanted = {self._everything(target): target for target in targets}
@@ -418,6 +428,17 @@ class Resolver:
             for one, kind in definers.items()
             if kind & OF_OBJECTS and not tops.isdisjoint(self.types.mro(one))
         ]
+
+    def _linked(self, target: Target) -> bool:
+        """Whether a target is of a language whose names have linkage."""
+        if not isinstance(target, Name):
+            return False
+        file = self.session.file(target.path)
+        return target.space != "" or (file is not None and file.rules.linkage)
+
+    def definers(self, file: FileFacts, name: str) -> Iterable[Class]:
+        """All classes that define a member of this name, as a file's language has them."""
+        return (self.linker if file.rules.linkage else self.types).definers(name)
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""

@@ -21,11 +21,12 @@ class Rules(Struct, frozen=True, kw_only=True):
     file of that folder. ``instance`` are names of the object that a method is called on.
     ``members_bare`` says where members are visible without a receiver: "direct" in the class's body
     only, "never", or "always" in its methods too. ``family`` says that a method and those that
-    override it count as one. ``wrappers`` are generic types that stand for their first argument,
-    ``containers`` those whose items are of their last. ``self_types`` mean the class
-    around, ``class_types`` a class rather than an object of it. ``common`` are members of built-in
-    types, ``same`` and ``item`` those of containers that give one with the same items, or one item,
-    ``takes`` those that take items.
+    override it count as one. ``linkage`` says that a name is one of the whole program, or of the
+    files that include it: :mod:`winnow.symbols.resolve.linkage` answers. ``wrappers`` are generic
+    types that stand for their first argument, ``containers`` those whose items are of their last.
+    ``self_types`` mean the class around, ``class_types`` a class rather than an object of it.
+    ``common`` are members of built-in types, ``same`` and ``item`` those of containers that give
+    one with the same items, or one item, ``takes`` those that take items.
 
     ``merging`` says that declarations of one name in one scope are one symbol, and that types and
     values of this name are told apart. ``renames`` says that uses under the name that an import
@@ -41,6 +42,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     super_name: str = "super"
     members_bare: Literal["direct", "never", "always"] = "never"
     family: bool = False
+    linkage: bool = False
     wrappers: frozenset[str] = frozenset()
     containers: frozenset[str] = frozenset()
     common: frozenset[str] = frozenset()

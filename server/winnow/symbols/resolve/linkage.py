@@ -1,0 +1,817 @@
+"""Names of C and C++: of the whole program, or of a file and those that include it.
+
+What a name means follows from where it stands, then from what its file declares, then from the
+files it includes, the nearest first. Two declarations are of one symbol if they have linkage, so
+that a meaning is the list of all of them. Members are found by declared types; macros stand for
+what is in them: where one is used, all that it names is used, which is what compilers see.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from winnow.symbols.facts import (
+    ATTRIBUTE,
+    BINDS,
+    IN_TYPE,
+    KEY,
+    LABEL,
+    MACRO,
+    MEMBER,
+    PARAMETER,
+    ROLE,
+    SHORTHAND,
+    TAG,
+)
+from winnow.symbols.resolve.names import Name, Target
+from winnow.symbols.resolve.paths import shared_folders
+from winnow.symbols.resolve.session import FileFacts, Session
+from winnow.symbols.resolve.types import Class
+
+LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer", "template"))
+# Files that are mostly included have other ends of names.
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm")
+UNNAMED = "{}"  # an enumeration without a name
+INITIALIZED = "{"  # what is initialized where fields are named
+LISTED = 3  # brackets without a name that may stand around a named field
+UNKNOWN = "?"  # a receiver that is no chain of names
+DEPTH = 12  # of declarations that lead to others
+INCLUDED = 3_000  # files that one file includes, by whatever way
+
+
+class Bound(Struct, frozen=True, gc=False):
+    """A name that other files may see: where it is bound. ``private`` ones only those see that
+    include the file. ``enum`` is the name of the enumeration that it is one of, ``owner`` the
+    namespace."""
+
+    target: Name
+    private: bool
+    enum: str = ""
+    owner: str = ""
+
+
+class Use(Struct, frozen=True, gc=False):
+    """A place where a symbol is used; see :class:`~winnow.symbols.resolve.references.Reference`."""
+
+    path: str
+    at: int
+    flags: int
+    tier: Literal["certain", "likely"]
+    macro: str = ""
+
+
+# Of a type that no file of the workspace declares: what its members are is known to be elsewhere.
+FOREIGN = (Class("", 0, ""),)
+_WORDS = re.compile(r"\w+(?:\.\w+)*")
+_TYPE = re.compile(
+    r"(?:(?:const|struct|class|typename|volatile)\s+)*((?:::)?\w+(?:::\w+)*)\s*(?:<(.*)>)?"
+)
+
+
+class Linker:
+    """Answers about one view, for one request."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        # Uses of the name that may be of the symbol, or of another one that is called so.
+        self.undecided = 0
+        self._bound: dict[str, list[Bound]] = {}
+        self._members: dict[str, list[Class]] = {}
+        self._globals: dict[tuple[str, str, str], list[Name]] = {}
+        self._tags: dict[tuple[str, str], list[Name]] = {}
+        self._locals: dict[tuple[str, str, bool], frozenset[int]] = {}
+        # Namespaces that macros open: what stands in them seems to stand outside.
+        self._opened: set[str] = set()
+        self._above: dict[Class, list[Class]] = {}
+        self._bodies: dict[str, dict[str, list[int]]] = {}
+        self._levels: dict[str, list[list[str]]] = {}
+        self._values: dict[tuple[str, int, str], tuple[Class, ...]] = {}
+        self._busy: set[tuple[str, int, str]] = set()
+
+    # --- uses ------------------------------------------------------------------------------
+
+    def uses(self, name: str, targets: Iterable[Target], path: str | None = None) -> Iterator[Use]:
+        """Uses of a symbol, by way of macros too; in one file only, if it is named."""
+        self.undecided = 0
+        wanted = frozenset(target for target in targets if isinstance(target, Name))
+        macros: dict[Name, None] = {}
+        seen: set[tuple[str, int]] = set()
+        for use, macro in self._direct(name, wanted):
+            if macro is not None:
+                macros[macro] = None
+            seen.add((use.path, use.at))
+            if path is None or use.path == path:
+                yield use
+        done: set[Name] = set()
+        while macros:
+            using, _ = macros.popitem()
+            done.add(using)
+            for use, macro in self._direct(using.name, frozenset((using,))):
+                if macro is not None:
+                    if macro not in done:
+                        macros[macro] = None
+                elif use.flags & ROLE != MACRO and (use.path, use.at) not in seen:
+                    seen.add((use.path, use.at))
+                    if path is None or use.path == path:
+                        yield Use(use.path, use.at, use.flags, "likely", using.name)
+
+    def _direct(self, name: str, wanted: frozenset[Name]) -> Iterator[tuple[Use, Name | None]]:
+        """Uses that bear the name, each with the macro in whose text it stands."""
+        for file, packed in self.session.view.occurrences(name):
+            facts = self.session.file(file.path)
+            if facts is None or not facts.rules.linkage:
+                continue
+            numbers = iter(array("I", packed))
+            for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
+                found = self.meaning(facts, name, at, flags, receiver)
+                if found is None:
+                    if not self.possible(facts, name, wanted):
+                        self.undecided += 1
+                        continue
+                elif wanted.isdisjoint(found):
+                    continue
+                scope = facts.scopes[facts.scope_at(at)]
+                macro = (
+                    Name(file.path, 0, scope.name, space="macro") if scope.kind == "macro" else None
+                )
+                # What stands in a macro may be something else where that is used.
+                sure = found is not None and macro is None
+                yield Use(file.path, at, flags, "certain" if sure else "likely"), macro
+
+    # --- what an occurrence means ----------------------------------------------------------
+
+    def meaning(
+        self, file: FileFacts, name: str, at: int, flags: int, receiver: int
+    ) -> list[Name] | None:
+        """What the name at an offset means; None if it is a member of something unknown."""
+        role = flags & ROLE
+        scope = file.scope_at(at)
+        if role == LABEL:
+            while file.scopes[scope].kind != "function" and scope > 0:
+                scope = file.scopes[scope].parent
+            return [Name(file.path, scope, name, space="label")]
+        if role == MACRO:
+            return [Name(file.path, 0, name, space="macro")]
+        if role == MEMBER:
+            return self._own_member(file, scope, name)
+        if role == ATTRIBUTE:
+            return self._attribute(file, scope, name, file.skeleton.receivers[receiver])
+        if role == KEY:
+            before = file.skeleton.receivers[receiver]
+            if before.startswith(INITIALIZED):
+                return self._attribute(file, scope, name, before)
+            return self._key(file, scope, name)
+        if flags & BINDS and _classes_hold(file):
+            around = _beyond_templates(file, scope)
+            one = file.scopes[around]
+            if one.kind == "class" and not flags & PARAMETER:
+                if one.name != name:
+                    return self._own_member(file, around, name)
+                scope = one.parent  # a constructor
+        elif role == TAG:
+            return self.tag(file, name)
+        found = self.ordinary(file, scope, name, typed=bool(flags & IN_TYPE))
+        if flags & BINDS:
+            return [one for one in found if one.space != "macro"] or self._enumerator(file, name)
+        if flags & SHORTHAND and found and found[0].path == "" and self.definers(name):
+            return None  # the argument of a macro, `container_of(a, struct b, c)`
+        return found
+
+    def _attribute(
+        self, file: FileFacts, scope: int, name: str, receiver: str
+    ) -> list[Name] | None:
+        if receiver == UNKNOWN:
+            return self._key(file, scope, name) if _initializes(file, scope) else None
+        if _classes_hold(file) and _WORDS.fullmatch(receiver):
+            found = self._in_namespace(file, receiver.replace(".", "::"), name)
+            if found:
+                return found
+        owners = self.of(file, scope, receiver)
+        if not owners:
+            last = receiver.rpartition(".")[2]
+            return [] if _classes_hold(file) and self._is_namespace(last) else None
+        if any(owner.name == name for owner in owners) and _classes_hold(file):
+            return self._of_owner(owners, name)
+        found = self.member(owners, name)
+        # A base that is not known may have it.
+        return found or (None if any(map(self._derived, owners)) else [])
+
+    def _derived(self, owner: Class) -> bool:
+        """Whether a class has a base that is not known."""
+        for one in self.above(owner):
+            file = self.session.file(one.path)
+            for base in file.skeleton.bases.get(one.scope, ()) if file else ():
+                if file and self.declared(file, one.scope, base) in ((), FOREIGN):
+                    return True
+        return False
+
+    def _is_namespace(self, name: str) -> bool:
+        return any(
+            scope.kind == "namespace" and scope.name.rpartition("::")[2] == name
+            for one in self.bound(name)
+            if (file := self.session.file(one.target.path)) is not None
+            for scope in file.scopes
+        )
+
+    def _of_owner(self, owners: Iterable[Class], name: str) -> list[Name]:
+        """A class as its constructor, `A::A`."""
+        return [
+            target
+            for owner in owners
+            if owner.name == name and (file := self.session.file(owner.path)) is not None
+            for target in self.ordinary(file, file.scopes[owner.scope].parent, name, typed=True)
+        ]
+
+    def _key(self, file: FileFacts, scope: int, name: str) -> list[Name] | None:
+        """A named field where an object is initialized."""
+        if _initializes(file, scope):
+            return self._initialized(file, scope, name) or None
+        found = self.member(self._this(file, scope), name)
+        return found or self.ordinary(file, scope, name)
+
+    def _initialized(self, file: FileFacts, scope: int, name: str) -> list[Name]:
+        """The fields of this name that the brackets around it may be for. Where values without
+        names are listed, these are brackets of one of the fields of what is initialized."""
+        said = file.skeleton.types.get(scope, {}).get(INITIALIZED)
+        owners = self.of(file, file.scopes[scope].parent, said[1:]) if said else ()
+        for _ in range(LISTED):
+            found = self.member(owners, name)
+            if found:
+                return found
+            owners = self._fields(owners)
+        return []
+
+    def _fields(self, owners: Iterable[Class]) -> tuple[Class, ...]:
+        """The classes of the fields of some classes."""
+        found: dict[Class, None] = {}
+        for owner in owners:
+            file = self.session.file(owner.path)
+            types = file.skeleton.types.get(owner.scope, {}) if file else {}
+            for said in types.values():
+                if file is not None and said[0] == ":":
+                    found.update(dict.fromkeys(self.declared(file, owner.scope, said[1:])))
+        return tuple(found)
+
+    def _this(self, file: FileFacts, scope: int) -> tuple[Class, ...]:
+        """The class whose member a scope is in."""
+        while scope > 0:
+            one = file.scopes[scope]
+            if one.kind == "class":
+                return (Class(file.path, scope, one.name),)
+            if one.kind == "function" and "::" in one.name:
+                return self.declared(file, one.parent, one.name.rpartition("::")[0])
+            scope = one.parent
+        return ()
+
+    def _enumerator(self, file: FileFacts, name: str) -> list[Name]:
+        """What a macro of the same name hides from here on."""
+        candidates = [one for one in self.bound(name) if one.target.space == ""]
+        return self._linked(candidates, self._seen(file, candidates))
+
+    def _own_member(self, file: FileFacts, scope: int, name: str) -> list[Name]:
+        """A member where it is declared, and in copies of its class."""
+        label = file.scopes[scope].name
+        if _classes_hold(file):
+            if label == name:  # a constructor
+                return self.ordinary(file, file.scopes[scope].parent, name, typed=True)
+            return self.member((Class(file.path, scope, label),), name)
+        found = [Name(file.path, scope, name)]
+        for one in self.definers(name) if label else ():
+            other = Name(one.path, one.scope, name)
+            if one.name == label and _twins(other, found[0]):
+                found.append(other)
+        return found
+
+    def ordinary(
+        self, file: FileFacts, scope: int, name: str, *, typed: bool = False
+    ) -> list[Name]:
+        """What a name without a receiver means: from scope to scope outwards, then globally. A
+        ``typed`` one is a type."""
+        bound = self._local(file, name, typed)
+        in_classes = _classes_hold(file)
+        owner = self._namespace(file, scope) if in_classes else ""
+        while scope > 0:
+            one = file.scopes[scope]
+            if scope in bound and one.kind in LOCAL:
+                return [Name(file.path, scope, name)]
+            holds = one.kind == "class" or (one.kind == "function" and "::" in one.name)
+            if in_classes and holds and one.name != name:
+                found = self.member(self._this(file, scope), name)
+                if found:
+                    return found
+            scope = one.parent
+        return self.globally(file, name, owner)
+
+    def _local(self, file: FileFacts, name: str, typed: bool) -> frozenset[int]:
+        """The scopes of a file that bind a name."""
+        key = (file.path, name, typed)
+        if key not in self._locals:
+            found = (
+                (file.scope_at(at), flags)
+                for at, flags, _ in self.session.unpacked(file, name)
+                if flags & BINDS
+                and flags & ROLE not in (TAG, MACRO, MEMBER, ATTRIBUTE, LABEL)
+                and (not typed or flags & IN_TYPE)
+            )
+            self._locals[key] = frozenset(
+                scope
+                for scope, flags in found
+                if flags & PARAMETER or file.scopes[scope].kind not in ("template", "macro")
+            )
+        return self._locals[key]
+
+    def _namespace(self, file: FileFacts, scope: int) -> str:
+        """The namespace around a scope."""
+        names = []
+        while scope > 0:
+            one = file.scopes[scope]
+            if one.kind == "namespace" and one.name:
+                names.append(one.name)
+            elif one.kind == "function" and "::" in one.name:
+                names.append(one.name.rpartition("::")[0])
+            scope = one.parent
+        return "::".join(reversed(names))
+
+    # --- names of the program --------------------------------------------------------------
+
+    def bound(self, name: str) -> list[Bound]:
+        """All places outside of functions that bind a name."""
+        if name not in self._bound:
+            self._read(name)
+        return self._bound[name]
+
+    def definers(self, name: str) -> list[Class]:
+        """All classes that have a member of this name."""
+        if name not in self._members:
+            self._read(name)
+        return self._members[name]
+
+    def _read(self, name: str) -> None:
+        bound: dict[Bound, None] = {}
+        members: dict[Class, None] = {}
+        for file, packed in self.session.view.occurrences(name):
+            numbers = array("I", packed)
+            if not any(flags & BINDS for flags in numbers[1::3]):
+                continue
+            facts = self.session.file(file.path)
+            if facts is None or not facts.rules.linkage:
+                continue
+            for at, flags in zip(numbers[::3], numbers[1::3], strict=True):
+                if flags & BINDS:
+                    self._read_one(facts, name, at, flags, bound, members)
+        self._bound[name] = list(bound)
+        self._members[name] = list(members)
+
+    def _read_one(
+        self,
+        file: FileFacts,
+        name: str,
+        at: int,
+        flags: int,
+        bound: dict[Bound, None],
+        members: dict[Class, None],
+    ) -> None:
+        role = flags & ROLE
+        if role == MACRO:
+            bound[Bound(Name(file.path, 0, name, space="macro"), True)] = None
+            return
+        scope = file.scope_at(at)
+        in_classes = _classes_hold(file)
+        around = file.scopes[scope]
+        if around.kind == "macro" and not flags & PARAMETER:
+            self._opened.add(name)
+            bound[Bound(Name(file.path, 0, name), False)] = None
+            return
+        if in_classes and not flags & PARAMETER:
+            scope = _beyond_templates(file, scope)
+        enum = around.name or UNNAMED if around.kind == "enum" else ""
+        if enum:
+            scope = around.parent
+        if role == MEMBER or (in_classes and file.scopes[scope].kind == "class"):
+            if file.scopes[scope].name != name:
+                members[Class(file.path, scope, file.scopes[scope].name)] = None
+            return
+        if role == TAG:
+            scope = scope if in_classes else 0
+            if file.scopes[scope].kind not in LOCAL:
+                owner = self._namespace(file, scope) if in_classes else ""
+                bound[Bound(Name(file.path, scope, name, space="tag"), False, "", owner)] = None
+            return
+        # What a struct lists in C beside its members (an enum) is known around it.
+        while file.scopes[scope].kind == "class":
+            scope = file.scopes[scope].parent
+        if file.scopes[scope].kind not in LOCAL:
+            one = file.scopes[scope]
+            private = name in file.skeleton.private or (one.kind == "namespace" and not one.name)
+            owner = self._namespace(file, scope) if in_classes else ""
+            bound[Bound(Name(file.path, scope, name), private, enum, owner)] = None
+
+    def globally(self, file: FileFacts, name: str, owner: str = "") -> list[Name]:
+        """What a name means outside of functions in a file, and in a namespace."""
+        key = (file.path, name, owner)
+        known = self._globals.get(key)
+        if known is None:
+            candidates = self.bound(name)
+            if _classes_hold(file):
+                candidates = self._around(file, candidates, owner)
+            else:
+                candidates = [one for one in candidates if one.target.space != "tag"]
+            if candidates:
+                known = self._linked(candidates, self._seen(file, candidates))
+            elif not self.definers(name) or not _classes_hold(file):
+                # From outside of the workspace.
+                known = [Name("", 0, name)]
+            else:
+                known = []
+            self._globals[key] = known
+        return known
+
+    def _around(self, file: FileFacts, candidates: list[Bound], owner: str) -> list[Bound]:
+        """Those that are seen in a namespace: of the innermost around it, else of those that the
+        file uses, else of any if there is only one (that of the arguments, in a call)."""
+        macros = [one for one in candidates if one.target.space == "macro"]
+        place = owner
+        while True:
+            found = [one for one in candidates if one.owner == place and one not in macros]
+            if found or not place:
+                break
+            place = place.rpartition("::")[0]
+        if not found:
+            used = [one.module for one in file.skeleton.imports if one.module]
+            found = [one for one in candidates if any(_within(one.owner, it) for it in used)]
+        if not found and len({one.owner for one in candidates if one not in macros}) == 1:
+            found = [one for one in candidates if one not in macros]
+        return found + macros
+
+    def _in_namespace(self, file: FileFacts, namespace: str, name: str) -> list[Name]:
+        """What `namespace::name` means; of an enumeration, too."""
+        first, sign, rest = namespace.partition("::")
+        for one in file.imports.get(first, ()):
+            if not one.name:
+                namespace = one.module + sign + rest
+        self.bound(first)
+        while first in self._opened and namespace:
+            namespace = namespace.partition("::")[2]
+            first = namespace.partition("::")[0]
+        last = namespace.rpartition("::")[2]
+        candidates = [
+            one
+            for one in self.bound(name)
+            if one.target.space != "macro"
+            and (
+                _within(one.owner, namespace)
+                or (one.enum == last if last else one.owner == namespace)
+            )
+        ]
+        exact = [one for one in candidates if one.owner == namespace] or candidates
+        return self._linked(exact, self._seen(file, exact))
+
+    def _linked(self, candidates: list[Bound], seen: list[Bound]) -> list[Name]:
+        """The declarations of what is seen: with linkage, those in all files."""
+        macros = [one.target for one in seen if one.target.space == "macro"]
+        if macros:
+            # `#define A A` stands for what it hides; else one of the two is there, by conditions.
+            places = {one.path for one in macros}
+            own = any(self._names_itself(one) for one in macros)
+            seen = [
+                one
+                for one in seen
+                if one.target.path in places
+                and (own or not one.enum or one.target.space == "macro")
+            ]
+        found = dict.fromkeys(one.target for one in seen)
+        for one in seen:
+            if one.enum not in ("", UNNAMED):
+                twins = (it for it in candidates if it.enum == one.enum)
+                found.update((it.target, None) for it in twins if _twins(it.target, one.target))
+        if any(not one.private for one in seen):
+            found.update((one.target, None) for one in candidates if not one.private)
+        return list(found)
+
+    def _names_itself(self, macro: Name) -> bool:
+        file = self.session.file(macro.path)
+        said = file.skeleton.types.get(0, {}).get(f"#{macro.name}") if file else None
+        return said == f"={macro.name}"
+
+    def _seen(self, file: FileFacts, candidates: list[Bound]) -> list[Bound]:
+        """Those of the candidates that a file sees."""
+        if not candidates:
+            return []
+        here = [one for one in candidates if one.target.path == file.path]
+        if here:
+            return here
+        paths = {one.target.path for one in candidates}
+        if not all(one.private for one in candidates) and all(
+            not one.private or one.target.path.endswith(SOURCES) for one in candidates
+        ):
+            return [one for one in candidates if not one.private]
+        if len(paths) == 1:
+            [path] = paths
+            if path.endswith(SOURCES) and path not in self._included(file.path):
+                return []
+            return candidates
+        near = self._nearest(file.path, paths)
+        if near:
+            return [one for one in candidates if one.target.path in near]
+        # Headers may need that others are included before them.
+        headers = [
+            one for one in candidates if not one.private or not one.target.path.endswith(SOURCES)
+        ]
+        if not headers:
+            return []
+        share = max(shared_folders(one.target.path, file.path) for one in headers)
+        return [one for one in headers if shared_folders(one.target.path, file.path) == share]
+
+    def _nearest(self, path: str, wanted: set[str]) -> set[str]:
+        """Those of some files that a file includes, by the shortest way."""
+        for level in self._reached(path):
+            near = wanted.intersection(level)
+            if near:
+                return near
+        return set()
+
+    def _reached(self, path: str) -> Iterator[list[str]]:
+        """What a file includes, what these include, and so on."""
+        levels = self._levels.setdefault(path, [[path]])
+        depth, count = 0, 0
+        while count < INCLUDED:
+            if depth == len(levels):
+                known = {one for level in levels for one in level}
+                following = dict.fromkeys(
+                    found for one in levels[-1] for found in self._included(one)
+                )
+                levels.append([one for one in following if one not in known])
+            if not levels[depth]:
+                return
+            yield levels[depth]
+            count += len(levels[depth])
+            depth += 1
+
+    def _included(self, path: str) -> list[str]:
+        file = self.session.file(path)
+        if file is None:
+            return []
+        found = (self.session.module(file, name) for name in file.skeleton.stars)
+        return [one for one in found if one is not None]
+
+    def tag(self, file: FileFacts, name: str) -> list[Name]:
+        """What `struct name` means: where its members are listed, as near as possible."""
+        key = (file.path, name)
+        if key not in self._tags:
+            candidates = [one for one in self.bound(name) if one.target.space == "tag"]
+            paths = {one.target.path for one in candidates}
+            near = self._nearest(file.path, paths) if len(paths) > 1 else paths
+            found = [one.target for one in candidates if not near or one.target.path in near]
+            for one in candidates:
+                if one.target not in found and any(_twins(one.target, it) for it in found):
+                    found.append(one.target)
+            self._tags[key] = found or [Name("", 0, name, space="tag")]
+        return self._tags[key]
+
+    # --- types -----------------------------------------------------------------------------
+
+    def of(self, file: FileFacts, scope: int, expression: str) -> tuple[Class, ...]:
+        """The classes that an expression in a scope of a file may be of; pointers and arrays are
+        what they point to and consist of."""
+        key = (file.path, scope, expression)
+        known = self._values.get(key)
+        if known is not None:
+            return known
+        if key in self._busy or len(self._busy) > DEPTH:
+            return ()
+        self._busy.add(key)
+        try:
+            found = self._values[key] = self._evaluate(file, scope, expression)
+        finally:
+            self._busy.discard(key)
+        return found
+
+    def _evaluate(self, file: FileFacts, scope: int, expression: str) -> tuple[Class, ...]:
+        if expression[:1] == "<":
+            cast, _, rest = expression[1:].partition(">")
+            value = self.declared(file, scope, cast)
+        elif expression[:1] == INITIALIZED:
+            first, _, rest = expression[2:].partition(".")  # `{.a.b = 1}`
+            value = self._of_names(self._initialized(file, scope, first))
+        else:
+            first, _, rest = expression.partition(".")
+            value, rest = self._first(file, scope, _bare(first), rest)
+            if value == FOREIGN and file.scopes[scope].kind == "macro":
+                return ()  # a name that is known where the macro is used
+        for step in rest.split("."):
+            name = _bare(step)
+            if name and value and value != FOREIGN:
+                value = self._of_names(self.member(value, name))
+        return value
+
+    def _first(
+        self, file: FileFacts, scope: int, name: str, rest: str
+    ) -> tuple[tuple[Class, ...], str]:
+        """What an expression begins with, and the steps behind it."""
+        if not _classes_hold(file):
+            names = self.ordinary(file, scope, name)
+            return self._of_names(names) or self._of_macros(file, scope, names), rest
+        if name == "this":
+            return self._this(file, scope), rest
+        namespace = name
+        while rest:
+            step, _, behind = rest.partition(".")
+            names = self._in_namespace(file, namespace, _bare(step))
+            if names:
+                return self._of_names(names), behind
+            if not _WORDS.fullmatch(step):
+                break
+            namespace, rest = f"{namespace}::{step}", behind
+        if namespace != name and self._is_namespace(name):
+            return FOREIGN, ""
+        rest = namespace[len(name) + 2 :].replace("::", ".") + ("." + rest if rest else "")
+        names = self.ordinary(file, scope, name)
+        return self._of_names(names) or self._of_macros(file, scope, names), rest
+
+    def _of_names(self, names: Iterable[Name]) -> tuple[Class, ...]:
+        """What was said of the first of some names of which anything was."""
+        for one in names:
+            if one.path == "":
+                return FOREIGN
+            file = self.session.file(one.path)
+            classes = self._of_class(file, one) if file else ()
+            if classes:
+                return classes
+            said = file.skeleton.types.get(one.scope, {}).get(one.name) if file else None
+            if file is None or said is None:
+                continue
+            found = (
+                self.declared(file, one.scope, said[1:])
+                if said[0] == ":"
+                else self.of(file, one.scope, said[1:])
+            )
+            if found:
+                return found
+        return ()
+
+    def _of_macros(self, file: FileFacts, scope: int, names: Iterable[Name]) -> tuple[Class, ...]:
+        """What the text of a macro is where it stands."""
+        for one in names:
+            home = self.session.file(one.path) if one.space == "macro" else None
+            said = home.skeleton.types.get(0, {}).get(f"#{one.name}") if home else None
+            if said is not None:
+                if said[0] == ":":
+                    return self.declared(file, scope, said[1:])
+                return self.of(file, scope, said[1:])
+        return ()
+
+    def declared(self, file: FileFacts, scope: int, text: str) -> tuple[Class, ...]:
+        """The classes that a type names."""
+        if text[:1] == "{":
+            start = int(text[1:])
+            return tuple(
+                Class(file.path, number, "")
+                for number, one in enumerate(file.scopes)
+                if one.start == start
+            )
+        if text.startswith("struct ") and not _classes_hold(file):
+            tags = self.tag(file, text[7:])
+            return FOREIGN if tags[0].path == "" else self._of_tags(tags)
+        parts = _TYPE.match(text)
+        if parts is None:
+            return ()
+        qualifier, _, name = parts[1].strip(":").rpartition("::")
+        if name in file.rules.wrappers and parts[2]:
+            return self.declared(file, scope, parts[2].partition(",")[0])
+        if qualifier:
+            names = self._in_namespace(file, qualifier, name)
+            if not names:
+                names = self.member(self.declared(file, scope, qualifier), name)
+        else:
+            names = self.ordinary(file, scope, name, typed=True)
+        if names and all(one.path == "" for one in names):
+            return FOREIGN
+        found: dict[Class, None] = {}
+        for one in names:
+            home = self.session.file(one.path)
+            if home is not None:
+                found.update(dict.fromkeys(self._of_class(home, one)))
+        return tuple(found) or self._of_macros(file, scope, names)
+
+    def _of_class(self, home: FileFacts, one: Name) -> tuple[Class, ...]:
+        """The classes that a name is, or is another name for."""
+        if one.space == "tag":
+            return self._of_tags((one,))
+        if _classes_hold(home) and home.scopes[one.scope].kind == "class":
+            inner = self._classes(one.path).get(one.name, ())
+            classes = tuple(
+                Class(one.path, scope, one.name)
+                for scope in inner
+                if _beyond_templates(home, home.scopes[scope].parent) == one.scope
+            )
+            if classes:
+                return classes
+        alias = home.skeleton.aliases.get(one.name)
+        key = (one.path, one.scope, f":{one.name}")
+        if not alias or alias == one.name or key in self._busy:
+            return ()
+        self._busy.add(key)
+        try:
+            return self.declared(home, one.scope, alias)
+        finally:
+            self._busy.discard(key)
+
+    def _of_tags(self, tags: Iterable[Name]) -> tuple[Class, ...]:
+        return tuple(
+            Class(tag.path, scope, tag.name)
+            for tag in tags
+            for scope in self._classes(tag.path).get(tag.name, ())
+        )
+
+    def _classes(self, path: str) -> dict[str, list[int]]:
+        """The scopes of the classes of a file by their name."""
+        if path not in self._bodies:
+            found: dict[str, list[int]] = {}
+            file = self.session.file(path)
+            for number, scope in enumerate(file.scopes if file else ()):
+                if scope.kind == "class" and scope.name:
+                    found.setdefault(scope.name, []).append(number)
+            self._bodies[path] = found
+        return self._bodies[path]
+
+    def member(self, owners: Iterable[Class], name: str) -> list[Name]:
+        """The members of this name that some classes have."""
+        found: dict[Name, None] = {}
+        definers = self.definers(name)
+        for owner in owners:
+            for one in self.above(owner):
+                if any(one.path == it.path and one.scope == it.scope for it in definers):
+                    found[Name(one.path, one.scope, name)] = None
+        return list(found)
+
+    def above(self, owner: Class) -> list[Class]:
+        """A class, its bases, and its members without names, whose members are its own."""
+        known = self._above.get(owner)
+        if known is not None:
+            return known
+        found, todo = [owner], [owner]
+        self._above[owner] = found  # a class above itself, in code that is being written
+        while todo and len(found) < 60:
+            one = todo.pop()
+            file = self.session.file(one.path)
+            if file is None:
+                continue
+            for base in file.skeleton.bases.get(one.scope, ()):
+                for other in self.declared(file, one.scope, base):
+                    if other not in found:
+                        found.append(other)
+                        todo.append(other)
+        return found
+
+    def possible(self, file: FileFacts, name: str, wanted: frozenset[Name]) -> bool:
+        """Whether a member of something unknown can only be one of these."""
+        definers = self.definers(name)
+        ours = [one for one in definers if Name(one.path, one.scope, name) in wanted]
+        if not ours:
+            return False
+        if len(ours) < len(definers):
+            near = {path for level in self._reached(file.path) for path in level}
+            definers = [one for one in definers if one.path in near]
+            ours = [one for one in ours if one.path in near]
+        names = {(one.path, one.name) if not one.name else one.name for one in ours}
+        return bool(ours) and all(
+            one in ours or (one.name and one.name in names) for one in definers
+        )
+
+
+def _classes_hold(file: FileFacts) -> bool:
+    """Whether classes and namespaces hold names, as in C++."""
+    return file.rules.members_bare == "always"
+
+
+def _initializes(file: FileFacts, scope: int) -> bool:
+    return file.scopes[scope].kind == "initializer"
+
+
+def _beyond_templates(file: FileFacts, scope: int) -> int:
+    """The scope in which a template stands."""
+    while file.scopes[scope].kind == "template":
+        scope = file.scopes[scope].parent
+    return scope
+
+
+def _within(owner: str, namespace: str) -> bool:
+    """Whether `namespace::` leads to what is in a namespace (as it does through inline ones)."""
+    return bool(owner) and f"::{namespace}::" in f"::{owner}::"
+
+
+def _bare(step: str) -> str:
+    """A step of an expression without calls and subscripts."""
+    return step.replace("()", "").replace("[]", "")
+
+
+def _twins(one: Name, other: Name) -> bool:
+    """Whether two names may be copies of each other: those of a header and its source, which then
+    does not include it (as parser generators write them)."""
+    a, b = one.path.rpartition("."), other.path.rpartition(".")
+    return a[0] == b[0] and a[2] != b[2]

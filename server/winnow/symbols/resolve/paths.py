@@ -1,0 +1,13 @@
+"""Paths, compared."""
+
+from __future__ import annotations
+
+
+def shared_folders(one: str, other: str) -> int:
+    """How many folders two files have in common."""
+    count = 0
+    for mine, theirs in zip(one.split("/")[:-1], other.split("/")[:-1], strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count

@@ -1,0 +1,119 @@
+"""References in C++."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from symbols.references import check_references
+
+
+def test_a_method_is_one_symbol_where_it_is_declared_defined_and_overridden(
+    tmp_path: Path,
+) -> None:
+    check_references(
+        tmp_path,
+        {
+            "shape.hpp": (
+                "namespace draw {\n"
+                "class Shape {  // ref: Shape definition\n"
+                " public:\n"
+                "  Shape(int sides);  // ref: Shape definition\n"
+                "  virtual double area() const;  // ref: area definition\n"
+                "  int sides_ = 0;  // ref: sides_ definition\n"
+                "};\n"
+                "class Square : public Shape {  // ref: Shape type\n"
+                "  double area() const override { return sides_; }"
+                "  // ref: area definition ;; sides_ read\n"
+                "};\n"
+                "}\n"
+            ),
+            "shape.cpp": (
+                '#include "shape.hpp"\n'
+                "using namespace draw;\n"
+                "Shape::Shape(int sides) : sides_(sides) {}"
+                "  // ref: Shape read ;; Shape definition ;; sides_ call\n"
+                "double Shape::area() const { return this->sides_; }"
+                "  // ref: Shape read ;; area definition ;; sides_ read\n"
+                "double use(Shape *given) {  // ref: Shape type\n"
+                "  auto made = Shape(3);  // ref: Shape call\n"
+                "  draw::Square square(4);\n"
+                "  return made.area() + given->area() + square.area();"
+                "  // ref: area call ;; area call ;; area call\n"
+                "}\n"
+            ),
+            "other.cpp": "struct Other { int area(); };\nint f(Other o) { return o.area(); }\n",
+        },
+    )
+
+
+def test_namespaces_keep_names_apart(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.hpp": (
+                "namespace a {\n"
+                "inline namespace v1 {\n"
+                "int open(int);  // ref: open definition\n"
+                "}\n"
+                "namespace { int hidden; }\n"
+                "enum class Mode { read, write };  // ref: Mode.read definition\n"
+                "}\n"
+                "namespace b { int open(int); int read; }\n"
+            ),
+            "a.cpp": (
+                '#include "a.hpp"\n'
+                "namespace short_a = a;\n"
+                "int f() { return a::open(1) + b::open(2) + short_a::open(3); }"
+                "  // ref: open call ;; open call\n"
+                "namespace a { int g() { return open(4); } }  // ref: open call\n"
+                "auto mode = a::Mode::read;  // ref: Mode.read read\n"
+                "auto other = b::read;\n"
+            ),
+        },
+    )
+
+
+def test_templates_smart_pointers_lambdas_and_handlers_keep_types(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.cc": (
+                "#include <memory>\n"
+                "template <typename T> struct Box {\n"
+                "  T value;  // ref: Box.value definition\n"
+                "  T get() { return value; }  // ref: Box.value read\n"
+                "};\n"
+                "struct Error { int value; };\n"
+                "using Owned = std::unique_ptr<Box<int>>;\n"
+                "template <> struct Box<char>;\n"
+                "int f(Owned owned, Box<int>& box) {\n"
+                "  auto read = [&](Box<int>& one) { return one.value; };  // ref: Box.value read\n"
+                "  try { return owned->value + read(box); }  // ref: Box.value read\n"
+                "  catch (Error& error) { return error.value; }\n"
+                "}\n"
+            ),
+        },
+    )
+
+
+def test_namespaces_that_macros_open_are_seen_through(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "lib.hpp": (
+                "#define LIB_BEGIN namespace lib {\n"
+                "#define LIB_END }\n"
+                "#define LIB_API\n"
+                "LIB_BEGIN\n"
+                "class Writer {  // ref: Writer definition\n"
+                " public:\n"
+                "  LIB_API void put(int c);  // ref: Writer.put definition\n"
+                "};\n"
+                "LIB_END\n"
+            ),
+            "use.cpp": (
+                '#include "lib.hpp"\n'
+                "void f(lib::Writer& w) { w.put(1); }  // ref: Writer type ;; Writer.put call\n"
+            ),
+        },
+    )
