@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from language_client import Client, Plain, path_of, uri_of
+from language_client import Client, Failed, Plain, path_of, uri_of
 
 # File, line and column.
 Location = tuple[str, int, int]
@@ -129,7 +129,10 @@ def _certain(client: Client, tree: Path, symbol: Plain) -> set[Location]:
         "certain_only": True,
         "max_results": ALL,
     }
-    answer = client.request("$/findReferences", params)
+    try:
+        answer = client.request("$/findReferences", params)
+    except Failed:  # no symbol is known there
+        return set()
     found = set()
     for one in answer["references"]:
         before = _lines(tree / one["path"])[one["line"] - 1][: one["column"] - 1]

@@ -216,6 +216,19 @@ class SearchFailed(SearchError):
         )
 
 
+class IndexUnavailable(SearchError):
+    """The index of symbols can be kept nowhere; ``detail`` says why."""
+
+    kind = "index_unavailable"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(
+            f"There can be no index of symbols: {detail}. Is the disk full? `grep` finds text"
+            " without one",
+            detail=detail,
+        )
+
+
 class NotAllowed(SearchError):
     """A pipeline, program, option or path is refused; ``what`` is the part, ``why`` the reason."""
 

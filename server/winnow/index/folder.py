@@ -22,6 +22,7 @@ from collections.abc import (
 from pathlib import Path
 from typing import TypeVar
 
+from winnow.errors import IndexUnavailable
 from winnow.index.files import FileFacts, FileState, Job
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
@@ -69,7 +70,7 @@ class FolderIndex:
         writable: bool = True,
     ) -> None:
         """``ripgrep`` gives what lists files, ``max_bytes`` is the largest file that is parsed.
-        Nothing is written to a folder that is not ``writable``, and it is not kept up to date."""
+        Nothing is written to a folder that is not ``writable``."""
         self.root = root
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
@@ -83,7 +84,6 @@ class FolderIndex:
         self._ripgrep = ripgrep
         self._max_bytes = max_bytes
         self.writable = writable
-        self._is_temporary = not writable
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._times: dict[str, int] | None = None
@@ -264,13 +264,17 @@ class FolderIndex:
     # --- the store -------------------------------------------------------------------------
 
     async def store(self) -> Store:
-        """The store, opened, or opened anew where somebody has deleted it."""
+        """The store, opened, or opened anew where somebody has deleted it. Raises
+        IndexUnavailable."""
         async with self._opening:
             if self._store is not None and not self._store.is_current():
                 await self._forget()
             if self._store is None:
-                open_store = _temporary if self._is_temporary else Store.open
-                self._store = await asyncio.to_thread(open_store, self.root)
+                open_store = Store.open if self.writable else _temporary
+                try:
+                    self._store = await asyncio.to_thread(open_store, self.root)
+                except (sqlite3.Error, OSError) as error:
+                    raise IndexUnavailable(str(error)) from None
             return self._store
 
     async def repair(self) -> bool:
@@ -301,7 +305,7 @@ class FolderIndex:
 
     async def _with_store(self, do: Callable[[Store], T]) -> T:
         """What a function gives for the store, in a thread. One that is damaged is made anew; one
-        that cannot be written is left for a temporary one."""
+        that cannot be written is left for a temporary one. Raises IndexUnavailable."""
         store = await self.store()
         try:
             return await asyncio.to_thread(do, store)
@@ -309,10 +313,10 @@ class FolderIndex:
             await self.give_up(store)
         except (sqlite3.Error, OSError) as error:
             if store.is_temporary:
-                raise
+                raise IndexUnavailable(str(error)) from None
             self.problem = f"{store.file} cannot be written: {error}"
             async with self._opening:
-                self._is_temporary = True
+                self.writable = False
                 await self._forget()
         return await asyncio.to_thread(do, await self.store())
 

@@ -191,9 +191,10 @@ def order(scope: Scope) -> Callable[[str], tuple[int, bytes]]:
 
 
 def search_roots(folders: Sequence[Path], path: str = "") -> list[Path]:
-    """The repositories of the folders, each once; without a folder, that of an absolute path.
+    """The repositories of the folders, each once, without those that are gone; without a folder,
+    that of an absolute path.
 
-    Raises NotFound for a folder that is gone, and NoWorkspace.
+    Raises NotFound if all folders are gone, and NoWorkspace.
     """
     distinct: dict[str, Path] = {}
     for root in map(repository_root, folders):
@@ -205,10 +206,10 @@ def search_roots(folders: Sequence[Path], path: str = "") -> list[Path]:
         roots = [repository_root(folder)]
     if not roots:
         raise NoWorkspace
-    for root in roots:
-        if not root.is_dir():
-            raise NotFound(shown_path(str(root))[0])
-    return roots
+    there = [root for root in roots if root.is_dir()]
+    if not there:
+        raise NotFound(shown_path(str(roots[0]))[0])
+    return there
 
 
 def search_scope(
@@ -223,7 +224,11 @@ def search_scope(
     Raises NoWorkspace, NotFound, PathOutsideWorkspace and, for a bad glob, InvalidParams.
     """
     roots = search_roots(folders, params.path)
-    warnings: list[str] = []
+    warnings = [
+        f"not searched: {shown_path(str(folder))[0]}, a workspace folder that is gone"
+        for folder in folders
+        if not folder.is_dir()
+    ]
     paths = [".", *map(str, roots[1:])]
     if params.path:
         located = locate(params.path, roots, unsaved)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import os
 
 from winnow.display import printable
-from winnow.errors import NoSymbol, NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.errors import (
+    IndexUnavailable,
+    NoSymbol,
+    NotFound,
+    NoWorkspace,
+    PathOutsideWorkspace,
+)
 from winnow.terminal import FOR_AGENTS, Style, notes_of
 from winnow.tool import tool
 from winnow.types import Progress
@@ -63,7 +69,7 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     text=text,
     positional=("name",),
     example={"name": "load_plugin"},
-    raises=(NoSymbol, NotFound, NoWorkspace, PathOutsideWorkspace),
+    raises=(IndexUnavailable, NoSymbol, NotFound, NoWorkspace, PathOutsideWorkspace),
     partial=FindReferencesPartial,
 )
 async def find_references(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from winnow.display import printable
-from winnow.errors import SEARCHING
+from winnow.errors import SEARCHING, IndexUnavailable
 from winnow.terminal import FOR_AGENTS, Style, notes_of
 from winnow.tool import tool
 from winnow.types import Progress
@@ -56,7 +56,7 @@ def _rendered(result: FindSymbolResult, lines: list[str], style: Style) -> str:
     text=text,
     positional=("path",),
     example={"name": "loadpl"},
-    raises=SEARCHING,
+    raises=(*SEARCHING, IndexUnavailable),
     partial=FindSymbolPartial,
 )
 async def find_symbol(
