@@ -8,6 +8,7 @@ requests stay plain data; the tool validates them.
 
 from __future__ import annotations
 
+import enum
 import json
 import logging
 import uuid
@@ -54,17 +55,19 @@ def plain_converter() -> Converter:
     def response(data: Any, _: Any) -> JsonRPCResponseMessage:
         return JsonRPCResponseMessage(data["id"], data["jsonrpc"], data.get("result"))
 
-    # cattrs would make a text of a number, and search for that. Not as hooks for the types, which
-    # would be for their enumerations, too.
-    converter.register_structure_hook_func(lambda kind: kind in (str, int, bool), _only)
+    # cattrs would make a text of a number, and search for that.
+    for kind in (str, int, bool):
+        converter.register_structure_hook(kind, _plain)
     converter.register_structure_hook(JsonRPCRequestMessage, request)
     converter.register_structure_hook(JsonRPCNotification, notification)
     converter.register_structure_hook(JsonRPCResponseMessage, response)
     return converter
 
 
-def _only(value: Any, kind: type) -> Any:
-    """A value as it is, if it is of a plain type."""
+def _plain(value: Any, kind: Any) -> Any:
+    """A value of a plain type, or of an enumeration of these, as it is."""
+    if issubclass(kind, enum.Enum):
+        return kind(value)
     if type(value) is not kind:
         raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
     return value
