@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from winnow.sources import Source, Sources
 from winnow.symbols.facts import (
+    APART,
     BINDS,
     CLASSES,
     DEFINES,
@@ -110,11 +111,10 @@ class Navigation:
                 targets = self.resolver.told_apart(meaning.targets, file, at, flags)
                 guessed = not targets and (meaning.unknown or meaning.of is not None)
                 if guessed:
-                    definers = self.resolver.definers(file, name)
-                    targets = [Name(one.path, one.scope, name) for one in definers]
-                return Asked(
-                    path, at, name, targets, places(self.resolver.session, targets), guessed
-                )
+                    apart = bool(flags & APART)
+                    definers = self.resolver.definers(file, name, apart)
+                    targets = [Name(one.path, one.scope, name, apart) for one in definers]
+                return Asked(path, at, name, targets, places(self.resolver.types, targets), guessed)
         return None
 
     def symbols_on(self, path: str, line: int) -> list[tuple[int, str]]:
@@ -202,7 +202,7 @@ class Navigation:
                 if kind_of(source, one.at + size, one.flags) != "call":
                     continue
                 meaning = self.resolver.meaning(file, name, one.at, one.flags, one.receiver)
-                for called in places(self.resolver.session, meaning.targets)[:1]:
+                for called in places(self.resolver.types, meaning.targets)[:1]:
                     if called.definition is not None:
                         yield one.at, called
 

@@ -50,10 +50,10 @@ def folder(tmp_path: Path) -> Path:
 class Asking:
     """A client that sends and takes plain data."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, index: bool) -> None:
         self.wire = Wire()
         nested = {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}}
-        self.wire.initialize(folder, textDocument=nested)
+        self.wire.initialize(folder, index=index, textDocument=nested)
 
     def ask(self, method: str, params: Any) -> Any:
         self.wire.request(method, method, params)
@@ -74,9 +74,9 @@ class Asking:
         ]
 
 
-@pytest.fixture
-def opened(folder: Path) -> Iterator[Asking]:
-    asking = Asking(folder)
+@pytest.fixture(params=[True, False], ids=["indexed", "cold"])
+def opened(folder: Path, request: pytest.FixtureRequest) -> Iterator[Asking]:
+    asking = Asking(folder, request.param)
     yield asking
     assert asking.wire.stop() == 0
 

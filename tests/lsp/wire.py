@@ -71,13 +71,13 @@ class Wire:
     def notify(self, method: str, params: Any) -> None:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
 
-    def initialize(self, folder: Path, **capabilities: Any) -> Any:
+    def initialize(self, folder: Path, *, index: bool = False, **capabilities: Any) -> Any:
         params = {
             "processId": None,
             "rootUri": folder.as_uri(),
             "capabilities": capabilities,
             # Its messages and processes would be between those of the test.
-            "initializationOptions": {"index": {"enabled": False}},
+            "initializationOptions": {"index": {"enabled": index}},
         }
         self.request(0, "initialize", params)
         answer = self.receive()

@@ -17,18 +17,18 @@ import tree_sitter_language_pack
 
 from symbols.sources import SOURCES
 from winnow.symbols.extract import extract
-from winnow.symbols.generic import extract_generic
-from winnow.symbols.language import generic_languages, language_of, languages
+from winnow.symbols.language import Language, generic_languages, language_of, languages
 
 DEADLINE = 60
 FIXTURES = Path(__file__).parent / "fixtures"
 CHILD = """
 import json, sys
-import tree_sitter_language_pack
-from winnow.symbols.generic import extract_generic
+from winnow.symbols.extract import extract
+from winnow.symbols.language import Language
 found = {}
 for grammar, source in json.load(sys.stdin).items():
-    definitions = extract_generic(grammar, source.encode()).definitions
+    language = Language(name=grammar, files=(), definitions="")
+    definitions = extract(language, source.encode()).definitions
     found[grammar] = " ".join(f"{one.kind}:{one.qualified_name}" for one in definitions)
 json.dump(found, sys.stdout)
 """
@@ -136,7 +136,7 @@ def test_of_a_table_of_data_only_the_first_keys_are_symbols() -> None:
 
 def test_generic_definitions_leave_out_what_is_local_to_a_function() -> None:
     source = b"void run() { final int local = 1; }\nfinal int top = 2;\n"
-    found = extract_generic("dart", source).definitions
+    found = extract(generic_languages()["dart"], source).definitions
     assert [(one.kind, one.name) for one in found] == [("function", "run"), ("variable", "top")]
 
 
@@ -150,9 +150,10 @@ Example: -C - $URL
 Resume a transfer at this offset, counted from the beginning (of the source file), before it is
 sent. Use "-C -" to tell curl to find out; it's then (automatically) found; class x { it says };
 """
-    assert extract_generic("d", manual).definitions == []
+    language = Language(name="d", files=(), definitions="")
+    assert extract(language, manual).definitions == []
     program = b"class Shop { int count; }\nint add(int a) { return a; }\n"
-    assert [one.name for one in extract_generic("d", program).definitions] == [
+    assert [one.name for one in extract(language, program).definitions] == [
         "Shop",
         "count",
         "add",

@@ -8,6 +8,7 @@ that an answer may lack something, goes to the client's log.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,6 +34,9 @@ REQUEST_FAILED = -32803
 # What a peek at definitions can show.
 DEFINITIONS = 50
 _FILE = 1
+# Of a function this long, calls are looked for before there is an index.
+LINES = 500
+_CALLED = re.compile(r"([^\W\d][\w$]*)\s*\(")
 
 T = TypeVar("T")
 Plain = dict[str, Any]
@@ -76,7 +80,7 @@ def add_features(server: WinnowServer) -> None:
 
     @server.feature(types.CALL_HIERARCHY_OUTGOING_CALLS)
     async def outgoing(params: types.CallHierarchyOutgoingCallsParams) -> list[Plain] | None:
-        return await _Request(server, params, params.item).at_position(_outgoing)
+        return await _Request(server, params, params.item).at_position(_outgoing, params.item.range)
 
 
 class _Request:
@@ -129,9 +133,12 @@ class _Request:
         return await self._ask(Asking(paths=[path]), work)
 
     async def at_position(
-        self, answer: Callable[[Navigation, _Spelled, Asked], list[Plain]]
+        self,
+        answer: Callable[[Navigation, _Spelled, Asked], list[Plain]],
+        body: types.Range | None = None,
     ) -> list[Plain] | None:
-        """What is said of the symbol at the position; None where there is none."""
+        """What is said of the symbol at the position; None where there is none. What the ``body``
+        calls is read first, too."""
 
         def work(navigation: Navigation) -> list[Plain] | None:
             asked = self._asked(navigation)
@@ -139,7 +146,7 @@ class _Request:
                 return None
             return answer(navigation, _Spelled(navigation, self.encoding), asked) or None
 
-        asking = await self._asking()
+        asking = await self._asking(body)
         return await self._ask(asking, work) if asking else None
 
     async def references(self, include_declaration: bool) -> list[Plain] | None:
@@ -181,7 +188,7 @@ class _Request:
 
     # --- asking ----------------------------------------------------------------------------
 
-    async def _asking(self) -> Asking | None:
+    async def _asking(self, body: types.Range | None = None) -> Asking | None:
         """What has to be known first: the document, and all files with the name at the place."""
         from winnow.symbol_requests import Asking, sources_of
 
@@ -189,14 +196,20 @@ class _Request:
             return None
         path, sources = self.path, sources_of(self.workspace)
 
-        def word() -> str | None:
+        def words() -> list[str]:
             source = sources.read(path)
             at = self._offset(source) if source else None
             found = source.word_at(at) if source and at is not None else None
-            return found[1] if found else None
+            if source is None or found is None:
+                return []
+            called: list[str] = []
+            if body is not None:
+                for line in range(body.start.line, min(body.end.line, body.start.line + LINES) + 1):
+                    called += _CALLED.findall(source.line(line))
+            return list(dict.fromkeys([found[1], *called]))
 
-        name = await asyncio.to_thread(word)
-        return Asking(names=[name], paths=[path]) if name else None
+        names = await asyncio.to_thread(words)
+        return Asking(names=names, paths=[path]) if names else None
 
     def _offset(self, source: Source) -> int | None:
         if self.position is None:

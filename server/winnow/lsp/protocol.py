@@ -54,10 +54,20 @@ def plain_converter() -> Converter:
     def response(data: Any, _: Any) -> JsonRPCResponseMessage:
         return JsonRPCResponseMessage(data["id"], data["jsonrpc"], data.get("result"))
 
+    # cattrs would make a text of a number, and search for that. Not as hooks for the types, which
+    # would be for their enumerations, too.
+    converter.register_structure_hook_func(lambda kind: kind in (str, int, bool), _only)
     converter.register_structure_hook(JsonRPCRequestMessage, request)
     converter.register_structure_hook(JsonRPCNotification, notification)
     converter.register_structure_hook(JsonRPCResponseMessage, response)
     return converter
+
+
+def _only(value: Any, kind: type) -> Any:
+    """A value as it is, if it is of a plain type."""
+    if type(value) is not kind:
+        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
+    return value
 
 
 class WinnowProtocol(LanguageServerProtocol):

@@ -192,7 +192,7 @@ def find_definitions(
     query: tree_sitter.Query,
     nested: tree_sitter.Query | None,
     source: bytes,
-    root: tree_sitter.Node,
+    *roots: tree_sitter.Node,
 ) -> list[Definition]:
     """The definitions of a text, in the order of their beginnings, those around others first.
 
@@ -201,7 +201,9 @@ def find_definitions(
     import tree_sitter
 
     captured = _Captured(language, source)
-    captured.take(tree_sitter.QueryCursor(query).matches(root))
+    cursor = tree_sitter.QueryCursor(query)
+    for root in roots:
+        captured.take(cursor.matches(root))
     if nested is not None:
         cursor = tree_sitter.QueryCursor(nested)
         for block in captured.nested:

@@ -14,9 +14,12 @@ import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
 from winnow.symbols.facts import Definition, Facts, Import, Scope, Skeleton, scope_at
-from winnow.symbols.generic import extract_generic
+from winnow.symbols.generic import generic_definitions
 from winnow.symbols.language import Language, languages
 from winnow.symbols.occurrences import Chains, find_occurrences
+from winnow.symbols.scoping import plain
+
+EMBEDDED = 3  # times that parts of a text are parsed on their own
 
 
 class Extraction:
@@ -25,10 +28,10 @@ class Extraction:
     The tables are those of :class:`~winnow.symbols.facts.Skeleton`.
     """
 
-    def __init__(self, language: Language, source: bytes, root: tree_sitter.Node) -> None:
+    def __init__(self, language: Language, source: bytes, roots: list[tree_sitter.Node]) -> None:
         self.language = language
         self.source = source
-        self.root = root
+        self.roots = roots
         self.definitions: list[Definition] = []
         self.scopes: list[Scope] = [Scope(0, len(source), -1, "module")]
         self.imports: list[Import] = []
@@ -39,12 +42,16 @@ class Extraction:
         self.aliases: dict[str, str] = {}
         self.outer: dict[int, list[str]] = {}
         self.private: list[str] = []
+        self.package = ""
         # What the query of tokens has captured, by name; in the order of the text.
         self.captured: dict[str, list[tree_sitter.Node]] = {}
         # Flags that `collect` sets for identifiers, by their offset.
         self.flags: dict[int, int] = {}
         # Identifiers in text that the grammar does not read: beginning and end.
         self.tokens: list[tuple[int, int]] = []
+        # What members are members of where it does not stand before them (`Foo` for the `a` of
+        # `Foo{a: 1}`), by their offset, in the short form of receivers.
+        self.owners: dict[int, bytes] = {}
         # Occurrences that are no identifiers to the grammar: name, offset, flags.
         self.more: list[tuple[str, int, int]] = []
         # Members that are no identifiers: name, offset, flags, number of the receiver.
@@ -83,7 +90,7 @@ class Extraction:
 
     def class_around(self, scope: int) -> int | None:
         """The number of the innermost class's scope from this one outwards."""
-        while scope >= 0 and self.scopes[scope].kind != "class":
+        while scope >= 0 and self.scopes[scope].kind not in ("class", "part"):
             scope = self.scopes[scope].parent
         return scope if scope >= 0 else None
 
@@ -99,6 +106,7 @@ class Extraction:
             receivers=self.chains.receivers,
             outer=self.outer,
             private=self.private,
+            package=self.package,
         )
 
 
@@ -122,28 +130,55 @@ def extract(language: Language, source: bytes) -> Facts:
     if language.scripts:
         facts = extract(languages()["typescript"], _scripts(language, source))
         return msgspec.structs.replace(facts, language=language.name)
-    if not language.definitions:
-        return extract_generic(language.grammar or language.name, source)
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(language.clean(source) if language.clean else source)
-    extraction = Extraction(language, source, tree.root_node)
-    extraction.definitions = find_definitions(
-        language,
-        query(grammar, definitions_query(language)),
-        query(grammar, language.nested) if language.nested else None,
-        source,
-        tree.root_node,
-    )
-    occurrences: dict[str, bytes] = {}
+    roots = [tree.root_node]
+    while language.embedded is not None and len(roots) <= EMBEDDED:
+        parts = language.embedded(roots[-1], source)
+        if not parts:
+            break
+        roots.append(_parse_parts(parser(grammar), source, parts))
+    extraction = Extraction(language, source, roots)
+    if language.definitions:
+        extraction.definitions = find_definitions(
+            language,
+            query(grammar, definitions_query(language)),
+            query(grammar, language.nested) if language.nested else None,
+            source,
+            *roots,
+        )
+    else:
+        extraction.definitions = generic_definitions(grammar, source, tree.root_node)
     if language.tokens:
         occurrences = find_occurrences(extraction, query(grammar, language.tokens))
+    else:
+        occurrences = plain.find_occurrences(extraction, plain.tokens(grammar))
     return Facts(
         language=language.name,
         definitions=extraction.definitions,
         skeleton=extraction.skeleton(),
         occurrences=occurrences,
+        generic=not language.definitions,
         broken=int(tree.root_node.has_error),
     )
+
+
+def _parse_parts(
+    parser: tree_sitter.Parser, source: bytes, parts: list[tuple[int, int]]
+) -> tree_sitter.Node:
+    """The tree of some parts of a text, as if nothing else was there; offsets are the text's."""
+    parser.included_ranges = [
+        tree_sitter.Range(_point(source, start), _point(source, end), start, end)
+        for start, end in parts
+    ]
+    try:
+        return parser.parse(source).root_node
+    finally:
+        parser.included_ranges = []
+
+
+def _point(source: bytes, at: int) -> tuple[int, int]:
+    return source.count(b"\n", 0, at), at - source.rfind(b"\n", 0, at) - 1
 
 
 def _scripts(language: Language, source: bytes) -> bytes:

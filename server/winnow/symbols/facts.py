@@ -72,9 +72,10 @@ class Scope(Struct, frozen=True, array_like=True, gc=False):
     """A part of a file in which names are bound.
 
     ``parent`` is the number of the scope around it, -1 for the file's own, which is number 0.
-    Kinds: "module", "function", "class" (its members), "namespace", "block". ``name`` is that of
-    the function, class or namespace. A scope begins behind its own name, which belongs to the scope
-    around.
+    Kinds: "module" (one within a file, too), "function", "class" (its members), "part" (members of
+    a class that stands elsewhere: Rust's `impl`, a method of Go), "namespace", "block". ``name`` is
+    that of the function, class or namespace. A scope begins behind its own name, which belongs to
+    the scope around; a part has the name of its class, as it is written.
     """
 
     start: int
@@ -111,6 +112,7 @@ SHORTHAND = 0x80  # `{name}`: a key and a value in one
 IN_TYPE = 0x100  # in an annotation, a base or a cast
 DEFINES = 0x200  # the name of a definition
 PARAMETER = 0x400  # binds a parameter
+APART = 0x800  # a name of the language's second kind, see `Rules.apart`
 QUALIFIES = 0x1000  # stands before a dot in a type, and can only be a namespace
 
 STATIC = 0x4000  # a member of the class itself, not of its objects
@@ -136,11 +138,12 @@ class Skeleton(Struct, frozen=True, array_like=True):
     Tables are by the number of a scope. ``bases`` holds the expressions that the class with that
     scope names as its bases. ``types`` tells for names bound in a scope what was declared for them
     (``:Type``) or assigned to them (``=expression``, ``@12=expression`` where it stands in scope
-    12), ``returns`` the return types of functions
-    defined in a scope. ``aliases`` are names for types. ``receivers`` are expressions in a short
-    form: names, with ``.`` between them, ``()`` for a call, ``[]`` for a subscript, ``<T>`` for a
-    cast to T; entry 0 is empty. ``outer`` are names that a scope takes from outside (`global`).
-    ``private`` are names of the file that no other file sees.
+    12), ``returns`` the return types of functions defined in a scope. ``aliases`` are names for
+    types. ``receivers`` are expressions in a short form: names, with ``.`` between them, ``()`` for
+    a call (``()$1`` for its second result), ``[]`` for a subscript, ``<T>`` for a cast to T; entry
+    0 is empty. ``outer`` are names that a scope takes from outside (`global`). ``private`` are
+    names of the file that no other file sees. ``package`` is the package that it says it belongs
+    to.
     """
 
     scopes: list[Scope]
@@ -153,6 +156,7 @@ class Skeleton(Struct, frozen=True, array_like=True):
     receivers: list[str] = field(default_factory=lambda: [""])
     outer: dict[int, list[str]] = {}
     private: list[str] = []
+    package: str = ""
 
 
 class Facts(Struct, frozen=True, array_like=True):

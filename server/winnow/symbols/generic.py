@@ -15,7 +15,7 @@ import tree_sitter
 import tree_sitter_language_pack
 
 from winnow.symbols.definitions import find_definitions
-from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
+from winnow.symbols.facts import Definition
 from winnow.symbols.grammars import PATTERNS
 from winnow.symbols.language import Language
 
@@ -96,21 +96,13 @@ _NAME = re.compile(r"[^\s(){},;]{1,100}")
 _PRIVATE = re.compile(r"\b(?:private|local)\b")
 
 
-def extract_generic(grammar: str, source: bytes) -> Facts:
-    """The facts of a text in UTF-8, as far as the shape of its tree tells them: definitions."""
-    tree = tree_sitter_language_pack.get_parser(grammar).parse(source)  # type: ignore[arg-type]
+def generic_definitions(grammar: str, source: bytes, root: tree_sitter.Node) -> list[Definition]:
+    """The definitions of a text in UTF-8, as far as the shape of its tree tells them."""
     language, query = _shapes(grammar)
-    found: list[Definition] = []
-    if not _is_something_else(grammar, tree.root_node):
-        found = find_definitions(language, query, None, source, tree.root_node)
-    return Facts(
-        language=grammar,
-        definitions=_not_local([one for one in found if _NAME.fullmatch(one.name)]),
-        skeleton=Skeleton(scopes=[Scope(0, len(source), -1, "module")]),
-        occurrences={},
-        generic=True,
-        broken=int(tree.root_node.has_error),
-    )
+    if _is_something_else(grammar, root):
+        return []
+    found = find_definitions(language, query, None, source, root)
+    return _not_local([one for one in found if _NAME.fullmatch(one.name)])
 
 
 def _is_something_else(grammar: str, root: tree_sitter.Node) -> bool:

@@ -65,14 +65,15 @@ class Language(Struct, frozen=True, kw_only=True):
     modifiers too), the name, and the name of the container; an empty kind is no definition. Of the
     kinds ``once``, a container has one of each name: the last with a type, else the first.
 
-    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``. ``clean``
-    gives the text as the grammar reads it best, of the same length. ``prepare`` and ``collect``
-    add what a query cannot say, before and after identifiers are read: flags of single names,
-    imports, bases, types. ``rules`` are for resolving names, ``skipped``
-    names whose occurrences are not kept (`self`). ``exported`` tells from what stands before the
-    name in the definition, and the name, whether other files see it. ``comments`` are the node
-    types of comments, ``header`` the node types around a definition that belong to it: decorators,
-    `export`. ``instead`` may name another language by the text itself.
+    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``; without
+    it, ``scoping/plain.py`` finds them. ``clean`` gives the text as the grammar reads it best, of
+    the same length. ``prepare`` and ``collect`` add what a query cannot say, before and after
+    identifiers are read: flags of single names, imports, bases, types. ``rules`` are for resolving
+    names, ``skipped`` names whose occurrences are not kept (`self`). ``exported`` tells from what
+    stands before the name in the definition, and the name, whether other files see it. ``comments``
+    are the node types of comments, ``header`` the node types around a definition that belong to it:
+    decorators, `export`. ``embedded`` gives parts of the text that are to be parsed on their own
+    (items in macros of Rust). ``instead`` may name another language by the text itself.
     ``flat``: no function holds what begins a line, and every value outside of functions begins
     one. Where it looks otherwise, the text did not parse (in C, because of macros).
     """
@@ -88,6 +89,7 @@ class Language(Struct, frozen=True, kw_only=True):
     prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None
     rules: Rules | None = None
+    embedded: Callable[[Node, bytes], list[tuple[int, int]]] | None = None
     skipped: frozenset[str] = frozenset()
     exported: Callable[[str, str], bool] = lambda header, name: True
     kind: Callable[[str, str, str, str], str] = lambda kind, header, name, container: kind

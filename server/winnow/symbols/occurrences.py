@@ -6,6 +6,8 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@bind``        binds its name in the scope that it stands in
 ``@parameter``   binds a parameter
 ``@member``      names a member where a class or type is written down
+``@inner``       as that, but it is visible only behind a receiver, or by inheritance
+``@apart``       a name of the language's second kind, see `Rules.apart`
 ``@keyword``     the name of a keyword argument
 ``@key``         the key of an object literal, ``@shorthand`` a key that is a value, too
 ``@type``        can only be a type
@@ -19,6 +21,8 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@arguments``   the arguments of a call, with their brackets
 ``@subscript``   an expression with a subscript; its first child is what is subscripted
 ``@parenthesis`` an expression in brackets
+``@postfix``     an expression with a sign behind it that changes nothing: `x?`, `x.await`
+``@cast``        a cast with a field ``type``, in brackets
 ``@object``      what keys stand in; ``Extraction.contexts`` tells what it is an object of
 
 What stands before a name is told from the text: identifiers come in order, so that the end of one
@@ -35,6 +39,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from winnow.symbols.facts import (
+    APART,
     ATTRIBUTE,
     BINDS,
     DEFINES,
@@ -61,6 +66,8 @@ FLAGS = {
     "bind": BINDS,
     "parameter": BINDS | PARAMETER,
     "member": MEMBER | BINDS,
+    "inner": MEMBER | DEFINES,
+    "apart": APART,
     "keyword": KEYWORD,
     "key": KEY,
     "shorthand": SHORTHAND,
@@ -76,6 +83,7 @@ CHAIN_BYTES = 120
 UNKNOWN = b"?"
 _BLANKS = b" \t\r\n\\"
 _DOT, _GREATER, _COLON, _QUESTION, _BANG, _DASH = b".>:?!-"
+_CAST = re.compile(rb"[\w.:]+")
 # Words before an expression that change nothing about what it is.
 _PREFIX = re.compile(rb"(?:(?:new|await|yield|from|return)\s+|[&*!]\s*)+")
 
@@ -107,6 +115,26 @@ class Chains:
                 closed[node.end_byte] = (b"[]", first.end_byte, node.start_byte)
         for node in captured.get("typearguments", ()):
             closed[node.end_byte] = (b"<>", node.start_byte, node.start_byte)
+        for node in captured.get("postfix", ()):
+            first = node.child(0)
+            if first is not None:
+                closed[node.end_byte] = (b"<>", first.end_byte, node.start_byte)
+        for node in captured.get("cast", ()):
+            self._cast(node)
+
+    def _cast(self, node: tree_sitter.Node) -> None:
+        """`(x as T)`, `((T) x)`, `x.(T)`: as a whole it is a T."""
+        declared = node.child_by_field_name("type")
+        around = node.parent
+        if declared is None or around is None:
+            return
+        if around.type == "parenthesized_expression":
+            node = around
+        text = self._source[declared.start_byte : declared.end_byte]
+        name = text.lstrip(b"*&").partition(b"<")[0]
+        if _CAST.fullmatch(name):
+            form = b"<" + name.replace(b"::", b".") + b">"
+            self.ends[node.end_byte] = (node.start_byte, form)
 
     def know(self, start: int, end: int, form: str) -> None:
         """Say what the expression from start to end is in short form."""
@@ -152,6 +180,8 @@ class Chains:
             return known
         closed = self._closed.get(end)
         if closed is None:
+            if source[end - 2 : end] == b"::":  # Rust's `x::<T>`
+                return self.ending(end - 2)
             if end and source[end - 1] == _BANG:  # TypeScript's `x!.y`
                 return self.ending(end - 1)
             return None
@@ -197,7 +227,11 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
     language collect the rest."""
     import tree_sitter
 
-    captured = tree_sitter.QueryCursor(query).captures(extraction.root)
+    cursor = tree_sitter.QueryCursor(query)
+    captured = cursor.captures(extraction.roots[0])
+    for root in extraction.roots[1:]:
+        for name, nodes in cursor.captures(root).items():
+            captured.setdefault(name, []).extend(nodes)
     # They come in no order; identifiers, the most by far, are ordered as numbers below, and some
     # only tell the flags of single names.
     for name, nodes in captured.items():
@@ -235,7 +269,9 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
         for node in nodes:
             start, name = node.start_byte, ""
             named = node.child_by_field_name("name") or node.child_by_field_name("key")
-            if named is not None:
+            if kind == "part":
+                name = _part_of(node, source)
+            elif named is not None:
                 if kind != "block":
                     name = source[named.start_byte : named.end_byte].decode("utf-8", "replace")
                 # The name itself belongs to the scope around, and so do a class's bases.
@@ -251,6 +287,20 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
     ]
 
 
+# The name of a type, without what stands before it (`(self *Foo[T])`, `&Foo<T>`).
+_PART = re.compile(r"(?:\(\s*(?:\w+\s+)?)?[&*\s]*(?:'\w+\s+)?(?:mut\s+|dyn\s+)?([\w.:]+)")
+
+
+def _part_of(node: tree_sitter.Node, source: bytes) -> str:
+    """The type whose members stand in a node."""
+    owner = node.child_by_field_name("receiver") or node.child_by_field_name("type")
+    if owner is None:
+        return ""
+    text = source[owner.start_byte : owner.end_byte].decode("utf-8", "replace")
+    match = _PART.match(text)
+    return match[1].replace("::", ".") if match else ""
+
+
 def _identifiers(
     extraction: Extraction, captured: dict[str, list[tree_sitter.Node]]
 ) -> dict[str, list[int]]:
@@ -258,8 +308,11 @@ def _identifiers(
     source, flags, chains = extraction.source, extraction.flags, extraction.chains
     places = [(node.start_byte, node.end_byte) for node in captured.get("identifier", ())]
     places += extraction.tokens
+    if len(extraction.roots) > 1:  # what is nested was captured in the text around it, too
+        places = list(set(places))
     places.sort()
     _mark_types(flags, places, captured.get("typed", ()))
+    owners = extraction.owners
     calls = _Ranges(captured.get("arguments", ()))
     objects = _Ranges(captured.get("object", ()))
     # Keys whose objects may be described behind them: the numbers of their name, and where.
@@ -281,6 +334,8 @@ def _identifiers(
                 call = calls.around(start)
                 called = chains.ending(call) if call is not None else None
                 number = chains.number(called[1] if called else UNKNOWN)
+            elif flag and start in owners:
+                number = chains.number(owners[start])
         else:
             form = receiver[1]
             number = chains.number(form)

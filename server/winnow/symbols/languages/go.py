@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from winnow.symbols.language import Language
+from winnow.symbols.scoping import go as scoping
 
 _TYPES = """
 (type_spec name: (type_identifier) @name type: (struct_type)) @definition.struct
@@ -57,6 +58,11 @@ GO = Language(
     name="go",
     files=(".go",),
     definitions=DEFINITIONS,
+    tokens=scoping.TOKENS,
+    prepare=scoping.prepare,
+    collect=scoping.collect,
+    rules=scoping.RULES,
+    skipped=frozenset("_"),
     exported=exported,
     kind=kind,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from winnow.symbols.language import Language
+from winnow.symbols.scoping import java as scoping
 
 _ANONYMOUS = "(object_creation_expression (class_body))"
 
@@ -49,6 +50,11 @@ JAVA = Language(
     name="java",
     files=(".java",),
     definitions=DEFINITIONS,
+    tokens=scoping.TOKENS,
+    prepare=scoping.prepare,
+    collect=scoping.collect,
+    rules=scoping.RULES,
+    skipped=frozenset(("this", "super")),
     exported=exported,
     kind=kind,
     comments=("line_comment", "block_comment"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from winnow.symbols.language import Language
+from winnow.symbols.scoping import rust as scoping
 
 _TYPE = """[
   (type_identifier) @name
@@ -76,6 +77,12 @@ RUST = Language(
     name="rust",
     files=(".rs",),
     definitions=DEFINITIONS,
+    tokens=scoping.TOKENS,
+    prepare=scoping.prepare,
+    collect=scoping.collect,
+    rules=scoping.RULES,
+    skipped=frozenset(("self", "super", "crate")),
+    embedded=scoping.embedded,
     exported=exported,
     kind=kind,
     comments=("line_comment", "block_comment"),

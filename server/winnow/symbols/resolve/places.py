@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from winnow.symbols.facts import BINDS, DEFINES, LABEL, MACRO, MEMBER, ROLE, TAG, Definition
 from winnow.symbols.resolve.names import Module, Name, Target
-from winnow.symbols.resolve.session import FileFacts, Session
+from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
+from winnow.symbols.resolve.types import Types
 from winnow.symbols.view import View
 
 # What `Name.space` is, by the role of an occurrence.
@@ -26,14 +27,16 @@ class Place(Struct, frozen=True, gc=False):
     definition: Definition | None = None
 
 
-def places(session: Session, targets: Iterable[Target]) -> list[Place]:
+def places(types: Types, targets: Iterable[Target]) -> list[Place]:
     """Where targets are defined, those with a body first, then in the order of the text."""
     found: dict[tuple[str, int], Place] = {}
     for target in targets:
         if isinstance(target, Module):
-            found.setdefault((target.path, 0), Place(target.path, 0, ""))
+            path = target.path.partition("::")[0]
+            if not path.endswith("/"):  # a package has no file
+                found.setdefault((path, 0), Place(path, 0, ""))
         elif isinstance(target, Name):
-            for place in _places_of(session, target):
+            for place in _places_of(types, target):
                 found.setdefault((place.path, place.at), place)
     return sorted(found.values(), key=_has_no_body)
 
@@ -42,12 +45,16 @@ def _has_no_body(place: Place) -> bool:
     return place.definition is not None and place.definition.declared
 
 
-def _places_of(session: Session, target: Name) -> list[Place]:
+def _places_of(types: Types, target: Name) -> list[Place]:
+    session = types.session
     file = session.file(target.path)
     if file is None:
         return []
     if file.rules.linkage:
         return _linked(session, file, target)
+    members = _members(types, file, target)
+    if members:
+        return members
     container = file.qualified(target.scope)
     found = [
         Place(target.path, one.at, one.name, one)
@@ -101,6 +108,25 @@ def _is_bound_in(file: FileFacts, at: int, scope: int) -> bool:
     while place != scope and file.scopes[place].kind in inner:
         place = file.scopes[place].parent
     return place == scope
+
+
+def _members(types: Types, file: FileFacts, target: Name) -> list[Place]:
+    """The definitions of a member, wherever its class's members stand."""
+    if file.scopes[target.scope].kind not in MEMBERS or file.rules.plain:
+        return []
+    definers = types.standing(target.name, file.language, target.apart)
+    found = []
+    for path, scope in dict.fromkeys(definers.get(types.class_at(file, target.scope), ())):
+        facts = types.session.file(path)
+        for one in types.session.view.definitions_in(path) if facts else ():
+            if (
+                one.name == target.name
+                and (one.kind in file.rules.apart) == target.apart
+                and facts is not None
+                and facts.container_scope(one) == scope
+            ):
+                found.append(Place(path, one.at, one.name, one))
+    return found
 
 
 def function_around(view: View, path: str, at: int) -> Definition | None:

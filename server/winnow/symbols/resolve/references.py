@@ -11,13 +11,14 @@ answer nothing.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from winnow.symbols.facts import (
+    APART,
     ATTRIBUTE,
     BARE,
     BINDS,
@@ -37,6 +38,7 @@ from winnow.symbols.facts import (
     STRING,
     declared_in,
 )
+from winnow.symbols.resolve import plain
 from winnow.symbols.resolve.linkage import Linker
 from winnow.symbols.resolve.names import (
     External,
@@ -46,9 +48,10 @@ from winnow.symbols.resolve.names import (
     exported,
     from_module,
     imported,
-    resolve,
 )
-from winnow.symbols.resolve.session import FileFacts, Session
+from winnow.symbols.resolve.plain import Candidates
+from winnow.symbols.resolve.rules import world
+from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
 from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, Types, Untyped
 from winnow.symbols.view import View
 
@@ -141,7 +144,8 @@ class Resolver:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.session = Session(view)
+        self.session = Session(view, plain.RULES)
+        self._candidates: dict[tuple[str, str], Candidates] = {}
         self.types = Types(self.session)
         self.linker = Linker(self.session)
         # Uses of a name that may mean the symbol, or another one that is called so.
@@ -155,54 +159,85 @@ class Resolver:
         if file.rules.linkage:
             names = self.linker.meaning(file, name, at, flags, receiver)
             return Meaning([*names]) if names is not None else Meaning(unknown=True)
+        if file.rules.plain:
+            candidates = self._plain(name, file.language)
+            return Meaning(list(candidates.near(file, at, flags, receiver)))
         role = flags & ROLE
         scope = file.scope_at(at)
+        apart = bool(flags & APART)
         if role == IMPORTED:
             return Meaning(self._imported(file, name, at))
         if role == STRING:
             return Meaning(exported(self.session, file.path, name))
         if role == MEMBER:
-            around = file.class_around(scope)
-            if around is None:
-                return Meaning()
-            static = bool(flags & STATIC)
-            return Meaning([Name(file.path, file.canonical[around], name, static=static)])
+            if flags & STATIC:
+                around = file.class_around(scope)
+                assert around is not None
+                return Meaning([Name(file.path, file.canonical[around], name, static=True)])
+            owner = self._around(file, scope, receiver)
+            return Meaning([Name(owner.path, owner.scope, name, apart)] if owner else [])
         if flags & SHORTHAND:
             return self._shorthand(file, scope, name, flags, receiver)
         if role == ATTRIBUTE:
-            return self._attribute(file, scope, name, file.skeleton.receivers[receiver])
+            return self._attribute(file, scope, name, file.skeleton.receivers[receiver], apart)
         if role == KEYWORD:
             return self._keyword(file, scope, name, file.skeleton.receivers[receiver])
         if role == KEY:
-            return self._key(file, scope, name, file.skeleton.receivers[receiver])
+            return self._key(file, scope, name, file.skeleton.receivers[receiver], apart)
         if role == LABEL:
             return Meaning()
-        if name == CONSTRUCTOR and flags & CALLED:
-            return self._attribute(file, scope, name, file.rules.super_name)
-        found = resolve(self.session, file, scope, name)
+        if name == CONSTRUCTOR and flags & CALLED and file.rules.merging:
+            return self._attribute(file, scope, name, file.rules.super_name, apart)
+        found = self.types.named(file, scope, name, apart)
         around = file.class_around(scope) if flags & MENTIONED and not found else None
         if around is not None:
-            return self._attribute(file, scope, name, next(iter(file.rules.instance)))
+            return self._attribute(file, scope, name, next(iter(file.rules.instance)), apart)
         return Meaning(found)
+
+    def _around(self, file: FileFacts, scope: int, receiver: int) -> Class | None:
+        """The class that a member is written down for."""
+        if receiver:
+            owner = self.types.of(file, scope, file.skeleton.receivers[receiver])
+            return owner if isinstance(owner, Class) else None
+        around = file.class_around(scope)
+        return self.types.class_at(file, around) if around is not None else None
 
     def _shorthand(
         self, file: FileFacts, scope: int, name: str, flags: int, receiver: int
     ) -> Meaning:
         """A variable and a member in one."""
-        variable = resolve(self.session, file, scope, name)
+        variable = self.types.named(file, scope, name, False)
         if flags & PARAMETER:
             around = file.class_around(scope)
             member = [] if around is None else [Name(file.path, file.canonical[around], name)]
             return Meaning([*variable, *member])
-        key = self._key(file, scope, name, file.skeleton.receivers[receiver])
+        apart = "field" in file.rules.apart
+        key = self._key(file, scope, name, file.skeleton.receivers[receiver], apart)
         return replace(key, targets=[*variable, *key.targets])
 
-    def _key(self, file: FileFacts, scope: int, name: str, receiver: str) -> Meaning:
+    def _key(self, file: FileFacts, scope: int, name: str, receiver: str, apart: bool) -> Meaning:
         """A key of an object: a member of what is expected there, if anything is."""
         if not receiver:
             return Meaning()
-        found = self._attribute(file, scope, name, receiver)
-        return replace(found, targets=[one for one in found.targets if isinstance(one, Name)])
+        if file.rules.merging:
+            found = self._attribute(file, scope, name, receiver, apart)
+            return replace(found, targets=[one for one in found.targets if isinstance(one, Name)])
+        owner = self.types.declared(file, scope, receiver)
+        if isinstance(owner, Instance):
+            found = self._member(owner.of, name, above=False, apart=apart)
+            if found.targets:
+                return found
+        if isinstance(owner, External):
+            return Meaning([owner])
+        # A key of a map may be a name like any other.
+        return Meaning([] if apart else self.types.named(file, scope, name, False))
+
+    def _plain(self, name: str, language: str) -> Candidates:
+        key = (name, world(language))
+        known = self._candidates.get(key)
+        if known is None:
+            known = self._candidates[key] = Candidates(self, name, language)
+        return known
 
     def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:
         for one in file.skeleton.imports:
@@ -212,31 +247,49 @@ class Resolver:
             return imported(self.session, file, one, name, set())
         return []
 
-    def _attribute(self, file: FileFacts, scope: int, name: str, receiver: str) -> Meaning:
+    def _attribute(
+        self, file: FileFacts, scope: int, name: str, receiver: str, apart: bool
+    ) -> Meaning:
         kind = self.types.of(file, scope, receiver) if receiver != "?" else None
         if kind is None or isinstance(kind, Untyped):
             return Meaning(unknown=True, untyped=kind is not None)
         if isinstance(kind, Module):
             found = exported(self.session, kind.path, name)
             return Meaning(found)
+        extended = file.rules.extending and not apart and self._extends(file, name)
         if isinstance(kind, External):
-            return Meaning([kind])
-        if isinstance(kind, Instance):
-            return self._member(kind.of, name, above=kind.above)
-        if isinstance(kind, Class):
-            return self._member(kind, name, above=False, static=True)
+            return Meaning(unknown=True) if extended else Meaning([kind])
+        if isinstance(kind, (Instance, Class)):
+            owner = kind.of if isinstance(kind, Instance) else kind
+            above = isinstance(kind, Instance) and kind.above
+            static = isinstance(kind, Class)
+            member = self._member(owner, name, above=above, static=static, apart=apart)
+            if not member.targets and isinstance(kind, Class) and name in self._imports(kind):
+                return Meaning(exported(self.session, f"{kind.path}::{kind.name}", name))
+            return Meaning(unknown=True) if extended and not member.targets else member
         return Meaning()
 
-    def _member(self, owner: Class, name: str, *, above: bool, static: bool = False) -> Meaning:
+    def _imports(self, owner: Class) -> Container[str]:
         file = self.session.file(owner.path)
-        if file is not None and file.rules.family:
+        return file.imports if file else ()
+
+    def _extends(self, file: FileFacts, name: str) -> bool:
+        """Whether an interface defines a member, which any class may then have."""
+        definers = self.types.definers(name, file.language)
+        return any(self.types.kind(one) in ("trait", "interface") for one in definers)
+
+    def _member(
+        self, owner: Class, name: str, *, above: bool, static: bool = False, apart: bool = False
+    ) -> Meaning:
+        file = self.session.file(owner.path)
+        if file is not None and file.rules.marked:
             if static and self._is_in_namespace(file, owner, name):
                 return Meaning([Name(owner.path, owner.scope, name)])
             found = self.types.members(owner, name, above=above, static=static)
             return Meaning(list(found)) if found or above else Meaning(of=owner)
-        definer = self.types.definer(owner, name, above=above)
+        definer = self.types.definer(owner, name, above=above, apart=apart)
         if definer is not None:
-            return Meaning([Name(definer.path, definer.scope, name)])
+            return Meaning([Name(definer.path, definer.scope, name, apart)])
         return Meaning() if above else Meaning(of=owner)
 
     def _is_in_namespace(self, file: FileFacts, owner: Class, name: str) -> bool:
@@ -338,11 +391,19 @@ class Resolver:
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
         static = any(isinstance(one, Name) and one.static for one in targets)
         family = [] if static or name == CONSTRUCTOR else self._overrides(name, owners)
+        wanted |= {same: same for same in self._overriding(name, targets)}
         wanted |= {(one := Name(each.path, each.scope, name)): one for each in family}
+        related = self._satisfying(name, targets)
+        worlds = {world(of.language) for target in targets if (of := self._file(target))}
         names = _Names(name)
         self._add_defaults(names, wanted)
         for called in names:
             for facts, numbers in self._files(called, names, path):
+                if worlds and world(facts.language) not in worlds:
+                    continue
+                if facts.rules.plain:
+                    yield from self._plain_references(facts, name, wanted, numbers)
+                    continue
                 for at, flags, receiver in numbers:
                     meaning = self.meaning(facts, called, at, flags, receiver)
                     meant = [wanted[target] for target in meaning.targets if target in wanted]
@@ -357,7 +418,11 @@ class Resolver:
                             yield Reference(facts.path, at, flags, "certain", other)
                     elif called != name or not owners:
                         continue
-                    elif self._possible(facts, name, meaning, owners, family):
+                    elif self._is_override(facts, at, flags, wanted):
+                        yield Reference(facts.path, at, flags, "certain")
+                    elif not related.isdisjoint(meaning.targets):
+                        yield Reference(facts.path, at, flags, "likely")
+                    elif self._possible(facts, name, meaning, owners, family, bool(flags & APART)):
                         tier: Tier = "possible" if meaning.untyped else "likely"
                         yield Reference(facts.path, at, flags, tier)
                     elif meaning.unknown:
@@ -417,7 +482,7 @@ class Resolver:
         definers = self.types.definers(name) if owners else {}
         for owner in owners:
             file = self.session.file(owner.path)
-            if file is not None and file.rules.family:
+            if file is not None and file.rules.marked:
                 tops.update(
                     one for one in self.types.mro(owner) if definers.get(one, 0) & OF_OBJECTS
                 )
@@ -436,19 +501,89 @@ class Resolver:
         file = self.session.file(target.path)
         return target.space != "" or (file is not None and file.rules.linkage)
 
-    def definers(self, file: FileFacts, name: str) -> Iterable[Class]:
+    def definers(self, file: FileFacts, name: str, apart: bool = False) -> Iterable[Class]:
         """All classes that define a member of this name, as a file's language has them."""
-        return (self.linker if file.rules.linkage else self.types).definers(name)
+        if file.rules.linkage:
+            return self.linker.definers(name)
+        return self.types.definers(name, file.language, apart)
+
+    def _plain_references(
+        self,
+        file: FileFacts,
+        name: str,
+        wanted: Iterable[Target],
+        places: Iterable[tuple[int, int, int]],
+    ) -> Iterator[Reference]:
+        candidates = self._plain(name, file.language)
+        for at, flags, receiver in places:
+            tiers = {
+                candidates.tier(file, one, at, flags, receiver)
+                for one in wanted
+                if isinstance(one, Name)
+            } - {None}
+            if tiers:
+                tier: Tier = "likely" if "likely" in tiers else "possible"
+                yield Reference(file.path, at, flags, tier)
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""
         file = self.session.file(target.path) if isinstance(target, Name) else None
         if file is None or not isinstance(target, Name):
             return None
-        if file.scopes[target.scope].kind != "class":
+        if file.scopes[target.scope].kind not in MEMBERS:
             return None
-        named = file.scopes[target.scope].name or not file.rules.merging
-        return Class(target.path, target.scope, file.qualified(target.scope) if named else "")
+        if file.rules.merging:
+            named = file.scopes[target.scope].name
+            return Class(target.path, target.scope, file.qualified(target.scope) if named else "")
+        return self.types.class_at(file, target.scope)
+
+    def _file(self, target: Target) -> FileFacts | None:
+        return None if isinstance(target, External) else self.session.file(target.path)
+
+    def _overriding(self, name: str, targets: list[Target]) -> frozenset[Name]:
+        """The same member of classes above and below, where these count as one."""
+        found: set[Name] = set()
+        for target in targets:
+            file, owner = self._file(target), self._owner(target)
+            if not isinstance(target, Name) or not owner or not file:
+                continue
+            if not file.rules.family or file.rules.marked:
+                continue
+            definers = self.types.definers(name, file.language, target.apart)
+            above = [one for one in self.types.mro(owner) if one in definers]
+            if file.rules.extending:
+                # What a class has without any base is no one else's.
+                above = [one for one in above if self.types.kind(one) in ("trait", "interface")]
+            for top in above:
+                found.update(
+                    Name(one.path, one.scope, name, target.apart)
+                    for one in self.types.below(top)
+                    if one in definers
+                )
+        return frozenset(found)
+
+    def _is_override(self, file: FileFacts, at: int, flags: int, wanted: Iterable[Target]) -> bool:
+        """Whether a member that is written down here, in a class without a name, overrides one."""
+        if not file.rules.family or file.rules.marked or flags & ROLE != MEMBER:
+            return False
+        scope = file.class_around(file.scope_at(at))
+        if scope is None or file.scopes[scope].name:
+            return False
+        above = self.types.mro(self.types.class_at(file, scope))[1:]
+        return any(
+            isinstance(one, Name) and one.apart == bool(flags & APART) and owner in above
+            for one in wanted
+            if (owner := self._owner(one))
+        )
+
+    def _satisfying(self, name: str, targets: list[Target]) -> frozenset[Name]:
+        """The same member of interfaces that are satisfied without being named."""
+        found = set()
+        for target in targets:
+            file, owner = self._file(target), self._owner(target)
+            if file is not None and owner is not None and file.rules.structural:
+                found |= self.types.satisfying(owner, name, file.language)
+        return frozenset(Name(one.path, one.scope, name) for one in found)
 
     def _possible(
         self,
@@ -457,20 +592,24 @@ class Resolver:
         meaning: Meaning,
         owners: list[Class],
         overrides: list[Class],
+        apart: bool,
     ) -> bool:
         """Whether a member that is not known to be one of these can be."""
         if meaning.of is not None:
-            if file.rules.family:
+            if file.rules.marked:
                 return False
             # Used in a class that leaves it to those below to define it.
-            return any(meaning.of in self.types.mro(owner) for owner in owners)
+            return any(meaning.of in self.types.mro(owner)[1:] for owner in owners)
         if not meaning.unknown:
             return False
-        if file.rules.family:
+        if file.rules.marked:
             family = frozenset((*overrides, *owners))
         else:
             family = frozenset().union(*map(self.family, owners))
-        foreign = [one for one in self.types.definers(name) if one not in family]
+        definers = self.types.definers(name, file.language, apart)
+        foreign = [one for one in definers if one not in family]
+        if apart and not any(one in family for one in definers):
+            return False
         others = len(foreign) + (name in file.rules.common)
         if not others:
             return True
@@ -483,20 +622,7 @@ class Resolver:
         """A class, those above it, and those below."""
         known = self._families.get(owner)
         if known is None:
-            known = self._families[owner] = frozenset(self.types.mro(owner)) | self.below(owner)
+            known = self._families[owner] = frozenset(self.types.mro(owner)) | self.types.below(
+                owner
+            )
         return known
-
-    def below(self, owner: Class) -> set[Class]:
-        """A class and all those that are derived from it."""
-        found, todo = {owner}, [owner]
-        while todo and len(found) < 2_000:
-            one = todo.pop()
-            for file, scope in self.view.subclasses(one.name.rpartition(".")[2]):
-                facts = self.session.file(file.path)
-                if facts is None:
-                    continue
-                derived = Class(file.path, scope, facts.qualified(scope))
-                if derived not in found and one in self.types.mro(derived):
-                    found.add(derived)
-                    todo.append(derived)
-        return found

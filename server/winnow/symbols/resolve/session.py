@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from winnow.symbols.facts import (
+    APART,
     ATTRIBUTE,
     BINDS,
     MEMBER,
@@ -23,8 +24,11 @@ from winnow.symbols.facts import (
     scope_at,
 )
 from winnow.symbols.language import languages
-from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.resolve.rules import Rules, world
 from winnow.symbols.view import File, View
+
+# Kinds of scopes that hold members of a class.
+MEMBERS = ("class", "part")
 
 
 class FileFacts:
@@ -42,8 +46,8 @@ class FileFacts:
         return scope_at(self._starts, self.scopes, at)
 
     def class_around(self, scope: int) -> int | None:
-        """The innermost class's scope from this one outwards."""
-        while scope >= 0 and self.scopes[scope].kind != "class":
+        """The innermost scope with a class's members from this one outwards."""
+        while scope >= 0 and self.scopes[scope].kind not in MEMBERS:
             scope = self.scopes[scope].parent
         return scope if scope >= 0 else None
 
@@ -77,11 +81,11 @@ class FileFacts:
 
     @cached_property
     def classes(self) -> dict[str, int]:
-        """Scopes of classes and namespaces by qualified name."""
+        """Scopes of classes, namespaces and modules within the file, by qualified name."""
         return {
             self.qualified(number): self.canonical[number]
             for number, scope in enumerate(self.scopes)
-            if scope.kind in ("class", "namespace") and scope.name
+            if scope.kind in ("class", "namespace", "module") and scope.name
         }
 
     @cached_property
@@ -92,6 +96,24 @@ class FileFacts:
             for number, scope in enumerate(self.scopes)
             if scope.kind in ("class", "namespace") and scope.name
         }
+
+    @cached_property
+    def parts(self) -> list[int]:
+        """Scopes with members of classes that stand elsewhere."""
+        return [number for number, scope in enumerate(self.scopes) if scope.kind == "part"]
+
+    def inline_module(self, scope: int) -> int:
+        """The innermost module within the file around a scope; 0 is the file itself."""
+        while scope > 0 and self.scopes[scope].kind != "module":
+            scope = self.scopes[scope].parent
+        return scope
+
+    def container_scope(self, definition: Definition) -> int | None:
+        """The scope whose member a definition of this file is."""
+        scope = self.scope_at(definition.at)
+        if scope and self.scopes[scope].kind in (*MEMBERS, "module"):
+            return scope
+        return self.classes.get(definition.container) if definition.container else None
 
     @cached_property
     def functions(self) -> dict[tuple[int, str], int]:
@@ -129,10 +151,11 @@ class FileFacts:
 class Session:
     """A view, and what has been looked up in it."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, plain: Rules) -> None:
         self.view = view
+        self._plain = plain  # for languages without rules of their own
         self._files: dict[str, FileFacts | None] = {}
-        self._bound: dict[tuple[str, str], frozenset[int]] = {}
+        self._bound: dict[tuple[str, str, bool], frozenset[int]] = {}
         self._unpacked: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
         self._modules: dict[tuple[str, str], str | None] = {}
         self._definitions: dict[str, list[tuple[File, Definition]]] = {}
@@ -147,17 +170,20 @@ class Session:
         file = self.view.file(path)
         skeleton = self.view.skeleton(path) if file else None
         language = languages().get(file.language) if file else None
-        if file is None or skeleton is None or language is None or language.rules is None:
+        if file is None or skeleton is None:
             return None
-        return FileFacts(path, file.language, skeleton, language.rules)
+        rules = language.rules if language is not None and language.rules else self._plain
+        return FileFacts(path, file.language, skeleton, rules)
 
-    def bound(self, file: FileFacts, name: str) -> frozenset[int]:
+    def bound(self, file: FileFacts, name: str, apart: bool = False) -> frozenset[int]:
         """The scopes of a file in which a name is bound, by imports too."""
-        key = (file.path, name)
+        key = (file.path, name, apart)
         known = self._bound.get(key)
         if known is None:
             found = {
-                file.scope_at(at) for at, flags, _ in self.unpacked(file, name) if flags & BINDS
+                file.scope_at(at)
+                for at, flags, _ in self.unpacked(file, name)
+                if flags & BINDS and bool(flags & APART) == apart
             }
             for scope, names in file.skeleton.outer.items():
                 if name in names:
@@ -184,7 +210,38 @@ class Session:
             self._modules[key] = file.rules.module(self.view, file.path, module)
         return self._modules[key]
 
-    def definitions(self, name: str) -> list[tuple[File, Definition]]:
+    def definitions(self, name: str, language: str = "") -> list[tuple[File, Definition]]:
+        """Definitions of a name, in a language and those that share its world."""
         if name not in self._definitions:
             self._definitions[name] = list(self.view.definitions(name))
-        return self._definitions[name]
+        found = self._definitions[name]
+        if not language:
+            return found
+        around = world(language)
+        return [one for one in found if world(one[0].language) == around]
+
+    def has_member(self, file: FileFacts, scope: int, name: str, apart: bool) -> bool:
+        """Whether a member of this name is written down in a scope of a file."""
+        return any(
+            flags & ROLE == MEMBER and bool(flags & APART) == apart and file.scope_at(at) == scope
+            for at, flags, _ in self.unpacked(file, name)
+        )
+
+    def in_package(self, place: str, name: str, language: str) -> list[tuple[FileFacts, int]]:
+        """The files of a package in which a name is defined for all of them, and where."""
+        found: dict[str, tuple[FileFacts, int]] = {}
+        folder = place.rstrip("/").rpartition("/")[0]
+        for file, definition in self.definitions(name, language):
+            if definition.local or (folder and not file.path.startswith(folder)):
+                continue
+            facts = self.file(file.path)
+            if facts is None or facts.rules.package is None or file.path in found:
+                continue
+            if facts.scope_at(definition.at) == 0 and self.package(facts) == place:
+                found[file.path] = (facts, definition.at)
+        return list(found.values())
+
+    def package(self, file: FileFacts) -> str:
+        """The package of a file, as `Rules.module` gives it; empty if there are none."""
+        package = file.rules.package
+        return package(file.path, file.skeleton.package) if package else ""

@@ -13,13 +13,24 @@ from msgspec import Struct
 
 from winnow.symbols.facts import PARAMETER
 from winnow.symbols.resolve import signatures
-from winnow.symbols.resolve.names import External, Module, Name, Target, exported, resolve
+from winnow.symbols.resolve.names import (
+    External,
+    Module,
+    Name,
+    Target,
+    along,
+    bindings,
+    exported,
+    outside,
+    resolve,
+)
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
-from winnow.symbols.resolve.session import FileFacts, Session
+from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
 
 DEPTH = 8  # of declarations that lead to others
 OF_OBJECTS, OF_CLASS = 1, 2  # what members are for
 MRO = 60  # classes above a class
+BELOW = 2_000  # classes below one
 
 
 class Class(Struct, frozen=True, gc=False):
@@ -83,7 +94,7 @@ UNTYPED = Untyped()
 
 # A call, an item, what is passed for a parameter, a cast (to a generic type, too), a name.
 _STEP = re.compile(
-    r"\(\)|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|\{\d+\}|[\w$#]+"
+    r"\(\)(?:\$\d+)?|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|\{\d+\}|[\w$#]+"
 )
 
 _LITERAL = re.compile(r"\{\d+\}")  # a type without a name, by the number of its scope
@@ -94,7 +105,9 @@ class Types:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._definers: dict[str, dict[Class, int]] = {}
+        self._definers: dict[tuple[str, str, bool], dict[Class, int]] = {}
+        self._stand: dict[tuple[str, str, bool], dict[Class, list[tuple[str, int]]]] = {}
+        self._below: dict[Class, set[Class]] = {}
         self._mro: dict[Class, list[Class]] = {}
         self._busy: set[tuple[str, int, str]] = set()
         self._known: dict[tuple[str, int, str], Type] = {}
@@ -124,11 +137,18 @@ class Types:
             return Items(inner) if inner is not None else None
         value, rest = self._first(file, scope, steps)
         rules = file.rules
-        for step in rest:
+        passed = False
+        for place, step in enumerate(rest):
+            if passed:
+                passed = False
+                continue
             if value is None:
                 return None
-            if step == "()":
-                value = self._called(value)
+            called = rest[place + 1 : place + 2] == ["()"]
+            if step.startswith("()"):
+                value = self._called(value, step[2:])
+            elif called and (same := self._kept(file, value, step)) is not None:
+                value, passed = same, True
             elif step == "[]":
                 value = self._item(value)
             elif step[0] == "(":
@@ -138,8 +158,19 @@ class Types:
             elif isinstance(value, Items):
                 value = _of_items(value, step, rules)
             else:
-                value = self._member(value, step)
+                value = self._member(value, step, called)
         return value
+
+    def _kept(self, file: FileFacts, value: Type, method: str) -> Type:
+        """What methods of foreign classes give that are wrapped around our objects."""
+        rules = file.rules
+        if isinstance(value, Items):
+            if method in rules.taking:
+                return value.of
+            return value if method in rules.keeping else None
+        if isinstance(value, Instance) and method in rules.keeping:
+            return None if self.definer(value.of, method, file=file) else value
+        return None
 
     def _first(self, file: FileFacts, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
         """What the expression begins with, and the steps behind it."""
@@ -148,29 +179,95 @@ class Types:
             return self.declared(file, scope, first[1:-1]), steps[1:]
         if first[0] == "{":
             return Class(file.path, int(first[1:-1]), ""), steps[1:]
-        if first in rules.instance:
+        if first in rules.instance and (rules.marked or file.class_around(scope) is not None):
             return self._receiver(file, scope, first), steps[1:]
-        if first == rules.super_name:
+        if first in rules.self_types and not rules.marked:
+            itself = self._self(file, scope)
+            return (itself.of if isinstance(itself, Instance) else None), steps[1:]
+        if first == rules.super_name and first not in rules.roots:
             owner = self._self(file, scope)
             rest = steps[1:]
             if isinstance(owner, Instance):
                 return Instance(owner.of, above=True), rest[1:] if rest[:1] == ["()"] else rest
             return None, []
+        if first in rules.roots:
+            return self._along(file, scope, steps)
         # `import a.b` is used as `a.b`: the longest import wins.
         for count in range(len(steps), 1, -1):
             dotted = ".".join(steps[:count])
             for one in file.imports.get(dotted, ()):
                 path = self.session.module(file, one.module)
                 return (Module(path) if path else External(one.module)), steps[count:]
-        targets = resolve(self.session, file, scope, first)
+        called = bool(rules.apart) and steps[1:2] == ["()"]
+        if rules.closed and rules.package and not called and first[:1].islower():
+            package = self._package(file, scope, steps)
+            if package is not None:
+                return package
+        narrowed = self._narrowed(file, scope, first)
+        if narrowed is not None:
+            return narrowed, steps[1:]
+        targets = self.named(file, scope, first, called)
+        if called and not any(isinstance(one, Name) for one in targets):
+            targets = self.named(file, scope, first, called=False)  # a class that is created
         if not targets and rules.closed:
             return External("", first[:1].isupper()), steps[1:]
-        return self.of_targets(targets), steps[1:]
+        return self.of_targets(targets, called), steps[1:]
+
+    def _narrowed(self, file: FileFacts, scope: int, name: str) -> Type:
+        """What a block says of the type of a name that is bound outside of it."""
+        bound = self.session.bound(file, name)
+        while scope > 0 and scope not in bound:
+            said = file.skeleton.types.get(scope, {}).get(name)
+            if said is not None and file.scopes[scope].kind == "block":
+                return self._said(file, scope, said)
+            scope = file.scopes[scope].parent
+        return None
+
+    def _package(
+        self, file: FileFacts, scope: int, steps: list[str]
+    ) -> tuple[Type, list[str]] | None:
+        """A package that is written out: `org.example.net.Client`."""
+        found = self.named(file, scope, steps[0], called=False)
+        if any(not isinstance(one, External) or one.module for one in found):
+            return None
+        count = next((at for at, one in enumerate(steps) if not one[:1].islower()), len(steps))
+        path = self.session.module(file, ".".join(steps[:count]))
+        return (Module(path), steps[count:]) if path else None
+
+    def _along(self, file: FileFacts, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
+        """A path that begins with `crate`, `self` or `super`."""
+        count = 1
+        while steps[count : count + 1] == ["super"]:
+            count += 1
+        return self.of_targets(along(self.session, file, scope, ".".join(steps[:count]), set())), (
+            steps[count:]
+        )
+
+    def named(self, file: FileFacts, scope: int, name: str, called: bool) -> list[Target]:
+        """What a name without a receiver means, members of the classes around included."""
+        apart = called and "method" in file.rules.apart
+        if file.rules.members_bare != "always":
+            return resolve(self.session, file, scope, name)
+        bound, place = self.session.bound(file, name, apart), scope
+        imported = self.session.bound(file, name) if apart else bound
+        while place >= 0:
+            if place in bound:
+                return bindings(self.session, file, place, name)
+            if file.scopes[place].kind in MEMBERS:
+                definer = self.definer(self.class_at(file, place), name, apart=apart, file=file)
+                if definer is not None:
+                    return [Name(definer.path, definer.scope, name, apart)]
+            if place == 0 and place in imported and name in file.imports:
+                found = bindings(self.session, file, place, name)
+                return [one for one in found if not isinstance(one, Name) or one.apart == apart]
+            place = file.scopes[place].parent
+        found = outside(self.session, file, scope, name)
+        return [one for one in found if not isinstance(one, Name) or one.apart == apart]
 
     def _receiver(self, file: FileFacts, scope: int, name: str) -> Type:
         """`self` or `this`: an object of the class around, or what a function declares for it."""
         place = scope
-        while place >= 0 and file.scopes[place].kind != "class":
+        while place >= 0 and file.scopes[place].kind not in MEMBERS:
             said = file.skeleton.types.get(place, {}).get(name)
             if said is not None:
                 return self._said(file, place, said)
@@ -181,24 +278,41 @@ class Types:
         around = file.class_around(scope)
         if around is None:
             return None
-        return Instance(Class(file.path, file.canonical[around], file.qualified(around)))
+        return Instance(self.class_at(file, around))
 
-    def of_targets(self, targets: list[Target]) -> Type:
+    def class_at(self, file: FileFacts, scope: int) -> Class:
+        """The class whose members stand in a scope."""
+        found = file.scopes[scope]
+        if found.kind == "part":
+            named = self.of(file, found.parent, found.name) if found.name else None
+            if isinstance(named, Instance):  # another name for it
+                named = named.of
+            if isinstance(named, Class):
+                return named
+        if file.rules.merging and not found.name:
+            return Class(file.path, file.canonical[scope], "")
+        return Class(file.path, file.canonical[scope], file.qualified(scope))
+
+    def of_targets(self, targets: list[Target], called: bool = False) -> Type:
         """The type of the first of some bindings that has one."""
         for target in targets:
-            found = self._of_target(target)
+            found = self._of_target(target, called)
             if found is not None:
                 return found
         return None
 
-    def _of_target(self, target: Target) -> Type:
+    def _of_target(self, target: Target, called: bool) -> Type:
         if not isinstance(target, Name):
             return target
         file = self.session.file(target.path)
-        return self._bound(file, target.scope, target.name, None) if file else None
+        return self._bound(file, target.scope, target.name, None, called) if file else None
 
-    def _bound(self, file: FileFacts, scope: int, name: str, owner: Class | None) -> Type:
+    def _bound(
+        self, file: FileFacts, scope: int, name: str, owner: Class | None, called: bool
+    ) -> Type:
         """What a name is that this scope binds: a class, a function, or what was said of it."""
+        if called and file.rules.apart and name in file.skeleton.returns.get(scope, {}):
+            return Function(file.path, scope, name, owner)
         alias = file.skeleton.aliases.get(name)
         if alias and file.rules.merging:
             return self.declared(file, scope, alias)
@@ -214,10 +328,10 @@ class Types:
         if (scope, name) in file.functions or name in file.skeleton.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
         if alias:
-            return self._class_named(file, scope, alias)
-        if file.rules.typed_parameters:
+            return self.declared(file, scope, alias)
+        if file.rules.typed_parameters or not self._is_parameter(file, scope, name):
             return None
-        return UNTYPED if self._is_parameter(file, scope, name) else None
+        return UNTYPED
 
     def _is_parameter(self, file: FileFacts, scope: int, name: str) -> bool:
         return file.scopes[scope].kind == "function" and any(
@@ -233,7 +347,8 @@ class Types:
             return self.of(file, int(place), said)
         return self.of(file, scope, said[1:])
 
-    def _called(self, value: Type) -> Type:
+    def _called(self, value: Type, which: str = "") -> Type:
+        """What a call gives; ``which`` is "$1" for the second of several results."""
         if isinstance(value, Class):
             file = self.session.file(value.path)
             around, _, last = value.name.rpartition(".")
@@ -242,7 +357,7 @@ class Types:
                 return Instance(value)
             value = Function(value.path, scope, last)  # with a namespace of the same name
         if isinstance(value, Instance):
-            value = self._attribute(value.of, SIGNATURE, value.above, instance=True)
+            value = self._attribute(value.of, SIGNATURE, False, value.above, instance=True)
         if isinstance(value, Returning):
             return value.of
         if isinstance(value, Signature):
@@ -254,7 +369,7 @@ class Types:
         if not isinstance(value, Function):
             return None
         file = self.session.file(value.path)
-        said = file.skeleton.returns.get(value.scope, {}).get(value.name) if file else None
+        said = file.skeleton.returns.get(value.scope, {}).get(value.name + which) if file else None
         if file is None or said is None:
             return None
         inside = file.functions.get((value.scope, value.name), value.scope)
@@ -278,7 +393,7 @@ class Types:
         if isinstance(value, External):
             return value
         if isinstance(value, Instance):
-            value = self._attribute(value.of, SIGNATURE, value.above, instance=True)
+            value = self._attribute(value.of, SIGNATURE, False, value.above, instance=True)
         if isinstance(value, Signature):
             file = self.session.file(value.path)
             if file is None or index >= len(value.parameters):
@@ -299,38 +414,57 @@ class Types:
             return value.of
         return value if isinstance(value, (Class, Untyped)) else None
 
-    def _member(self, value: Type, name: str) -> Type:
+    def _member(self, value: Type, name: str, called: bool) -> Type:
         if isinstance(value, Module):
-            return self._in_module(value, name)
+            return self._in_module(value, name, called)
         if isinstance(value, External):
             return External(value.module, name[:1].isupper())
         if isinstance(value, Untyped):
             return value
         if isinstance(value, Instance):
-            return self._attribute(value.of, name, value.above, instance=True)
+            return self._attribute(value.of, name, called, value.above, instance=True)
         if isinstance(value, Class):
-            return self._attribute(value, name, above=False, instance=False)
+            return self._attribute(value, name, called, above=False, instance=False)
         return None
 
-    def _in_module(self, value: Module, name: str) -> Type:
+    def _in_module(self, value: Module, name: str, called: bool) -> Type:
         found = exported(self.session, value.path, name)
         if found:
-            return self.of_targets(found)
+            return self.of_targets(found, called)
         file = self.session.file(value.path)
         below = self.session.module(file, f".{name}") if file and file.rules.submodules else None
         return Module(below) if below else None
 
-    def _attribute(self, owner: Class, name: str, above: bool, *, instance: bool) -> Type:
+    def _attribute(
+        self, owner: Class, name: str, called: bool, above: bool, *, instance: bool
+    ) -> Type:
         for one in self.mro(owner)[1 if above else 0 :]:
-            file = self.session.file(one.path)
-            if file is None:
-                continue
-            found = self._bound(file, one.scope, name, owner)
-            if isinstance(found, Function) and instance and self.is_property(one, name):
-                return self._called(found)
-            if found is not None:
-                return found
+            for path, scope in self._places(one, name, called):
+                file = self.session.file(path)
+                if file is None:
+                    continue
+                found = self._bound(file, scope, name, owner, called)
+                if isinstance(found, Function) and instance and self.is_property(one, name):
+                    return self._called(found)
+                if found is not None:
+                    return found
+        file = self.session.file(owner.path)
+        if file is not None and not instance and name in file.imports:
+            # What a module within the file has from elsewhere.
+            return self.of_targets(exported(self.session, f"{owner.path}::{owner.name}", name))
+        definer = self.definer(owner, name, above=above, file=file) if file else None
+        if definer is not None and definer not in self.mro(owner):
+            return self._attribute(definer, name, called, above=False, instance=instance)
         return None
+
+    def _places(self, owner: Class, name: str, called: bool) -> list[tuple[str, int]]:
+        """The scopes in which a member of a class may stand."""
+        own = [(owner.path, owner.scope)]
+        file = self.session.file(owner.path)
+        if file is None or (not file.rules.apart and file.rules.package is None):
+            return own
+        found = self.standing(name, file.language, called == ("method" in file.rules.apart))
+        return [*own, *(one for one in found.get(owner, ()) if one not in own)]
 
     def is_property(self, owner: Class, name: str) -> bool:
         return any(
@@ -367,10 +501,17 @@ class Types:
         if last in rules.class_types and arguments:
             inner = self.declared(file, scope, arguments[0])
             return inner.of if isinstance(inner, Instance) else None
+        own = None
+        if rules.closed and arguments and last in rules.wrappers | rules.containers:
+            # A class of the workspace may have a well-known name.
+            own = self._class_named(file, scope, head)
+            if isinstance(own, Instance) and last in rules.containers:
+                return own
         if last in rules.wrappers and arguments:
-            return next(
+            inner = next(
                 (found for one in arguments if (found := self.declared(file, scope, one))), None
             )
+            return inner if isinstance(inner, Instance) or own is None else own
         if last in rules.containers and arguments:
             items = [one for one in arguments if one.strip(" .")]
             inner = self.declared(file, scope, items[-1]) if items else None
@@ -409,7 +550,7 @@ class Types:
             return Instance(found)
         if file.rules.merging and not isinstance(found, (Function, Module)):
             return found  # an alias, or a parameter of a type with bounds
-        return found if isinstance(found, External) else None
+        return found if isinstance(found, (External, Instance)) else None
 
     # --- classes ---------------------------------------------------------------------------
 
@@ -431,15 +572,49 @@ class Types:
         file = self.session.file(owner.path)
         if file is None:
             return []
-        around = file.scopes[owner.scope].parent
-        found = (self.of(file, around, base) for base in file.skeleton.bases.get(owner.scope, ()))
-        return [base for base in found if isinstance(base, Class)]
+        found = self._bases_at(file, owner.scope)
+        last = owner.name.rpartition(".")[2]
+        for part in file.parts:
+            if (
+                part in file.skeleton.bases
+                and file.scopes[part].name.rpartition(".")[2] == last
+                and self.class_at(file, part) == owner
+            ):
+                found += self._bases_at(file, part)
+        return found
 
-    def definer(self, owner: Class, name: str, *, above: bool = False) -> Class | None:
+    def _bases_at(self, file: FileFacts, scope: int) -> list[Class]:
+        """The bases that a scope of a class, or of a part of one, names."""
+        around = file.scopes[scope].parent
+        found = []
+        for written in file.skeleton.bases.get(scope, ()):
+            base = self.of(file, around, written)
+            if isinstance(base, Instance):  # another name for it
+                base = base.of
+            if isinstance(base, Class):
+                found.append(base)
+        return found
+
+    def definer(
+        self,
+        owner: Class,
+        name: str,
+        *,
+        above: bool = False,
+        apart: bool = False,
+        file: FileFacts | None = None,
+    ) -> Class | None:
         """The nearest class from this one upwards that defines a member."""
-        definers = self.definers(name)
+        file = file or self.session.file(owner.path)
+        definers = self.definers(name, file.language if file else "", apart)
+        if not definers:
+            return None
         classes = self.mro(owner)[1 if above else 0 :]
-        return next((one for one in classes if one in definers), None)
+        found = next((one for one in classes if one in definers), None)
+        if found is None and file is not None and file.rules.extending:
+            # A base may be named where that base stands.
+            found = next((one for one in definers if owner in self.below(one)), None)
+        return found
 
     def members(
         self, owner: Class, name: str, *, above: bool = False, static: bool = False
@@ -469,20 +644,33 @@ class Types:
             level = [base for base in dict.fromkeys(above) if base not in seen]
         return list(found)
 
-    def definers(self, name: str) -> dict[Class, int]:
+    def definers(self, name: str, language: str = "", apart: bool = False) -> dict[Class, int]:
         """All classes that define a member of this name, with whether they have it for their
         objects, for themselves, or both: OF_OBJECTS, OF_CLASS."""
-        known = self._definers.get(name)
+        key = (name, language, apart)
+        known = self._definers.get(key)
         if known is None:
-            known = self._marked(name)
-            for file, definition in self.session.definitions(name):
-                facts = self.session.file(file.path) if definition.container else None
-                if facts is None or facts.rules.marked:
+            known = self._definers[key] = self._marked(name)
+            known.update((one, OF_OBJECTS) for one in self.standing(name, language, apart))
+        return known
+
+    def standing(self, name: str, language: str, apart: bool) -> dict[Class, list[tuple[str, int]]]:
+        """Classes that define a member of this name, and the scopes that it stands in, of files
+        where members are not marked."""
+        key = (name, language, apart)
+        known = self._stand.get(key)
+        if known is None:
+            known = self._stand[key] = {}
+            for one, definition in self.session.definitions(name, language):
+                facts = self.session.file(one.path)
+                scope = facts.container_scope(definition) if facts else None
+                if facts is None or scope is None or facts.rules.marked:
                     continue
-                scope = facts.classes.get(definition.container)
-                if scope is not None:
-                    known[Class(file.path, scope, definition.container)] = OF_OBJECTS
-            self._definers[name] = known
+                if definition.kind == "constructor" and facts.scopes[scope].name == name:
+                    continue  # it is called by the name of its class
+                if (definition.kind in facts.rules.apart) == apart:
+                    owner = self.class_at(facts, scope)
+                    known.setdefault(owner, []).append((one.path, scope))
         return known
 
     def _marked(self, name: str) -> dict[Class, int]:
@@ -498,6 +686,58 @@ class Types:
                 one = Class(file.path, scope, facts.qualified(scope) if named else "")
                 found[one] = found.get(one, 0) | (OF_CLASS if static else OF_OBJECTS)
         return found
+
+    def kind(self, owner: Class) -> str:
+        """What kind of class it is, as its definition says."""
+        container, _, name = owner.name.rpartition(".")
+        return next(
+            (
+                definition.kind
+                for file, definition in self.session.definitions(name)
+                if file.path == owner.path and definition.container == container
+            ),
+            "",
+        )
+
+    def below(self, owner: Class) -> set[Class]:
+        """A class and all those that are derived from it."""
+        known = self._below.get(owner)
+        if known is not None:
+            return known
+        found = self._below[owner] = {owner}
+        todo = [owner]
+        while todo and len(found) < BELOW:
+            one = todo.pop()
+            for file, scope in self.session.view.subclasses(one.name.rpartition(".")[2]):
+                facts = self.session.file(file.path)
+                if facts is None or one not in self._bases_at(facts, scope):
+                    continue
+                derived = self.class_at(facts, scope)
+                if derived not in found:
+                    found.add(derived)
+                    todo.append(derived)
+        return found
+
+    def satisfying(self, owner: Class, name: str, language: str) -> set[Class]:
+        """Where members may be called through an interface that is named nowhere: interfaces with
+        this member that the class has all members of, or classes that have all of the interface."""
+        is_interface = self.kind(owner) == "interface"
+        found = set()
+        for one in self.definers(name, language):
+            if one == owner or (self.kind(one) == "interface") == is_interface:
+                continue
+            interface, other = (owner, one) if is_interface else (one, owner)
+            if all(self.definer(other, member) for member in self._members(interface)):
+                found.add(one)
+        return found
+
+    def _members(self, owner: Class) -> set[str]:
+        return {
+            definition.name
+            for one in self.mro(owner)
+            for definition in self.session.view.definitions_in(one.path)
+            if definition.container == one.name
+        }
 
 
 def _of_items(value: Items, name: str, rules: Rules) -> Type:

@@ -195,7 +195,7 @@ def read(extraction: Extraction) -> None:
     for node in extraction.captured.get("text", ()):
         _read_macro(extraction, node.start_byte, node.end_byte)
     for at, end in _macros_before(extraction.source):
-        around = extraction.root.descendant_for_byte_range(at, end)
+        around = extraction.roots[0].descendant_for_byte_range(at, end)
         if around is not None and not _QUOTED.search(around.type):
             extraction.tokens.append((at, end))
     for node in extraction.captured.get("directive", ()):
