@@ -47,6 +47,8 @@ class Client:
         # When the first value came for a token, and when the progress of a token ended.
         self.first: dict[Any, float] = {}
         self.ended: dict[Any, float] = {}
+        # How many results came as partial ones.
+        self.streamed: dict[Any, int] = {}
         self._progress = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
         self.request(
@@ -121,6 +123,8 @@ class Client:
             token, value = message["params"]["token"], message["params"]["value"]
             with self._progress:
                 self.first.setdefault(token, time.perf_counter())
+                if isinstance(value, list):
+                    self.streamed[token] = self.streamed.get(token, 0) + len(value)
                 if isinstance(value, dict) and value.get("kind") == "end":
                     self.ended[token] = time.perf_counter()
                     self._progress.notify_all()

@@ -200,19 +200,24 @@ def print_references(folder: Path) -> None:
         symbols = sampled(client, tree)
         warm = [references(client, symbol)[1] for symbol in symbols]
         found = sum(len(references(client, symbol)[0] or []) for symbol in symbols)
-    cold = [cold_reference(WINNOW, tree, symbol) for symbol in symbols[:COLD]]
     print(f"\nReferences of {len(symbols)} definitions of {tree.name}, in milliseconds")
     row("", ["p50", "p95", "found"])
     row("winnow, with its index", [*percentiles(warm), f"{found:,}"], "at most 20, 150")
     print_pyright_references(tree, symbols)
     print(f"\nThe first partial result of {COLD} of them, each of a new server without an index")
-    row("", ["median", "most"])
-    figures = [f"{statistics.median(cold):.0f}", f"{max(cold):.0f}"]
-    row("winnow", figures, "at most 300")
+    row("", ["median", "most", "found"])
+    print_cold("winnow", WINNOW, tree, symbols[:COLD], "at most 300")
     if is_there(PYRIGHT):
-        cold = [cold_reference(PYRIGHT, tree, symbol) for symbol in symbols[:COLD_PYRIGHT]]
-        figures = [f"{statistics.median(cold):.0f}", f"{max(cold):.0f}"]
-        row(f"pyright, of {COLD_PYRIGHT} of them", figures)
+        some = symbols[:COLD_PYRIGHT]
+        print_cold(f"winnow, {COLD_PYRIGHT} of them", WINNOW, tree, some, "")
+        print_cold(f"pyright, {COLD_PYRIGHT} of them", PYRIGHT, tree, some, "")
+
+
+def print_cold(
+    title: str, command: list[str], tree: Path, symbols: Sequence[Plain], limit: str
+) -> None:
+    times, found = zip(*(cold_reference(command, tree, symbol) for symbol in symbols), strict=True)
+    row(title, [f"{statistics.median(times):.0f}", f"{max(times):.0f}", f"{sum(found):,}"], limit)
 
 
 def print_pyright_references(tree: Path, symbols: Sequence[Plain]) -> None:
@@ -258,14 +263,16 @@ def references(client: Client, params: Plain) -> tuple[Any, float]:
     return client.timed("textDocument/references", params)
 
 
-def cold_reference(command: list[str], tree: Path, params: Plain) -> float:
-    """Milliseconds from the request to the first partial result, or to the answer."""
+def cold_reference(command: list[str], tree: Path, params: Plain) -> tuple[float, int]:
+    """Milliseconds from the request to the first partial result, or to the answer; and how many
+    places came in all: a server that does not know all files yet may find few."""
     shutil.rmtree(tree / ".winnow", ignore_errors=True)
     with serving(command, tree) as client:
         started = time.perf_counter()
-        client.request("textDocument/references", {**params, "partialResultToken": "cold"})
+        params = {**params, "partialResultToken": "cold"}
+        found = len(client.request("textDocument/references", params) or [])
         first = client.first.get("cold", time.perf_counter())
-    return (first - started) * 1000
+    return (first - started) * 1000, found + client.streamed.get("cold", 0)
 
 
 # --- search --------------------------------------------------------------------------------

@@ -118,20 +118,26 @@ async def _prepare(
     """Have the files that matter taken first; whether the time was too short for all."""
     ripgrep = workspace.run_ripgrep()
     scope = workspace.scope(SearchParams())
-    paths = [*asking.paths]
+    loop = asyncio.get_running_loop()
+    taken, due = 0, loop.time()
+
+    async def take(paths: Sequence[str]) -> None:
+        nonlocal taken, due
+        async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
+            taken += len(some)
+            progress(f"{taken} files read")
+            if early is not None and loop.time() >= due:
+                async with navigating(workspace) as (navigation, _):
+                    early.emit(await asyncio.to_thread(early.work, navigation))
+                due = loop.time() + EARLY_SECONDS
+
+    # What is asked about has uses itself, which are known at once.
+    await take(asking.paths)
     if asking.names:
         look = Look("|".join(map(re.escape, asking.names)))
         async with contextlib.aclosing(files_with(ripgrep, scope, look)) as found:
-            paths += [scope.absolute(path) async for path in found]
-    loop = asyncio.get_running_loop()
-    taken, due = 0, loop.time() + EARLY_SECONDS
-    async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
-        taken += len(some)
-        progress(f"{taken} files read")
-        if early is not None and loop.time() >= due:
-            async with navigating(workspace) as (navigation, _):
-                early.emit(await asyncio.to_thread(early.work, navigation))
-            due = loop.time() + EARLY_SECONDS
+            paths = [scope.absolute(path) async for path in found]
+        await take([path for path in paths if path not in asking.paths])
     return loop.time() >= ripgrep.deadline
 
 
