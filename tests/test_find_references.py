@@ -203,7 +203,7 @@ async def test_answers_say_how_much_the_index_knows(workspace: Workspace) -> Non
     warm = await find(workspace, name="Client.send")
     assert warm.completeness.index is not None
     assert (warm.completeness.index.state, warm.completeness.complete) == ("ready", True)
-    assert warm.completeness.index.files_indexed == 4
+    assert warm.completeness.index.files_indexed == 5
     assert places(warm) == places(cold) == SEND
 
 

@@ -76,8 +76,8 @@ async def test_a_definition_with_all_that_is_known_of_it(
         "root": str(project),
         "symbols": [
             {
-                "name": "_wert", "qualified_name": "Größe._wert", "kind": "method",
-                "path": "src/größe.py", "line": 7, "column": 9, "end_line": 8, "score": 0.902,
+                "name": "_wert", "qualified_name": "Größe._wert", "kind": "property",
+                "path": "src/größe.py", "line": 7, "column": 9, "end_line": 8, "score": 0.897,
                 "container": "Größe", "signature": "def _wert(self) -> int", "private": True,
             }
         ],
@@ -90,7 +90,7 @@ async def test_a_definition_with_all_that_is_known_of_it(
             "skipped": {},
             "timed_out": False,
             "index": {
-                "state": "ready", "files_indexed": 5, "files_total": 5,
+                "state": "ready", "files_indexed": 6, "files_total": 6,
                 "updated_at": state.updated_at,
             },
         },
@@ -98,10 +98,10 @@ async def test_a_definition_with_all_that_is_known_of_it(
     }  # fmt: skip
     assert recorder.messages == ["Looking for symbols: Größe._wert"]
     assert plain(result) == (
-        "src/größe.py:7: method Größe._wert — def _wert(self) -> int\n\n[1 of 1 symbols]"
+        "src/größe.py:7: property Größe._wert — def _wert(self) -> int\n\n[1 of 1 symbols]"
     )
     assert text(result, Style(colour=True), str(project / "src")) == (
-        "\x1b[1;35mgröße.py\x1b[0m\x1b[2m:7:\x1b[0m method \x1b[1;31mGröße._wert\x1b[0m"
+        "\x1b[1;35mgröße.py\x1b[0m\x1b[2m:7:\x1b[0m property \x1b[1;31mGröße._wert\x1b[0m"
         "\x1b[2m — def _wert(self) -> int\x1b[0m\n\n\x1b[2m[1 of 1 symbols]\x1b[0m"
     )
     (whole,) = (await find(workspace, "Größe", exact=True)).symbols

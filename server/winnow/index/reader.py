@@ -106,11 +106,14 @@ class Reader:
         row = self._row(statement, name, self._id(path))
         return row[0] if row else b""
 
+    def names_in(self, path: str) -> list[str]:
+        """All names that stand in a file."""
+        row = self._row("SELECT names FROM content WHERE file=?", self._id(path))
+        return unpacked_names(row[0]) if row else []
+
     def all_occurrences(self, path: str) -> dict[str, bytes]:
         """The packed occurrences of every name in a file."""
-        row = self._row("SELECT names FROM content WHERE file=?", self._id(path))
-        names = unpacked_names(row[0]) if row else []
-        return {name: self.occurrences_in(path, name) for name in names}
+        return {name: self.occurrences_in(path, name) for name in self.names_in(path)}
 
     def definitions(self, name: str) -> Iterator[tuple[File, Definition]]:
         """Everything of this name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -88,6 +88,13 @@ class StoreView:
             return facts.occurrences.get(name, b"") if facts else b""
         located = self._locate(path)
         return located[0].occurrences_in(located[1], name) if located else b""
+
+    def names_in(self, path: str) -> Collection[str]:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.occurrences.keys() if facts else ()
+        located = self._locate(path)
+        return located[0].names_in(located[1]) if located else ()
 
     def all_occurrences(self, path: str) -> Mapping[str, bytes]:
         if path in self._overlay:

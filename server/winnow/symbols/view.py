@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -29,6 +29,9 @@ class View(Protocol):
 
     def occurrences_in(self, path: str, name: str) -> bytes:
         """The packed occurrences of a name in one file; empty if there are none."""
+
+    def names_in(self, path: str) -> Collection[str]:
+        """All names that stand in a file."""
 
     def all_occurrences(self, path: str) -> Mapping[str, bytes]:
         """The packed occurrences of every name in a file."""

@@ -56,6 +56,8 @@ from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, 
 from winnow.symbols.view import View
 
 DEFAULT = "default"
+NEVER = 1_000_000  # others
+FEW = 12  # names that are looked up one by one in a file, rather than all of its names
 FAMILY_TO_OTHERS = 3
 CONSTRUCTOR = "constructor"
 
@@ -139,6 +141,15 @@ class _Names:
         return True
 
 
+class Rivals(Struct, frozen=True):
+    """How many classes define a member beside a family of classes, of how many this consists, and
+    their names without containers."""
+
+    others: int
+    family: int
+    names: frozenset[str]
+
+
 class Resolver:
     """Answers about one view, for one request."""
 
@@ -151,6 +162,8 @@ class Resolver:
         # Uses of a name that may mean the symbol, or another one that is called so.
         self.undecided = 0
         self._families: dict[Class, frozenset[Class]] = {}
+        self._known_rivals: dict[tuple[object, ...], Rivals] = {}
+        self._known_mentions: dict[tuple[str, frozenset[str]], bool] = {}
 
     # --- from an occurrence to what it means -----------------------------------------------
 
@@ -602,21 +615,47 @@ class Resolver:
             return any(meaning.of in self.types.mro(owner)[1:] for owner in owners)
         if not meaning.unknown:
             return False
-        if file.rules.marked:
-            family = frozenset((*overrides, *owners))
-        else:
-            family = frozenset().union(*map(self.family, owners))
-        definers = self.types.definers(name, file.language, apart)
-        foreign = [one for one in definers if one not in family]
-        if apart and not any(one in family for one in definers):
-            return False
-        others = len(foreign) + (name in file.rules.common)
-        if not others:
+        rivals = self._rivals(file, name, (*owners,), (*overrides,), apart)
+        if not rivals.others:
             return True
         # A family that defines it again and again is more probable than one other class.
-        return others <= max(1, len(family) // FAMILY_TO_OTHERS) and any(
-            self.session.unpacked(file, one.name.rpartition(".")[2]) for one in family
-        )
+        allowed = max(1, rivals.family // FAMILY_TO_OTHERS)
+        return rivals.others <= allowed and self._mentions(file, rivals.names)
+
+    def _rivals(
+        self,
+        file: FileFacts,
+        name: str,
+        owners: tuple[Class, ...],
+        overrides: tuple[Class, ...],
+        apart: bool,
+    ) -> Rivals:
+        """The same for all occurrences in a language."""
+        key = (file.language, name, owners, overrides, apart)
+        known = self._known_rivals.get(key)
+        if known is None:
+            family = frozenset((*overrides, *owners))
+            if not file.rules.marked:
+                family = frozenset().union(*map(self.family, owners))
+            definers = self.types.definers(name, file.language, apart)
+            others = sum(one not in family for one in definers) + (name in file.rules.common)
+            if apart and not any(one in family for one in definers):
+                others = NEVER
+            names = frozenset(one.name.rpartition(".")[2] for one in family)
+            known = self._known_rivals[key] = Rivals(others, len(family), names)
+        return known
+
+    def _mentions(self, file: FileFacts, names: frozenset[str]) -> bool:
+        """Whether one of these names stands in a file."""
+        key = (file.path, names)
+        known = self._known_mentions.get(key)
+        if known is None:
+            if len(names) > FEW:
+                known = not names.isdisjoint(self.view.names_in(file.path))
+            else:
+                known = any(self.session.unpacked(file, name) for name in names)
+            self._known_mentions[key] = known
+        return known
 
     def family(self, owner: Class) -> frozenset[Class]:
         """A class, those above it, and those below."""
