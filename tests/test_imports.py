@@ -32,6 +32,8 @@ print("LOADED", *sorted({name.partition(".")[0] for name in sys.modules}))
         ("doctor",),
         ("keyword-search", "where is the needle", "needle"),
         ("read", "src/loader.py", "--spans", "1-2"),
+        # Files are parsed in another process.
+        ("find-references", "load_plugin"),
     ],
 )
 def test_nothing_heavy_is_loaded(arguments: tuple[str, ...], project: Path) -> None:
@@ -60,3 +62,15 @@ def test_pygls_is_known_in_one_folder_and_processes_are_started_in_one_module() 
         if name != "text/process.py":
             assert "subprocess" not in text, name
             assert "os.system" not in text, name
+
+
+def test_parsers_are_loaded_in_workers_only_and_symbols_know_no_files() -> None:
+    package = Path(__file__).parent.parent / "server" / "winnow"
+    for file in package.rglob("*.py"):
+        name = file.relative_to(package).as_posix()
+        text = file.read_text()
+        if not name.startswith("symbols/"):
+            assert "import tree_sitter" not in text, name
+        else:
+            for layer in ("text", "index", "workspace", "lsp"):
+                assert f"from winnow.{layer}" not in text, name
