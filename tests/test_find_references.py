@@ -109,7 +109,7 @@ async def test_what_is_undecided_is_told(workspace: Workspace) -> None:
 async def test_a_name_of_several_symbols_says_where_the_others_are(workspace: Workspace) -> None:
     result = await find(workspace, name="send")
     assert any(
-        "also defined at net/post.py:6, net/client.py:4" in warning for warning in result.warnings
+        "also defined at net/post.py:2, net/post.py:6" in warning for warning in result.warnings
     )
 
 
@@ -207,6 +207,60 @@ async def test_answers_say_how_much_the_index_knows(workspace: Workspace) -> Non
     assert places(warm) == places(cold) == SEND
 
 
+async def test_what_is_defined_elsewhere_has_uses_too(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {
+        "a.py": "import numpy as np\nfrom os import getcwd\n\nnp.zeros(len(getcwd()))\n",
+        "b.py": "import numpy as np\n\nnp.ones(len([]))\nother.zeros()\n",
+        "c.js": "console.log(len(1));\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+    result = await find(workspace, path="a.py", line=4, column=1)
+    assert places(result) == [
+        "a.py:1:17 import certain",
+        "a.py:4:1 read certain",
+        "b.py:1:17 import certain",
+        "b.py:3:1 read certain",
+    ]
+    assert result.symbol is None
+    assert "'np' is defined outside of the workspace, or nowhere" in result.warnings
+    assert places(await find(workspace, path="a.py", line=4, name="zeros")) == [
+        "a.py:4:4 call certain"
+    ]
+    assert places(await find(workspace, path="a.py", line=4, name="getcwd")) == [
+        "a.py:2:16 import certain",
+        "a.py:4:14 call certain",
+    ]
+    assert places(await find(workspace, path="a.py", line=4, name="len")) == [
+        "a.py:4:10 call certain",
+        "b.py:3:9 call certain",
+    ]
+
+
+async def test_files_without_facts_that_hold_the_name_are_told(workspace: Workspace) -> None:
+    root = workspace.folders[0]
+    # Files that nobody has written by hand are not parsed.
+    for name, line in (("bundle.js", "send();"), ("other.js", "x();")):
+        (root / name).write_text(line * 10_000)
+    await workspace.index.build()
+    result = await find(workspace, name="Client.send")
+    assert not result.completeness.complete
+    [reason] = result.completeness.reasons
+    assert reason.startswith("nothing is known of files that hold the name: bundle.js (it is min")
+    with pytest.raises(NoSymbol, match="minified"):
+        await find(workspace, path="bundle.js", line=1, name="send")
+
+
+async def test_a_path_is_a_file_or_a_folder_and_no_beginning_of_a_name(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {"lib/a.py": "def f(): ...\n", "lib2/a.py": "def f(): ...\n"}
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+    result = await find(workspace, name="f", path="lib")
+    assert (places(result), result.warnings) == (["lib/a.py:1:5 definition certain"], [])
+
+
 async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -> None:
     await workspace.index.build()
     root = workspace.folders[0]
@@ -235,6 +289,8 @@ async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -
     [
         ({}, InvalidParams, "pass `name`"),
         ({"path": "app.py"}, InvalidParams, "pass `name`"),
+        ({"name": "Client", "line": 4}, InvalidParams, "`path`"),
+        ({"name": "Client", "exclude": ["["]}, InvalidParams, "`exclude`"),
         ({"name": "nothing_is_called_so"}, NoSymbol, "find_symbol"),
         ({"path": "app.py", "line": 2}, NoSymbol, "No symbol"),
         ({"path": "app.py", "line": 5}, NoSymbol, "client, send"),

@@ -16,7 +16,6 @@ from winnow.sources import Source, Sources
 from winnow.symbols.facts import (
     APART,
     BINDS,
-    CLASSES,
     DEFINES,
     IMPORTED,
     IN_TYPE,
@@ -29,17 +28,19 @@ from winnow.symbols.facts import (
     Definition,
     unpacked,
 )
-from winnow.symbols.resolve.names import Name, Target
+from winnow.symbols.resolve.names import External, Name, Target
 from winnow.symbols.resolve.places import Place, function_around, places
 from winnow.symbols.resolve.references import Resolver, Tier
+from winnow.symbols.resolve.session import FileFacts
 from winnow.symbols.view import File, View
-from winnow.symbols.weight import place_of
+from winnow.symbols.weight import place_of, weight
 
 Kind = Literal["call", "import", "type", "read", "write", "definition"]
 
 _ASSIGNED = re.compile(rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|\+\+|--)")
 _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
 _SEPARATOR = re.compile(r"\.|::|#|/")
+_ARGUMENTS = re.compile(r"\([^()]*\)?$")
 
 
 class Asked(Struct, frozen=True):
@@ -47,7 +48,8 @@ class Asked(Struct, frozen=True):
     that.
 
     ``guessed`` says that nothing tells what the name means there, and the targets are all members
-    of that name.
+    of that name; ``external`` that it is defined outside of the workspace: its place is that of its
+    import, if it has one.
     """
 
     path: str
@@ -56,6 +58,7 @@ class Asked(Struct, frozen=True):
     targets: list[Target]
     places: list[Place]
     guessed: bool = False
+    external: bool = False
 
 
 class Use(Struct, frozen=True, gc=False):
@@ -114,8 +117,20 @@ class Navigation:
                     apart = bool(flags & APART)
                     definers = self.resolver.definers(file, name, apart)
                     targets = [Name(one.path, one.scope, name, apart) for one in definers]
-                return Asked(path, at, name, targets, places(self.resolver.types, targets), guessed)
+                found = places(self.resolver.types, targets)
+                external = not found and any(isinstance(one, External) for one in targets)
+                if external:
+                    found = self._imported_at(file, name)
+                return Asked(path, at, name, targets, found, guessed, external)
         return None
+
+    def _imported_at(self, file: FileFacts, name: str) -> list[Place]:
+        """Where a file imports a name from outside of the workspace."""
+        return [
+            Place(file.path, at, name)
+            for at, flags, _ in self.resolver.session.unpacked(file, name)
+            if flags & ROLE == IMPORTED
+        ][:1]
 
     def symbols_on(self, path: str, line: int) -> list[tuple[int, str]]:
         """The names of symbols on a line, with their offsets."""
@@ -139,7 +154,8 @@ class Navigation:
     def named(self, name_path: str) -> list[tuple[File, Definition]]:
         """The definitions that a name such as `send`, `Client.send` or `net/Client::send` means,
         the likeliest first."""
-        parts = [part for part in _SEPARATOR.split(name_path.strip()) if part]
+        name_path = _ARGUMENTS.sub("", name_path.strip())
+        parts = [part for part in _SEPARATOR.split(name_path) if part]
         if not parts:
             return []
         *around, leaf = parts
@@ -148,13 +164,30 @@ class Navigation:
             for file, definition in self.view.definitions(leaf)
             if _is_within(file, definition, around)
         ]
-        return sorted(found, key=_likeliest)
+        return sorted(found, key=self._likeliest)
+
+    def _likeliest(self, found: tuple[File, Definition]) -> tuple[object, ...]:
+        """As find_symbol ranks what has exactly the name; what only declares comes last."""
+        file, definition = found
+        return (
+            definition.declared,
+            -weight(definition, place_of(self.below(file.path)), file.language),
+            file.path,
+            definition.at,
+        )
+
+    def below(self, path: str) -> str:
+        """A path below the root that holds it, the deepest of several."""
+        roots = [root.rstrip("/") + "/" for root in self.view.roots()]
+        return path[max((len(root) for root in roots if path.startswith(root)), default=0) :]
 
     # --- answers ---------------------------------------------------------------------------
 
     def references(self, asked: Asked, path: str | None = None) -> Iterator[Use]:
         """Every use of a symbol, definitions included; in one file only, if it is named."""
-        for one in self.resolver.references(asked.name, asked.targets, path):
+        file = self.view.file(asked.path)
+        language = file.language if file else ""
+        for one in self.resolver.references(asked.name, asked.targets, path, language):
             source = self.sources.read(one.path)
             name = one.name or asked.name
             if source is None or not source.holds(one.at, name):
@@ -232,18 +265,3 @@ def _is_within(file: File, definition: Definition, around: Sequence[str]) -> boo
     known = [*(stem or file.path).split("/"), *definition.container.split(".")]
     known = [part for part in known if part]
     return known[-len(around) :] == list(around)
-
-
-def _likeliest(found: tuple[File, Definition]) -> tuple[object, ...]:
-    file, definition = found
-    return (
-        definition.declared,
-        definition.local,
-        place_of(file.path) is not None,
-        not definition.exported,
-        definition.kind not in CLASSES,
-        definition.container.count("."),
-        len(file.path),
-        file.path,
-        definition.at,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,14 @@ from winnow.errors import InvalidParams, NoSymbol
 from winnow.globs import InvalidGlob, glob_regex
 from winnow.navigation import Asked, Navigation, Use
 from winnow.shorten import shorten
-from winnow.symbol_requests import Answered, Asking, absolute, ask, index_reasons
+from winnow.symbol_requests import (
+    Answered,
+    Asking,
+    absolute,
+    ask,
+    index_reasons,
+    unread_files,
+)
 from winnow.symbols.facts import Definition
 from winnow.symbols.resolve.places import Place, function_around
 from winnow.symbols.view import File
@@ -36,6 +43,10 @@ from winnow.workspace import Workspace
 
 TEXT_CHARACTERS = 300
 OTHERS_NAMED = 5
+UNREAD_NAMED = 3
+# Fewer references than this are no better than counts of files.
+FEWEST = 5
+COUNTED_FILES = (30, 10, 3)
 _TIERS = {"certain": 0, "likely": 1, "possible": 2}
 
 
@@ -55,7 +66,9 @@ async def find_references(
 
     Raises InvalidParams, NoSymbol, NoWorkspace, NotFound and PathOutsideWorkspace.
     """
-    if not params.name and not (params.path and params.line):
+    if params.line and not params.path:
+        raise InvalidParams("path", "`line` is a line of it: pass both, or `name` alone")
+    if not params.name and not params.line:
         raise InvalidParams("name", "pass `name`, or `path` and `line`")
     roots = search_roots(workspace.folders, path_of_uri(params.path) or params.path)
     located = locate(params.path, roots, tuple(workspace.buffers)) if params.path else None
@@ -70,12 +83,18 @@ async def find_references(
         shown = _Shown(navigation, roots)
         uses = [use for use in navigation.references(asked) if chosen(use)]
         uses.sort(key=lambda use: (_TIERS[use.tier], use.path, use.at))
+        places = {(use.path, use.at) for use in uses}
+        others = [one for one in others if (one[0].path, one[1].at) not in places]
         references = [shown.reference(use) for use in uses]
         return Found(asked, others, references, navigation.resolver.undecided)
 
     progress("Finding references")
-    answered = await ask(workspace, asking, work, progress)
-    result = _result(params, roots, answered, _Shown(answered.navigation, roots))
+    try:
+        answered = await ask(workspace, asking, work, progress)
+    except NoSymbol as error:
+        raise await _explained(workspace, asking, error) from None
+    unread = await unread_files(workspace, answered.result.asked.name)
+    result = _result(params, roots, answered, unread, _Shown(answered.navigation, roots))
     if progress.streaming and not params.max_tokens and result.references:
         progress(
             f"{result.returned} references",
@@ -85,16 +104,22 @@ async def find_references(
     return result
 
 
+async def _explained(workspace: Workspace, asking: Asking, error: NoSymbol) -> NoSymbol:
+    """The same error, with the reason where nothing is known of the file that was named."""
+    problems = await workspace.index.problems()
+    for path in asking.paths:
+        if path in problems:
+            shown = error.data["path"]
+            return NoSymbol(f"Nothing is known of the symbols of {shown}: {problems[path]}", shown)
+    return error
+
+
 # --- what is asked for ---------------------------------------------------------------------
 
 
 def _chosen(params: FindReferencesParams, roots: Sequence[Path]) -> Callable[[Use], bool]:
     """Whether a use is one of those that were asked for."""
-    try:
-        include = [glob_regex(pattern) for pattern in params.include]
-        exclude = [glob_regex(pattern) for pattern in params.exclude]
-    except InvalidGlob as error:
-        raise InvalidParams("include", str(error)) from None
+    include, exclude = _globs("include", params.include), _globs("exclude", params.exclude)
     kinds = frozenset(params.kinds)
 
     def chosen(use: Use) -> bool:
@@ -113,6 +138,13 @@ def _chosen(params: FindReferencesParams, roots: Sequence[Path]) -> Callable[[Us
     return chosen
 
 
+def _globs(field: str, patterns: Sequence[str]) -> list[re.Pattern[str]]:
+    try:
+        return [glob_regex(pattern) for pattern in patterns]
+    except InvalidGlob as error:
+        raise InvalidParams(field, str(error)) from None
+
+
 def _asked(
     navigation: Navigation, params: FindReferencesParams, paths: Sequence[str]
 ) -> tuple[Asked, list[tuple[File, Definition]]]:
@@ -121,7 +153,7 @@ def _asked(
         return _asked_at(navigation, params, paths[0], params.line - 1), []
     found = navigation.named(params.name)
     if paths:
-        found = [one for one in found if one[0].path.startswith(paths[0])]
+        found = [one for one in found if f"{one[0].path}/".startswith(f"{paths[0]}/")]
     # A prototype and what it declares are one symbol.
     distinct = [one for one in found if not one[1].declared] or found[:1]
     if not distinct:
@@ -198,6 +230,11 @@ class _Shown:
             "uri": f"{root.as_uri()}/{encoded}" if encoded else None,
         }
 
+    def whole(self, path: str) -> str:
+        """A path in a sentence, with its root where there are several."""
+        found = self.path(path)
+        return f"{found['root']}/{found['path']}" if found["root"] else str(found["path"])
+
     def reference(self, use: Use) -> Reference:
         source = self._navigation.sources.read(use.path)
         assert source is not None
@@ -238,15 +275,23 @@ def _result(
     params: FindReferencesParams,
     roots: Sequence[Path],
     answered: Answered[Found],
+    unread: Mapping[str, str],
     shown: _Shown,
 ) -> FindReferencesResult:
     found = answered.result
     total = len(found.references)
-    symbol = next((one for place in found.asked.places if (one := shown.symbol(place))), None)
+    defined = () if found.asked.external else found.asked.places
+    symbol = next((one for place in defined if (one := shown.symbol(place))), None)
     first, changed = cursor.resume(
         params, int, lambda position: min(position, total), lambda end: _stamp(found, end)
     )
     reasons = [*index_reasons(answered), *([CHANGED] if changed else [])]
+    if unread:
+        named = [f"{shown.whole(path)} ({why})" for path, why in unread.items()]
+        more = f" and {len(named) - UNREAD_NAMED} more" if len(named) > UNREAD_NAMED else ""
+        reasons.append(
+            f"nothing is known of files that hold the name: {', '.join(named[:UNREAD_NAMED])}{more}"
+        )
     completeness = Completeness(
         complete=not reasons,
         reasons=reasons,
@@ -278,21 +323,22 @@ def _result(
         )
 
     count = min(params.max_results, total - first)
+    short = functools.partial(page, texts=False)
     steps: list[Callable[[], FindReferencesResult]] = [
-        functools.partial(page, fewer, texts=False) for fewer in fractions(count)
+        functools.partial(short, fewer) for fewer in fractions(count, min(FEWEST, count))
     ]
-    steps.append(lambda: _counted(page(0, texts=False), found))
+    steps += [functools.partial(_counted, short(0), found, files) for files in COUNTED_FILES]
     return shorten(page(count), params.max_tokens, steps)
 
 
-def _counted(result: FindReferencesResult, found: Found) -> FindReferencesResult:
-    """Counts of files in the place of references."""
+def _counted(result: FindReferencesResult, found: Found, most: int) -> FindReferencesResult:
+    """Counts of the files with the most references, in the place of these."""
     counts: dict[tuple[str, str | None], int] = {}
     for one in found.references:
         counts[one.path, one.root] = counts.get((one.path, one.root), 0) + 1
     files = [
         ReferencesInFile(path=path, root=root, references=count)
-        for (path, root), count in sorted(counts.items(), key=lambda item: -item[1])
+        for (path, root), count in sorted(counts.items(), key=lambda item: -item[1])[:most]
     ]
     return msgspec.structs.replace(result, files=files, cursor=None)
 
@@ -310,6 +356,8 @@ def _warnings(params: FindReferencesParams, found: Found, shown: _Shown) -> list
             f"nothing says what {found.asked.name!r} is a member of there: these are the uses of"
             " all members of that name"
         )
+    if found.asked.external:
+        warnings.append(f"{found.asked.name!r} is defined outside of the workspace, or nowhere")
     if found.undecided:
         warnings.append(
             f"{found.undecided} more uses of the name {found.asked.name!r} have receivers of"
@@ -317,7 +365,7 @@ def _warnings(params: FindReferencesParams, found: Found, shown: _Shown) -> list
         )
     if found.others:
         places = [
-            f"{shown.path(file.path)['path']}:{definition.line + 1}"
+            f"{shown.whole(file.path)}:{definition.line + 1}"
             for file, definition in found.others[:OTHERS_NAMED]
         ]
         more = len(found.others) - len(places)

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -32,6 +32,11 @@ COMPLETE = frozenset(("ready", "stale"))
 
 # How often what is known so far is sent, before the index is complete.
 EARLY_SECONDS = 0.15
+# What a request waits for the file that it is about.
+TAKE_SECONDS = 2.0
+# Of files without facts, so much is looked through for a name.
+UNREAD_FILES = 200
+UNREAD_BYTES = 64 * 1024 * 1024
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -71,16 +76,33 @@ async def ask(
     early: Early[E] | None = None,
 ) -> Answered[T]:
     """Do the work on what is known, once enough is known for it."""
-    timed_out = False
-    if workspace.index.state().state not in COMPLETE:
-        timed_out = await _prepare(workspace, asking, progress, early)
+    timed_out = prepared = False
     for attempt in range(ATTEMPTS):
+        # A store that is lost meanwhile is a new one, which knows nothing.
+        if not prepared and workspace.index.state().state not in COMPLETE:
+            prepared = True
+            timed_out = await _prepare(workspace, asking, progress, early)
+        elif attempt == 0:
+            # The file that is asked about is never older than the disk.
+            await _take(workspace, asking.paths)
         async with navigating(workspace) as (navigation, state):
-            result = await asyncio.to_thread(work, navigation)
-        if not navigation.changed or attempt == ATTEMPTS - 1:
+            try:
+                result = await asyncio.to_thread(work, navigation)
+            except SearchError:
+                if prepared or state.state in COMPLETE:
+                    raise
+                continue
+        lost = state.state not in COMPLETE and not prepared
+        if attempt == ATTEMPTS - 1 or not (navigation.changed or lost):
             break
         workspace.files_changed(navigation.changed)
     return Answered(result, navigation, state, timed_out)
+
+
+async def _take(workspace: Workspace, paths: Sequence[str]) -> None:
+    async with contextlib.aclosing(workspace.index.facts_for(paths, TAKE_SECONDS)) as taken:
+        async for _ in taken:
+            pass
 
 
 @contextlib.asynccontextmanager
@@ -139,6 +161,27 @@ async def _prepare(
             paths = [scope.absolute(path) async for path in found]
         await take([path for path in paths if path not in asking.paths])
     return loop.time() >= ripgrep.deadline
+
+
+async def unread_files(workspace: Workspace, name: str) -> dict[str, str]:
+    """The files that hold a name and of which no facts could be taken, with the reasons."""
+    problems = await workspace.index.problems()
+    if not problems:
+        return {}
+    sources = Sources(search_roots(workspace.folders), {}, UNREAD_BYTES)
+    return await asyncio.to_thread(_holding, problems, sources, name.encode())
+
+
+def _holding(problems: Mapping[str, str], sources: Sources, name: bytes) -> dict[str, str]:
+    found: dict[str, str] = {}
+    left = UNREAD_BYTES
+    for path, problem in list(problems.items())[:UNREAD_FILES]:
+        raw = sources.raw(path) if left > 0 else None
+        # Where there is too much to look through, it is not claimed that there is nothing.
+        if left <= 0 or (raw is not None and (len(raw) > UNREAD_BYTES or name in raw)):
+            found[path] = problem
+        left -= len(raw or b"")
+    return found
 
 
 def index_reasons(answered: Answered[T]) -> list[str]:

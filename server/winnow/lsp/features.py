@@ -130,7 +130,10 @@ class _Request:
             spelled = _Spelled(navigation, self.encoding)
             return spelled.tree(source, definitions) if nested else spelled.flat(path, definitions)
 
-        return await self._ask(Asking(paths=[path]), work)
+        found = await self._ask(Asking(paths=[path]), work)
+        if not found and (problem := (await self.workspace.index.problems()).get(path)):
+            self._log(f"No outline of {path}: {problem}")
+        return found
 
     async def at_position(
         self,
@@ -150,7 +153,7 @@ class _Request:
         return await self._ask(asking, work) if asking else None
 
     async def references(self, include_declaration: bool) -> list[Plain] | None:
-        from winnow.symbol_requests import Early
+        from winnow.symbol_requests import Early, unread_files
 
         sent: set[tuple[str, int]] = set()
 
@@ -179,8 +182,23 @@ class _Request:
         if asking is None:
             return None
         early = Early(lambda one: found(one, True), emit) if self.partial is not None else None
+        undecided = 0
+
+        def all_found(navigation: Navigation) -> list[tuple[Use, Plain]]:
+            nonlocal undecided
+            uses = found(navigation, False)
+            undecided = navigation.resolver.undecided
+            return uses
+
         with Reporter(self.server, self.work_done, None, "References") as progress:
-            uses = await self._ask(asking, lambda one: found(one, False), progress, early)
+            uses = await self._ask(asking, all_found, progress, early)
+        if undecided:
+            self._log(
+                f"{undecided} more uses of {asking.names[0]!r} have receivers of unknown type, and"
+                " other classes define it, too"
+            )
+        for path, problem in (await unread_files(self.workspace, asking.names[0])).items():
+            self._log(f"{path} holds {asking.names[0]!r}, but nothing is known of it: {problem}")
         if self.partial is not None:
             emit(uses)
             return []
@@ -237,9 +255,12 @@ class _Request:
         except SearchError as error:
             raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
         for reason in index_reasons(answered):
-            message = {"type": int(types.MessageType.Info), "message": f"Winnow: {reason}"}
-            self.server.protocol.tell("window/logMessage", message)
+            self._log(reason)
         return answered.result
+
+    def _log(self, text: str) -> None:
+        message = {"type": int(types.MessageType.Info), "message": f"Winnow: {text}"}
+        self.server.protocol.tell("window/logMessage", message)
 
 
 # --- what is answered ----------------------------------------------------------------------

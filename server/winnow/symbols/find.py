@@ -303,7 +303,7 @@ class Finder:
             score += match.score / len(self.terms)
             exact = exact and match.exact
             name = match.name if matcher.term.qualifiers and name == definition.name else name
-        score = (score or EXACT) * weight(definition, place)
+        score = (score or EXACT) * weight(definition, place, file.language)
         symbol = Symbol(file, definition, score, name, exact, place)
         self._found[key] = symbol
         if len(self._best) < self.limit:

@@ -23,6 +23,11 @@ _GENERATED = re.compile(
 )
 # By how much what stands there counts less.
 PLACES = {"test": 0.75, "vendored": 0.6, "generated": 0.6}
+# What is no code: a key of settings or a selector is seldom meant where code has the name, too.
+DATA = frozenset(
+    ("toml", "yaml", "json", "ini", "properties", "markdown", "rst", "org", "latex", "css", "scss")
+)
+WRITTEN = 0.7
 UNEXPORTED = 0.93
 LOCAL = 0.7
 # For each thing around it, of which at most three count.
@@ -46,9 +51,11 @@ def place_of(path: str) -> Place | None:
     return "test" if _TEST.search(path) else None
 
 
-def weight(definition: Definition, place: Place | None) -> float:
+def weight(definition: Definition, place: Place | None, language: str) -> float:
     """A factor for the score of a definition, up to 1.0."""
     found = _KINDS.get(definition.kind, 0.97)
+    if language in DATA:
+        found *= WRITTEN
     if place:
         found *= PLACES[place]
     if definition.local:

@@ -56,7 +56,8 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
             lines += [""] * bool(lines) + [shown(one)]
             at = (one.root, one.path)
         sure = "" if one.confidence == "certain" else ", possible"
-        place = style.dim(f"{one.line}:{one.column} {one.kind}{sure}")
+        within = f" in {printable(one.within)}" if one.within else ""
+        place = style.dim(f"{one.line}:{one.column} {one.kind}{within}{sure}")
         lines.append(f"{place}  {printable(one.text)}".rstrip())
     for file in result.files or []:
         lines.append(f"{shown(file)}: {file.references}")

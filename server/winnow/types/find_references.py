@@ -103,7 +103,8 @@ class Reference(Result, frozen=True, kw_only=True):
         Literal["certain", "possible"],
         Meta(
             description="'certain': scopes, imports and declared types say so; 'possible': nothing"
-            " says what the receiver is, and hardly anything else has this name."
+            " says what the receiver is, and hardly anything else has this name; or a macro has the"
+            " name in its text; or the language is one whose names are not resolved."
         ),
     ]
     text: Annotated[

@@ -57,6 +57,8 @@ from winnow.symbols.view import View
 
 DEFAULT = "default"
 NEVER = 1_000_000  # others
+# What is bound nowhere: what the language itself brings, or what is not written yet.
+BUILT_IN = External("")
 FEW = 12  # names that are looked up one by one in a file, rather than all of its names
 FAMILY_TO_OTHERS = 3
 CONSTRUCTOR = "constructor"
@@ -205,7 +207,7 @@ class Resolver:
         around = file.class_around(scope) if flags & MENTIONED and not found else None
         if around is not None:
             return self._attribute(file, scope, name, next(iter(file.rules.instance)), apart)
-        return Meaning(found)
+        return Meaning(found or [BUILT_IN])
 
     def _around(self, file: FileFacts, scope: int, receiver: int) -> Class | None:
         """The class that a member is written down for."""
@@ -334,13 +336,11 @@ class Resolver:
     def told_apart(
         self, targets: list[Target], file: FileFacts, at: int, flags: int
     ) -> list[Target]:
-        """Targets in the workspace, each with only those declarations of its name that this
-        occurrence can mean."""
-        return [
-            self._told_apart(target, file, at, flags)
-            for target in targets
-            if not isinstance(target, External)
-        ]
+        """Targets, those in the workspace if there are some, each with only those declarations of
+        its name that this occurrence can mean."""
+        known = [target for target in targets if not isinstance(target, External)]
+        # What is defined elsewhere as well is meant by its definition here.
+        return [self._told_apart(target, file, at, flags) for target in known or targets]
 
     def _told_apart(self, target: Target, file: FileFacts, at: int, flags: int) -> Target:
         """A target with only those declarations of its name that this occurrence can mean."""
@@ -389,10 +389,10 @@ class Resolver:
         return []
 
     def references(
-        self, name: str, targets: list[Target], path: str | None = None
+        self, name: str, targets: list[Target], path: str | None = None, language: str = ""
     ) -> Iterator[Reference]:
         """Every use of what these targets are, declarations included; in one file only, if it is
-        named."""
+        named. ``language`` is that of the place where the name was asked for."""
         if any(self._linked(target) for target in targets):
             for use in self.linker.uses(name, targets, path):
                 yield Reference(use.path, use.at, use.flags, use.tier, use.macro)
@@ -408,6 +408,8 @@ class Resolver:
         wanted |= {(one := Name(each.path, each.scope, name)): one for each in family}
         related = self._satisfying(name, targets)
         worlds = {world(of.language) for target in targets if (of := self._file(target))}
+        if not worlds and language:
+            worlds = {world(language)}
         names = _Names(name)
         self._add_defaults(names, wanted)
         for called in names:
