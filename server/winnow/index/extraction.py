@@ -30,7 +30,7 @@ def extract_file(job: Job) -> FileFacts | None:
     if job.text is not None:
         return _extracted(path, FileState(0, 0, len(job.text)), job.text)
     try:
-        descriptor = open_regular(os.path.realpath(os.path.join(root, path)), root)
+        descriptor = open_regular(os.path.join(root, path), root)
     except (NotFound, PathOutsideWorkspace):
         return None
     except SearchError:  # it is no regular file, or cannot be read

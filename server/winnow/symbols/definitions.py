@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,10 +52,10 @@ _BACKWARDS = (b"-- ^", b"///<", b"//!<", b"/**<")
 # Kinds that may come in several equations or clauses.
 _CLAUSES = frozenset(("function", "method", "macro", "operator"))
 # Signs of comments at the beginning and end of lines, in all languages.
-_SIGNS = re.compile(
-    r"^\s*(?:/\*\*?!?<?|\*/|\*|//+!?<?|--\[\[|---?(?: ?\|)?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
-    r"|\s*(?:\*+/|/{3,}|-\}|\]\])\s*$"
+_SIGN = re.compile(
+    r"\s*(?:/\*\*?!?<?|\*/|\*|//+!?<?|--\[\[|---?(?: ?\|)?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
 )
+_CLOSING = re.compile(r"\s*(?:\*+/|/{3,}|-\}|\]\])\s*$")
 
 
 _QUOTES = re.compile(r"^~?[A-Za-z]{0,2}(?:\"\"\"|'''|[\"'])|(?:\"\"\"|'''|[\"'])$")
@@ -64,6 +65,18 @@ _RULE = re.compile(
     r"|\s*(?:eslint-|@ts-|prettier-ignore|biome-ignore|istanbul |go:|nolint|NOLINT|noqa|pylint:"
     r"|type: ignore|pragma: |clang-format |@__|#__).*"
 )
+
+
+class _Sorts(dict[str, "tuple[str, str] | None"]):
+    """By the name of a capture the sort and kind of what it defines, None if it does not."""
+
+    def __missing__(self, capture: str) -> tuple[str, str] | None:
+        sort, _, kind = capture.partition(".")
+        self[capture] = found = (sort, kind) if kind or sort == "inside" else None
+        return found
+
+
+_SORTS = _Sorts()
 
 
 class _Found(NamedTuple):
@@ -117,11 +130,8 @@ class _Captured:
             if "comment" in captures:
                 texts = captures.get("text")
                 self.comments += [(one, texts[0] if texts else None) for one in captures["comment"]]
-            elif (match := self._match(first + pattern, captures)) is not None:
-                key = (match.at, match.sort == "inside")
-                known = self.found.get(key)
-                if known is None or match.pattern < known.pattern:
-                    self.found[key] = match
+            elif (capture := next(filter(_SORTS.__getitem__, captures), None)) is not None:
+                self._match(first + pattern, capture, captures)
             else:
                 self.between += captures.get("between", ())
                 self.nested += captures.get("nested", ())
@@ -132,23 +142,27 @@ class _Captured:
                     for one in captures.get("listed", ())
                 )
 
-    def _match(self, pattern: int, captures: dict[str, list[tree_sitter.Node]]) -> _Found | None:
-        capture = next((one for one in captures if "." in one or one == "inside"), None)
-        if capture is None:
-            return None
-        sort, _, kind = capture.partition(".")
+    def _match(
+        self, pattern: int, capture: str, captures: dict[str, list[tree_sitter.Node]]
+    ) -> None:
+        sort, kind = _SORTS[capture]
         node = captures[capture][0]
         # A pattern that repeats captures several nodes: the name is the last of them.
         named = captures["name"][-1] if "name" in captures else self._language.name_of(node)
-        name, before = _name(self._language, self._source, named) if named else ("", 0)
         if named is None and kind:
-            return None
+            return
+        name, before = _name(self._language, self._source, named) if named else ("", 0)
+        # What is no definition is told by where it begins: one of each begins there.
+        at = named.start_byte + before if named is not None and kind else node.start_byte
+        key = (at, sort == "inside")
+        known = self.found.get(key)
+        if known is not None and known.pattern <= pattern:
+            return
         row, column = (named or node).start_point
-        return _Found(
-            captures.get("first", (node,))[0].start_byte,
+        self.found[key] = _Found(
+            captures["first"][0].start_byte if "first" in captures else node.start_byte,
             node.end_byte,
-            # What is no definition is told by where it begins: one of each begins there.
-            named.start_byte + before if named is not None and kind else node.start_byte,
+            at,
             pattern,
             sort,
             kind,
@@ -452,9 +466,14 @@ def _body(node: tree_sitter.Node) -> tree_sitter.Node | None:
     if body is None and (of := node.child_by_field_name("type")) is not None:
         body = of.child_by_field_name("body")
     if body is None:
-        body = next((child for child in node.named_children if _BODY.fullmatch(child.type)), None)
+        body = next((child for child in node.named_children if _is_body(child.type)), None)
     # `struct Name(u32)`
     return None if body is not None and body.type.startswith("ordered") else body
+
+
+@functools.cache
+def _is_body(kind: str) -> bool:
+    return _BODY.fullmatch(kind) is not None
 
 
 def _line_end(source: bytes, one: _Found, start: int, *, brackets: bool) -> int:
@@ -524,15 +543,24 @@ class _Docs:
 def _unsigned(comments: list[str]) -> str:
     """What comments say, without their signs."""
     if "<summary>" in comments[0]:
-        text = "".join(_SIGNS.sub("", line) for line in "\n".join(comments).splitlines(True))
+        text = "".join(map(_without_signs, "\n".join(comments).splitlines(True)))
         if summary := _SUMMARY.search(text):
             comments = [summary[1]]
     return _first_paragraph(
         text
         for comment in comments
         for line in comment.splitlines()
-        if not _RULE.fullmatch(text := _SIGNS.sub("", line))
+        if not _RULE.fullmatch(text := _without_signs(line))
     )
+
+
+def _without_signs(line: str) -> str:
+    sign = _SIGN.match(line)
+    start = sign.end() if sign else 0
+    # Most lines end otherwise, and looking for the sign at each place takes longer than all else.
+    if line.rstrip().endswith(("/", "}", "]")) and (closing := _CLOSING.search(line, start)):
+        return line[start : closing.start()]
+    return line[start:]
 
 
 def _unquoted(text: bytes) -> str:

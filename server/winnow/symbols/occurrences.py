@@ -99,6 +99,8 @@ class Chains:
         self._numbers = {b"": 0}
         # By the end: where the expression begins, and its short form.
         self.ends: dict[int, tuple[int, bytes]] = {}
+        # By the end: where a name begins that is an expression of its own, if none is in ``ends``.
+        self.names: dict[int, int] = {}
         # By the end of a closing bracket: what kind, and the end of what stands before the opening.
         self._closed: dict[int, tuple[bytes, int, int]] = {}
 
@@ -150,6 +152,11 @@ class Chains:
 
     def before(self, start: int) -> tuple[int, bytes] | None:
         """The receiver of a name that begins here, if an operator stands before it."""
+        place = self._operated(start)
+        return None if place is None else self.ending(place) or (start, UNKNOWN)
+
+    def _operated(self, start: int) -> int | None:
+        """Where the operator before a name begins."""
         source = self._source
         place = start - 1
         operator = source[place]
@@ -168,7 +175,15 @@ class Chains:
             place -= 1
         else:
             return None
-        return self.ending(place) or (start, UNKNOWN)
+        return place
+
+    def expect(self, places: list[tuple[int, int]]) -> None:
+        """Take these names for expressions, as long as nothing is known of what stands before."""
+        self.names = {end: start for start, end in places}
+        for end in self.ends.keys() & self.names.keys():  # the type at the end of a cast
+            start = self.names[end]
+            if not start or self._operated(start) is None:
+                del self.ends[end]
 
     def ending(self, end: int) -> tuple[int, bytes] | None:
         """The expression that ends before this offset, blanks aside: its beginning and form."""
@@ -178,6 +193,9 @@ class Chains:
         known = self.ends.get(end)
         if known is not None:
             return known
+        begin = self.names.get(end)
+        if begin is not None:
+            return begin, source[begin:end]
         closed = self._closed.get(end)
         if closed is None:
             if source[end - 2 : end] == b"::":  # Rust's `x::<T>`
@@ -317,40 +335,50 @@ def _identifiers(
     objects = _Ranges(captured.get("object", ()))
     # Keys whose objects may be described behind them: the numbers of their name, and where.
     keys: list[tuple[list[int], int, int]] = []
+    chains.expect(places)
     ends, before = chains.ends, chains.before
     operators = frozenset(b".>:")
     names: dict[bytes, list[int]] = {}
+    # The expression that ended last: most receivers are that.
+    last, last_start, last_form = -1, 0, b""
     # The hottest loop of all: a function called here for every identifier is a tenth of the time.
     for start, end in places:
         name = source[start:end]
         flag = flags.get(start, 0)
-        receiver = None
         number = 0
-        if start and source[start - 1] in operators:
-            receiver = before(start)
-        if receiver is None:
-            ends[end] = (start, name)
-            if flag & ROLE == KEYWORD:
-                call = calls.around(start)
-                called = chains.ending(call) if call is not None else None
-                number = chains.number(called[1] if called else UNKNOWN)
-            elif flag and start in owners:
-                number = chains.number(owners[start])
+        if (operator := source[start - 1]) in operators and start:
+            if operator == _DOT and start - 1 == last and source[start - 2] != _DOT:
+                begin, form = last_start, last_form
+            else:
+                begin, form = before(start) or (start, None)
         else:
-            form = receiver[1]
+            form = None
+        if form is None:
+            last, last_start, last_form = end, start, name
+            if flag:
+                if flag & ROLE == KEYWORD:
+                    call = calls.around(start)
+                    called = chains.ending(call) if call is not None else None
+                    number = chains.number(called[1] if called else UNKNOWN)
+                elif start in owners:
+                    number = chains.number(owners[start])
+        else:
             number = chains.number(form)
             if not flag & ROLE:
                 flag |= ATTRIBUTE
             if form != UNKNOWN and len(form) < CHAIN_BYTES:
-                ends[end] = (receiver[0], form + b"." + name)
+                last, last_start, last_form = end, begin, form + b"." + name
+                ends[end] = (begin, last_form)
             elif flag & ROLE == KEY:  # C's `{.a.b = 1}`
                 ends[end] = (start, b"{." + name)
+            else:
+                chains.names.pop(end, None)
         known = names.get(name)
         if known is None:
             known = names[name] = [start, flag, number]
         else:
             known += (start, flag, number)
-        if flag & SHORTHAND or flag & ROLE == KEY:
+        if flag and (flag & SHORTHAND or flag & ROLE == KEY):
             around = objects.around(start)
             if around is not None:
                 keys.append((known, len(known) - 1, around))

@@ -43,9 +43,8 @@ _NAME = re.compile(rb"[^\s:'\"`()\[\]{},;][^\s'\"`()\[\]{},;]*")
 
 
 @functools.cache
-def tokens(grammar: str) -> tree_sitter.Query:
-    """The query for identifiers and parameters of a grammar."""
-    import tree_sitter
+def _kinds(grammar: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The node types of identifiers and of parameters."""
     import tree_sitter_language_pack
 
     language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
@@ -54,21 +53,55 @@ def tokens(grammar: str) -> tree_sitter.Query:
         for number in range(language.node_kind_count)
         if language.node_kind_is_named(number) and language.node_kind_is_visible(number)
     }
-    identifiers = [kind for kind in kinds if _IDENTIFIER.search(kind) and not _OTHER.search(kind)]
-    parameters = [kind for kind in kinds if _PARAMETER.search(kind)]
+    return (
+        frozenset(kind for kind in kinds if _IDENTIFIER.search(kind) and not _OTHER.search(kind)),
+        frozenset(kind for kind in kinds if _PARAMETER.search(kind)),
+    )
+
+
+@functools.cache
+def tokens(grammar: str) -> tree_sitter.Query:
+    """The query for identifiers and parameters of a grammar."""
+    import tree_sitter
+    import tree_sitter_language_pack
+
+    language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    identifiers, parameters = _kinds(grammar)
     patterns = [f"({kind}) @identifier" for kind in sorted(identifiers)]
-    for outer in sorted(parameters):
-        for inner in sorted(identifiers):
-            for field in ("name:", "."):
-                pattern = f"({outer} {field} ({inner}) @parameter)"
-                try:  # only some can stand in others
-                    tree_sitter.Query(language, pattern)
-                except tree_sitter.QueryError:
-                    continue
-                patterns.append(pattern)
-                break
+    patterns += [f"({kind}) @parameter" for kind in sorted(parameters)]
     query: tree_sitter.Query = tree_sitter.Query(language, "\n".join(patterns))
     return query
+
+
+def _names(grammar: str, parameter: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """What a parameter binds: an identifier in its field ``name``, or at its beginning, if one like
+    that is never in the field."""
+    identifiers, _ = _kinds(grammar)
+    named = parameter.children_by_field_name("name")
+    names = [node for node in named if node.type in identifiers]
+    for first in parameter.named_children[:1]:
+        if (
+            first.type in identifiers
+            and first not in names
+            and not _has_name(grammar, parameter.type, first.type)
+        ):
+            names.append(first)
+    return names
+
+
+# Asked only for what stands in texts: a query takes 3 ms, and some grammars have 200 such pairs.
+@functools.cache
+def _has_name(grammar: str, outer: str, inner: str) -> bool:
+    """Whether nodes of a type can have one of another in their field ``name``."""
+    import tree_sitter
+    import tree_sitter_language_pack
+
+    language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    try:
+        tree_sitter.Query(language, f"({outer} name: ({inner}))")
+    except tree_sitter.QueryError:
+        return False
+    return True
 
 
 def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[str, bytes]:
@@ -78,7 +111,12 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
     extraction.scopes += _scopes(extraction.definitions)
     extraction.link_scopes()
     captured = tree_sitter.QueryCursor(query).captures(extraction.roots[0])
-    parameters = {_leaf(node).start_byte for node in captured.get("parameter", ())}
+    grammar = extraction.language.grammar or extraction.language.name
+    parameters = {
+        _leaf(name).start_byte
+        for node in captured.get("parameter", ())
+        for name in _names(grammar, node)
+    }
     names: dict[str, list[int]] = {}
     defined = {(one.at, one.name) for one in extraction.definitions}
     places = {
