@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from winnow.errors import SearchError
-from winnow.index.index import again_if_damaged
+from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.navigation import Navigation
 from winnow.sources import Sources
 from winnow.text.definers import Look, files_with
@@ -71,22 +71,30 @@ async def ask(
     early: Early[E] | None = None,
 ) -> Answered[T]:
     """Do the work on what is known, once enough is known for it."""
-    timed_out = False
+    timed_out = prepared = False
     if workspace.index.state().state not in COMPLETE:
-        timed_out = await _prepare(workspace, asking, progress, early)
+        timed_out, prepared = await _prepare(workspace, asking, progress, early), True
     for attempt in range(ATTEMPTS):
         async with navigating(workspace) as (navigation, state):
             result = await asyncio.to_thread(work, navigation)
-        if not navigation.changed or attempt == ATTEMPTS - 1:
+        if attempt == ATTEMPTS - 1:
             break
-        workspace.files_changed(navigation.changed)
+        if state.state not in COMPLETE and not prepared:  # its store has been deleted
+            timed_out, prepared = await _prepare(workspace, asking, progress, early), True
+        elif navigation.changed:
+            workspace.files_changed(navigation.changed)
+        else:
+            break
     return Answered(result, navigation, state, timed_out)
 
 
 @contextlib.asynccontextmanager
-async def navigating(workspace: Workspace) -> AsyncIterator[tuple[Navigation, IndexState]]:
-    """What is known now, for one thread at a time."""
-    async with workspace.index.snapshot(workspace.buffers) as (view, state):
+async def navigating(
+    workspace: Workspace, seconds: float = CATCH_UP_SECONDS
+) -> AsyncIterator[tuple[Navigation, IndexState]]:
+    """What is known now, for one thread at a time; waits ``seconds`` for files that have
+    changed."""
+    async with workspace.index.snapshot(workspace.buffers, seconds) as (view, state):
         yield Navigation(view, sources_of(workspace)), state
 
 
@@ -127,7 +135,7 @@ async def _prepare(
             taken += len(some)
             progress(f"{taken} files read")
             if early is not None and loop.time() >= due:
-                async with navigating(workspace) as (navigation, _):
+                async with navigating(workspace, 0) as (navigation, _):
                     early.emit(await asyncio.to_thread(early.work, navigation))
                 due = loop.time() + EARLY_SECONDS
 

@@ -109,6 +109,11 @@ class Workers:
             for batch in batches:
                 batch.dropped = True
 
+    def start(self) -> None:
+        """Have a worker ready soon, if there is none yet: there will be jobs."""
+        if not self._running:
+            self._start_workers(1, self._limit)
+
     async def aclose(self) -> None:
         """End all workers."""
         for task in self._running:
