@@ -128,16 +128,21 @@ class Workers:
 
     async def _work(self) -> None:
         """One worker after another, as long as there is work."""
-        batch = await self._next()
-        while batch is not None:
-            first = batch
+        left: _Batch | None = None
+        while True:
             try:
                 async with self._started() as child:
+                    # Not before: while one starts, another may have time for the work.
+                    batch = left or await self._next()
+                    left = None
                     while batch is not None and await self._serve(child, batch):
                         batch = await self._next(batch)
             except SearchFailed as error:
-                self._give_up(error, first)
+                self._give_up(error, left)
                 return
+            if batch is None:
+                return
+            left = batch
 
     @contextlib.asynccontextmanager
     async def _started(self) -> AsyncIterator[Child]:
@@ -209,10 +214,12 @@ class Workers:
                 waiting.popleft()
         return bool(self._urgent or (self._background and self._in_background < self._limit))
 
-    def _give_up(self, error: SearchFailed, batch: _Batch) -> None:
-        """Tell everybody who waits that there are no workers."""
-        self._in_background -= not batch.urgent
-        for one in (batch, *self._urgent, *self._background):
+    def _give_up(self, error: SearchFailed, left: _Batch | None) -> None:
+        """Tell everybody who waits that there are no workers; what is ``left`` had one."""
+        if left is not None:
+            self._in_background -= not left.urgent
+            left.answers.put_nowait(error)
+        for one in (*self._urgent, *self._background):
             one.answers.put_nowait(error)
         self._urgent.clear()
         self._background.clear()
