@@ -60,3 +60,13 @@ def test_pygls_is_known_in_one_folder_and_processes_are_started_in_one_module() 
         if name != "text/process.py":
             assert "subprocess" not in text, name
             assert "os.system" not in text, name
+
+
+def test_a_worker_loads_no_event_loop_and_no_database() -> None:
+    program = "import sys, winnow.index.worker; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "tree_sitter" in loaded
+    assert loaded & {"asyncio", "sqlite3", "numpy", "pygls", "lsprotocol"} == set()

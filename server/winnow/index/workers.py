@@ -33,6 +33,9 @@ START_SECONDS = 30.0
 # A syntax tree and what is made of it have about thirty times the bytes of the text.
 MEMORY_BYTES = 600 * 1024**2
 MOST_WORKERS = 4
+# With more cores than this, one is left to others. With fewer, that would make an index take twice
+# as long, and workers give way to everything else anyway.
+FEW_CORES = 2
 # `-m` looks for the package here first, not in a folder of the workspace.
 HERE = Path(winnow.__file__).parent.parent
 
@@ -57,6 +60,11 @@ class _Batch:
         self.answers.put_nowait((self.jobs.popleft(), facts))
 
 
+def workers_for(cores: int) -> int:
+    """How many workers build an index on a machine."""
+    return min(cores - (cores > FEW_CORES), MOST_WORKERS)
+
+
 class Workers:
     """The workers of a workspace: started when there is work, ended when there is none for long.
 
@@ -75,7 +83,7 @@ class Workers:
         # Else Python may be told not to look in the current folder.
         self._environment = {**environment, "PYTHONSAFEPATH": ""}
         self._seconds = seconds
-        self._limit = limit or min(max((os.cpu_count() or 2) - 1, 1), MOST_WORKERS)
+        self._limit = limit or workers_for(os.cpu_count() or FEW_CORES)
         self._urgent: deque[_Batch] = deque()
         self._background: deque[_Batch] = deque()
         self._in_background = 0  # workers with a batch of the background
