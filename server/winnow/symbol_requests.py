@@ -72,20 +72,19 @@ async def ask(
 ) -> Answered[T]:
     """Do the work on what is known, once enough is known for it."""
     timed_out = prepared = False
-    if workspace.index.state().state not in COMPLETE:
-        timed_out, prepared = await _prepare(workspace, asking, progress, early), True
-    for attempt in range(ATTEMPTS):
-        async with navigating(workspace) as (navigation, state):
-            result = await asyncio.to_thread(work, navigation)
-        if attempt == ATTEMPTS - 1:
-            break
-        if state.state not in COMPLETE and not prepared:  # its store has been deleted
+    state, attempts = workspace.index.state(), 0
+    while True:
+        if state.state not in COMPLETE and not prepared:
             timed_out, prepared = await _prepare(workspace, asking, progress, early), True
-        elif navigation.changed:
-            workspace.files_changed(navigation.changed)
-        else:
-            break
-    return Answered(result, navigation, state, timed_out)
+        async with navigating(workspace) as (navigation, state):
+            # Somebody may have deleted the store: then it is known only from here on.
+            if state.state not in COMPLETE and not prepared:
+                continue
+            result = await asyncio.to_thread(work, navigation)
+        attempts += 1
+        if not navigation.changed or attempts == ATTEMPTS:
+            return Answered(result, navigation, state, timed_out)
+        workspace.files_changed(navigation.changed)
 
 
 @contextlib.asynccontextmanager
