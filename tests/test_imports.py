@@ -74,3 +74,13 @@ def test_parsers_are_loaded_in_workers_only_and_symbols_know_no_files() -> None:
         else:
             for layer in ("text", "index", "workspace", "lsp"):
                 assert f"from winnow.{layer}" not in text, name
+
+
+def test_a_worker_loads_no_event_loop_and_no_database() -> None:
+    program = "import sys, winnow.index.worker; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "tree_sitter" in loaded
+    assert loaded & {"asyncio", "sqlite3", "numpy", "pygls", "lsprotocol"} == set()

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from winnow.errors import SearchError
-from winnow.index.index import again_if_damaged
+from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.navigation import Navigation
 from winnow.sources import Sources
 from winnow.text.definers import Look, files_with
@@ -77,26 +77,22 @@ async def ask(
 ) -> Answered[T]:
     """Do the work on what is known, once enough is known for it."""
     timed_out = prepared = False
-    for attempt in range(ATTEMPTS):
-        # A store that is lost meanwhile is a new one, which knows nothing.
-        if not prepared and workspace.index.state().state not in COMPLETE:
-            prepared = True
-            timed_out = await _prepare(workspace, asking, progress, early)
-        elif attempt == 0:
-            # The file that is asked about is never older than the disk.
-            await _take(workspace, asking.paths)
+    state, attempts = workspace.index.state(), 0
+    if state.state in COMPLETE:
+        # The file that is asked about is never older than the disk.
+        await _take(workspace, asking.paths)
+    while True:
+        if state.state not in COMPLETE and not prepared:
+            timed_out, prepared = await _prepare(workspace, asking, progress, early), True
         async with navigating(workspace) as (navigation, state):
-            try:
-                result = await asyncio.to_thread(work, navigation)
-            except SearchError:
-                if prepared or state.state in COMPLETE:
-                    raise
+            # Somebody may have deleted the store: then it is known only from here on.
+            if state.state not in COMPLETE and not prepared:
                 continue
-        lost = state.state not in COMPLETE and not prepared
-        if attempt == ATTEMPTS - 1 or not (navigation.changed or lost):
-            break
+            result = await asyncio.to_thread(work, navigation)
+        attempts += 1
+        if not navigation.changed or attempts == ATTEMPTS:
+            return Answered(result, navigation, state, timed_out)
         workspace.files_changed(navigation.changed)
-    return Answered(result, navigation, state, timed_out)
 
 
 async def _take(workspace: Workspace, paths: Sequence[str]) -> None:
@@ -106,9 +102,12 @@ async def _take(workspace: Workspace, paths: Sequence[str]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def navigating(workspace: Workspace) -> AsyncIterator[tuple[Navigation, IndexState]]:
-    """What is known now, for one thread at a time."""
-    async with workspace.index.snapshot(workspace.buffers) as (view, state):
+async def navigating(
+    workspace: Workspace, seconds: float = CATCH_UP_SECONDS
+) -> AsyncIterator[tuple[Navigation, IndexState]]:
+    """What is known now, for one thread at a time; waits ``seconds`` for files that have
+    changed."""
+    async with workspace.index.snapshot(workspace.buffers, seconds) as (view, state):
         yield Navigation(view, sources_of(workspace)), state
 
 
@@ -149,7 +148,7 @@ async def _prepare(
             taken += len(some)
             progress(f"{taken} files read")
             if early is not None and loop.time() >= due:
-                async with navigating(workspace) as (navigation, _):
+                async with navigating(workspace, 0) as (navigation, _):
                     early.emit(await asyncio.to_thread(early.work, navigation))
                 due = loop.time() + EARLY_SECONDS
 

@@ -487,3 +487,54 @@ def test_a_file_state_says_when_a_file_was_only_just_written() -> None:
 
     assert file_state(told(10**9)) == FileState(now - 10**9, now - 10**9, 7)
     assert file_state(told(0)).ctime_ns == 0
+
+
+async def test_an_index_stays_in_use_while_it_is_built_again(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    config, _ = merged(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
+    workspace = make_workspace(project, config=config)
+    await workspace.index.build()
+    workspace.reconfigure(Config())
+    building = asyncio.create_task(workspace.index.build())
+    await asyncio.sleep(0)
+    seen = set()
+    while not building.done():
+        async with workspace.index.snapshot({}, 0.0) as (view, told):
+            if not building.done():
+                seen.add(told.state)
+            assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
+    assert seen == {"stale"}
+    assert workspace.index.state().state == "ready"
+    assert await names(workspace) == ALL
+
+
+async def test_builds_of_one_folder_follow_each_other(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "open", lambda root: Store.temporary())
+    workspace = make_workspace(project)
+    reports: list[tuple[int, int]] = []
+    builds = [workspace.index.build(lambda *done: reports.append(done)) for _ in range(2)]
+    await asyncio.gather(*builds)
+    assert reports == [(3, 3)]
+    assert await names(workspace) == ALL
+
+
+async def test_a_query_does_not_wait_for_a_look_when_it_was_told_of_changes(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+
+    async def check(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(folder_module.FolderIndex, "check", check)
+    file = project / "src/main.py"
+    for number in range(3):
+        file.write_text(f"def changed{number}(): ...\n")
+        workspace.files_changed([file])
+        found = await asyncio.wait_for(names(workspace, 10 * SECONDS), SECONDS)
+        assert found == {**ALL, "src/main.py": f"changed{number}"}
+        assert workspace.index.state().state == "stale"

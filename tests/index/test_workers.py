@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from index.conftest import MakeWorkers, extracted, jobs, outcome
 from winnow.errors import SearchFailed
 from winnow.index import workers as module
 from winnow.index.files import Job
-from winnow.text.process import Processes
+from winnow.text.process import Child, Processes
 
 
 async def outcomes(workers: module.Workers, wanted: list[Job]) -> dict[str, str]:
@@ -231,3 +233,46 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
     while alive(worker):
         assert time.monotonic() < end
         await asyncio.sleep(0.05)
+
+
+async def test_work_is_not_kept_for_a_worker_that_is_only_starting(
+    make_workers: MakeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"f{number}.py" for number in range(100)]
+    write_files(tmp_path, {"now.py": "def now(): pass\n"} | dict.fromkeys(names, "x = 1\n" * 2_000))
+    workers = make_workers()
+    background = asyncio.create_task(extracted(workers, jobs(tmp_path, *names)))
+    while not workers._in_background:
+        await asyncio.sleep(0)
+    starting = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def never(self: module.Workers) -> AsyncIterator[Child]:
+        starting.set()
+        await asyncio.Event().wait()
+        yield Child.__new__(Child)
+
+    monkeypatch.setattr(module.Workers, "_started", never)
+    found = await extracted(workers, jobs(tmp_path, "now.py"), urgent=True)
+    assert outcome(found["now.py"]) == "now"
+    assert starting.is_set()
+    assert len(await background) == len(names)
+
+
+async def test_a_worker_is_there_before_its_work(
+    make_workers: MakeWorkers, tmp_path: Path, processes: Processes
+) -> None:
+    write_files(tmp_path, {"a.py": "def a(): pass\n"})
+    workers = make_workers()
+    workers.start()
+    workers.start()
+    while not workers._idle:
+        await asyncio.sleep(0.01)
+    (ready,) = processes._alive
+    assert await outcomes(workers, jobs(tmp_path, "a.py")) == {"a.py": "a"}
+    assert processes._alive == {ready}
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (64, 4)])
+def test_as_many_workers_as_a_machine_has_cores_to_spare(cores: int, expected: int) -> None:
+    assert module.workers_for(cores) == expected

@@ -107,9 +107,15 @@ class Session:
             time.sleep(0.05)
 
     def everything(
-        self, file: Path | str, line: int = 1, column: int = 10, name: str = "send"
+        self,
+        file: Path | str,
+        line: int = 1,
+        column: int = 10,
+        name: str = "send",
+        only: str = "",
     ) -> dict[str, list[str]]:
-        """What every request about symbols says of a place and a name, in short."""
+        """What every request about symbols, or ``only`` one, says of a place and a name, in
+        short."""
         uri = file if isinstance(file, str) else file.as_uri()
         place = {"line": line, "character": column}
         at = {"textDocument": {"uri": uri}, "position": place}
@@ -128,7 +134,11 @@ class Session:
             "$/findSymbol": {"name": name, "exact": True},
             "$/findReferences": {**here, "include_declaration": True},
         }
-        return {method: self._short(self.answer(method, one)) for method, one in params.items()}
+        return {
+            method: self._short(self.answer(method, one))
+            for method, one in params.items()
+            if method == (only or method)
+        }
 
     def _short(self, answer: Any) -> list[str]:
         if "error" in answer:
@@ -328,6 +338,14 @@ def test_workers_that_are_killed_during_a_build_and_between_queries(
     kill_workers(session)
     asked = session.everything(folder / "unsaved.py", 0, 5, "unsaved")
     assert asked["textDocument/documentSymbol"] == ["unsaved"]
+
+
+def test_a_store_that_is_deleted_is_missed_by_no_request(start: Start, folder: Path) -> None:
+    session = start(folder)
+    for method in ALL:
+        session.wait_for_index()
+        shutil.rmtree(folder / ".winnow")
+        assert session.everything(folder / "net.py", only=method) == {method: ALL[method]}
 
 
 def delete_folder(store: Path) -> None:

@@ -77,7 +77,6 @@ class FolderIndex:
         self.total = 0  # files that may have facts
         self.indexed = 0  # files that were looked at
         self.complete = False  # it has been up to date since the start
-        self.building = False
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
         self._workers = workers
@@ -86,6 +85,7 @@ class FolderIndex:
         self.writable = writable
         self._store: Store | None = None
         self._opening = asyncio.Lock()
+        self._building = asyncio.Lock()
         self._times: dict[str, int] | None = None
         self._listed_as = Covers()
         self._next_check = 0.0
@@ -107,32 +107,35 @@ class FolderIndex:
     # --- bringing it up to date ------------------------------------------------------------
 
     async def build(self, covers: Covers, max_files: int, report: Report | None = None) -> None:
-        """Take all files that have changed, as one process among those that share the folder."""
-        self.building, self.complete = True, False
-        try:
+        """Take all files that have changed, as one process among those that share the folder. What
+        was complete before stays so."""
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(self._building)
+            stack.callback(self._overtaken.clear)
             store = await self.store()
-            async with contextlib.AsyncExitStack() as stack:
-                if not store.is_temporary:
-                    await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
-                await self.repair()
-                # A store that is lost meanwhile takes what was written with it.
-                while not self.complete:
-                    changes = await self.changes(covers, whole=True)
-                    if self.total > max_files:
-                        self.problem = (
-                            f"it has {self.total:,} files, and index.max_files is {max_files:,}"
-                        )
-                        return
-                    self.built = True
-                    await self._complete(changes, report)
-        finally:
-            self.building = False
-            self._overtaken.clear()
+            if not store.is_temporary:
+                await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
+            await self.repair()
+            await self._take_all(covers, max_files, report)
+
+    async def _take_all(self, covers: Covers, max_files: int, report: Report | None) -> None:
+        finished = False
+        # A store that is lost meanwhile takes what was written with it.
+        while not finished:
+            changes = await self.changes(covers, whole=True)
+            if self.total > max_files:
+                self.complete = False
+                self.problem = f"it has {self.total:,} files, and index.max_files is {max_files:,}"
+                return
+            self.built = True
+            finished = await self._complete(changes, report)
 
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
         started = time.monotonic()
         known = await self._with_store(_known)
+        if not known:
+            self._workers.start()
         times = self._times
         if not whole and times is not None and covers == self._listed_as:
             whole = await asyncio.to_thread(is_listing_stale, self.root, times)
@@ -159,11 +162,12 @@ class FolderIndex:
 
     async def _complete(
         self, changes: Changes, report: Report | None = None, urgent: bool = False
-    ) -> None:
+    ) -> bool:
         store = await self.store()
         await self.apply(changes, report, urgent)
         # If it had to be left meanwhile, the new one lacks what was in it.
         self.complete = store is self._store
+        return self.complete
 
     @property
     def is_open(self) -> bool:
@@ -186,7 +190,7 @@ class FolderIndex:
 
     async def told(self, paths: Collection[str], covers: Covers) -> None:
         """Take files of which somebody says that they have changed; paths below the folder."""
-        if self.building:
+        if self._building.locked():
             self._overtaken.update(paths)
         if any(is_ignore_file(path) for path in paths):
             self._times = None
@@ -222,6 +226,7 @@ class FolderIndex:
     async def take(self, paths: Sequence[str], seconds: float) -> AsyncGenerator[list[str], None]:
         """Take these files now, as far as the time suffices; gives those that are in the store,
         as they come."""
+        self._workers.start()
         known = await self._with_store(lambda store: _known_of(store, paths))
         stale = await asyncio.to_thread(changes_of, self.root, known)
         missing = [path for path in paths if path not in known and may_have_facts(path)]

@@ -45,6 +45,9 @@ from winnow.types import IndexState
 
 # What a query waits for changes to be taken, and for unsaved documents.
 CATCH_UP_SECONDS = 0.15
+# And for a look for others, where it was told of some: what somebody asks about after a change is
+# that change, and in a large tree the look takes long.
+LOOK_SECONDS = 0.02
 UNSAVED_SECONDS = 2.0
 # As many changed files go before the work of the background.
 FEW = 50
@@ -206,14 +209,16 @@ class Index:
                 await folder.told(self._told.pop(folder), self._covers(folder))
 
     async def _catch_up(self, seconds: float) -> None:
-        """Begin to take what has changed, and wait a while for it."""
+        """Wait a while for the changes that somebody has told of, then for a look for others, which
+        would find these, too."""
+        end = asyncio.get_running_loop().time() + seconds
+        told = await _finished(self._taking, seconds)
         if not self._builds and not _is_busy(self._checking):
             due = [one for one in self._current() if one.is_due and (one.built or one.writable)]
             if due:
                 self._checking = asyncio.create_task(self._check(due))
-        busy = {one for one in (self._taking, self._checking) if one is not None and not one.done()}
-        if busy:
-            await asyncio.wait(busy, timeout=seconds)
+        left = end - asyncio.get_running_loop().time()
+        await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
 
     async def _check(self, folders: Iterable[FolderIndex]) -> None:
         """Look for changes that nobody has told of, and take them."""
@@ -332,6 +337,14 @@ def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
 
 def _is_busy(task: asyncio.Task[None] | None) -> bool:
     return task is not None and not task.done()
+
+
+async def _finished(task: asyncio.Task[None] | None, seconds: float) -> bool:
+    """Wait for a task; whether it was busy."""
+    if task is None or task.done():
+        return False
+    await asyncio.wait({task}, timeout=max(seconds, 0.0))
+    return True
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import msgspec
 
 from winnow.index.extraction import extract_file
 from winnow.index.files import FileFacts, Job, failed
-from winnow.text.process import LENGTH_BYTES
+from winnow.text.messages import LENGTH_BYTES
 
 # What is asked for at once goes first, see `Workers`; beside an editor, all of it waits.
 NICE = 5

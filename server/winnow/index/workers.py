@@ -33,6 +33,9 @@ START_SECONDS = 30.0
 # A syntax tree and what is made of it have about thirty times the bytes of the text.
 MEMORY_BYTES = 600 * 1024**2
 MOST_WORKERS = 4
+# With more cores than this, one is left to others. With fewer, that would make an index take twice
+# as long, and workers give way to everything else anyway.
+FEW_CORES = 2
 # `-m` looks for the package here first, not in a folder of the workspace.
 HERE = Path(winnow.__file__).parent.parent
 
@@ -57,6 +60,11 @@ class _Batch:
         self.answers.put_nowait((self.jobs.popleft(), facts))
 
 
+def workers_for(cores: int) -> int:
+    """How many workers build an index on a machine."""
+    return min(cores - (cores > FEW_CORES), MOST_WORKERS)
+
+
 class Workers:
     """The workers of a workspace: started when there is work, ended when there is none for long.
 
@@ -75,7 +83,7 @@ class Workers:
         # Else Python may be told not to look in the current folder.
         self._environment = {**environment, "PYTHONSAFEPATH": ""}
         self._seconds = seconds
-        self._limit = limit or min(max((os.cpu_count() or 2) - 1, 1), MOST_WORKERS)
+        self._limit = limit or workers_for(os.cpu_count() or FEW_CORES)
         self._urgent: deque[_Batch] = deque()
         self._background: deque[_Batch] = deque()
         self._in_background = 0  # workers with a batch of the background
@@ -109,6 +117,11 @@ class Workers:
             for batch in batches:
                 batch.dropped = True
 
+    def start(self) -> None:
+        """Have a worker ready soon, if there is none yet: there will be jobs."""
+        if not self._running:
+            self._start_workers(1, self._limit)
+
     async def aclose(self) -> None:
         """End all workers."""
         for task in self._running:
@@ -123,16 +136,21 @@ class Workers:
 
     async def _work(self) -> None:
         """One worker after another, as long as there is work."""
-        batch = await self._next()
-        while batch is not None:
-            first = batch
+        left: _Batch | None = None
+        while True:
             try:
                 async with self._started() as child:
+                    # Not before: while one starts, another may have time for the work.
+                    batch = left or await self._next()
+                    left = None
                     while batch is not None and await self._serve(child, batch):
                         batch = await self._next(batch)
             except SearchFailed as error:
-                self._give_up(error, first)
+                self._give_up(error, left)
                 return
+            if batch is None:
+                return
+            left = batch
 
     @contextlib.asynccontextmanager
     async def _started(self) -> AsyncIterator[Child]:
@@ -204,10 +222,12 @@ class Workers:
                 waiting.popleft()
         return bool(self._urgent or (self._background and self._in_background < self._limit))
 
-    def _give_up(self, error: SearchFailed, batch: _Batch) -> None:
-        """Tell everybody who waits that there are no workers."""
-        self._in_background -= not batch.urgent
-        for one in (batch, *self._urgent, *self._background):
+    def _give_up(self, error: SearchFailed, left: _Batch | None) -> None:
+        """Tell everybody who waits that there are no workers; what is ``left`` had one."""
+        if left is not None:
+            self._in_background -= not left.urgent
+            left.answers.put_nowait(error)
+        for one in (*self._urgent, *self._background):
             one.answers.put_nowait(error)
         self._urgent.clear()
         self._background.clear()

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from winnow.errors import SearchError
 from winnow.index.folder import Report
+from winnow.index.reader import StoreDamaged
 from winnow.lsp.convert import path_of
 
 if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
+    from winnow.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +52,14 @@ async def build_index(server: WinnowServer) -> None:
         return
     async with _progress(server) as report:
         await server.searching.index.build(report)
+    # The first query for a symbol need not wait for them.
+    with contextlib.suppress(SearchError, StoreDamaged):
+        await _load_names(server.searching)
+
+
+async def _load_names(workspace: Workspace) -> None:
+    async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+        await asyncio.to_thread(view.names, workspace.names)
 
 
 def tell_changes(server: WinnowServer, uris: Iterable[str]) -> None:

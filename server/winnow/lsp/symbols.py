@@ -71,19 +71,28 @@ async def _found(workspace: Workspace, query: str, progress: Reporter) -> Found:
     from winnow.symbol_search import find_symbols, search_symbols
     from winnow.types.find_symbol import FindSymbolParams
 
-    if workspace.index.state().state not in COMPLETE and query.strip():
+    cold = FindSymbolParams(name=query, max_results=LIMIT) if query.strip() else None
+    if cold and workspace.index.state().state not in COMPLETE:
         # Has the files read first that may define it.
-        await find_symbols(workspace, FindSymbolParams(name=query, max_results=LIMIT), progress)
+        await find_symbols(workspace, cold, progress)
+        cold = None
     opened = [path.as_posix() for path in workspace.buffers]
+    read: set[str] = set()
     for _ in range(ROUNDS):
-        async with workspace.index.snapshot(workspace.buffers) as (view, _):
+        async with workspace.index.snapshot(workspace.buffers) as (view, state):
             found = await asyncio.to_thread(
                 search_symbols, view, workspace.names, query, limit=LIMIT, open_files=opened
             )
-            changed = view.changed({symbol.file.path for symbol in found.symbols})
-        if not changed:
+            changed = set(view.changed({symbol.file.path for symbol in found.symbols}))
+        if cold and state.state not in COMPLETE:  # its store has been deleted
+            await find_symbols(workspace, cold, progress)
+            cold = None
+        # A file that has just been written counts as changed once more.
+        elif changed := changed - read:
+            await _take(workspace, changed)
+            read |= changed
+        else:
             break
-        await _take(workspace, changed)
     return found
 
 

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Protocol
 
 from winnow.errors import SearchFailed
+from winnow.text.messages import LENGTH_BYTES
 
 if sys.platform == "linux":
     import resource
@@ -34,7 +35,6 @@ CHUNK_BYTES = 64 * 1024
 MEMORY_BYTES = 2 * 1024**3
 PAUSED_BYTES = 1024
 HEAD_BYTES = 64  # what is kept of a record that is dropped
-LENGTH_BYTES = 4  # of the number before a message
 
 
 class Notes(Protocol):
