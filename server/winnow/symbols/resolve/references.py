@@ -253,6 +253,10 @@ class Resolver:
         return known
 
     def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:
+        if at in file.skeleton.modules:
+            module = file.skeleton.modules[at]
+            path = self.session.module(file, module)
+            return [Module(path) if path else External(module)]
         for one in file.skeleton.imports:
             if one.at == at and one.name == name:
                 return from_module(self.session, file, one.module, name, set())

@@ -97,6 +97,7 @@ _STEP = re.compile(
     r"\(\)(?:\$\d+)?|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|\{\d+\}|[\w$#]+"
 )
 
+_ELSEWHERE = re.compile(r"@(\d+)")  # the number of the scope in which it stands
 _LITERAL = re.compile(r"\{\d+\}")  # a type without a name, by the number of its scope
 
 
@@ -340,11 +341,11 @@ class Types:
         )
 
     def _said(self, file: FileFacts, scope: int, said: str) -> Type:
+        elsewhere = _ELSEWHERE.match(said)
+        if elsewhere is not None:
+            scope, said = int(elsewhere[1]), said[elsewhere.end() :]
         if said[0] == ":":
             return self.declared(file, scope, said[1:])
-        if said[0] == "@":
-            place, _, said = said[1:].partition("=")
-            return self.of(file, int(place), said)
         return self.of(file, scope, said[1:])
 
     def _called(self, value: Type, which: str = "") -> Type:
