@@ -275,3 +275,58 @@ def test_patterns_bind_names(tmp_path: Path) -> None:
             ),
         },
     )
+
+
+def test_what_was_assigned_again_may_be_either(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.py": (
+                "import radio\n"
+                "class Base:\n"
+                "    def stop(self): ...  # ref: Base.stop definition\n"
+                "class One(Base):\n"
+                "    def go(self): ...  # ref: One.go definition\n"
+                "class Two(Base):\n"
+                "    def go(self): ...  # ref: Two.go definition\n"
+                "    def call(self): ...  # ref: Two.call definition\n"
+                "r = One()\n"
+                "r.go()  # ref: One.go call likely ;; Two.go call likely\n"
+                "r = Two()\n"
+                "r.go()  # ref: One.go call likely ;; Two.go call likely\n"
+                "r.stop()  # ref: Base.stop call\n"
+                "r.call()  # ref: Two.call call likely\n"
+                "def run(which, one: One):\n"
+                "    if which:\n"
+                "        s = One()\n"
+                "    elif s:\n"
+                "        s = None\n"
+                "    else:\n"
+                "        s = One()\n"
+                "    s.go()  # ref: One.go call\n"
+                "    kind = One if which else Two\n"
+                "    kind().go()  # ref: One.go call likely ;; Two.go call likely\n"
+                "    if which:\n"
+                "        t = radio.Set()\n"
+                "    else:\n"
+                "        t = Two()\n"
+                "    t.go()  # ref: Two.go call likely\n"
+                "    u: One = make()\n"
+                "    u = Two()\n"
+                "    u.go()  # ref: One.go call\n"
+                "class Holder:\n"
+                "    def __init__(self):\n"
+                "        self.it = One()\n"
+                "    def change(self):\n"
+                "        self.it = Two()\n"
+                "        self.it.go()  # ref: One.go call likely ;; Two.go call likely\n"
+                "if radio.on:\n"
+                "    Known = One\n"
+                "else:\n"
+                "    Known = Two\n"
+                "class Three(Known):\n"
+                "    def three(self):\n"
+                "        self.call()  # ref: Two.call call\n"
+            ),
+        },
+    )

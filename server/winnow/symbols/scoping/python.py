@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import ATTRIBUTE, IMPORTED, IN_TYPE, STRING, Import, Scope
+from winnow.symbols.facts import ATTRIBUTE, IMPORTED, IN_TYPE, OR, STRING, Import, Scope
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import View
 
@@ -87,6 +88,7 @@ _QUOTED = re.compile(rb"(['\"])([^'\"\n]*)\1")
 _QUOTED_TYPE = re.compile(rb"\b(?:cast\(|bound\s*=)\s*(['\"])([^'\"\n]+)\1")
 _EXPORTS = re.compile(rb"^__all__\b[^=\n]*=|^__all__\.(?:extend|append)\(", re.MULTILINE)
 _EXPORTED = re.compile(rb"[\s(\[+]*(?:#[^\n]*\n\s*)*(['\"])(\w+)\1\s*,?")
+ASSIGNED = 8  # different things that a name is known to be assigned
 _DECLARED = re.compile(r"(?:@\d+)?:")
 _BASE = re.compile(r"[\w.]+")
 
@@ -262,27 +264,24 @@ def _assignment(extraction: Extraction, node: tree_sitter.Node) -> None:
     if target is None or target.type not in ("identifier", "attribute"):
         return
     if declared is not None:
-        said = ":" + extraction.text(declared)
         place = extraction.scope_at(declared.start_byte)
-        if extraction.scopes[place].kind == "outside":
-            said = f"@{place}{said}"
+        elsewhere = f"@{place}" if extraction.scopes[place].kind == "outside" else ""
+        known = [f"{elsewhere}:{extraction.text(declared)}"]
     else:
-        described = _value(extraction, value)
-        if not described:
-            return
         # What `with` binds is what __enter__ returns, mostly the same object.
-        said = "=" + described
+        known = [f"={described}" for described in _values(extraction, value)]
     scope = extraction.scope_at(target.start_byte)
     if target.type == "identifier":
-        _learn(extraction, scope, extraction.text(target), said)
+        for said in known:
+            _learn(extraction, scope, extraction.text(target), said)
         return
     owner, attribute = target.child_by_field_name("object"), target.child_by_field_name("attribute")
     around = extraction.class_around(scope)
     if owner is None or attribute is None or around is None or extraction.text(owner) != "self":
         return
-    if said[0] == "=":
-        said = f"@{scope}{said}"
-    _learn(extraction, around, extraction.text(attribute), said)
+    for said in known:
+        where = f"@{scope}" if said[0] == "=" else ""
+        _learn(extraction, around, extraction.text(attribute), where + said)
 
 
 def _learn_pattern(
@@ -297,23 +296,29 @@ def _learn_pattern(
     _learn(extraction, scope, extraction.text(target), said)
 
 
-def _value(extraction: Extraction, value: tree_sitter.Node | None) -> str:
-    """The short form of a value; of `a or b` and `b if c else a`, that of one that has one."""
+def _values(extraction: Extraction, value: tree_sitter.Node | None) -> Iterator[str]:
+    """The short form of a value; of `a or b` and `b if c else a`, those of both."""
     if value is None:
-        return ""
+        return
     if value.type in ("boolean_operator", "conditional_expression"):
         children = value.named_children
-        sides = (children[0], children[-1])
-        return next((said for side in sides if (said := _value(extraction, side))), "")
-    return extraction.chains.describe(value.start_byte, value.end_byte)
+        for side in (children[0], children[-1]):
+            yield from _values(extraction, side)
+    elif described := extraction.chains.describe(value.start_byte, value.end_byte):
+        yield described
 
 
 def _learn(extraction: Extraction, scope: int, name: str, said: str) -> None:
-    """A declared type counts more than what was assigned, and the first more than the others."""
+    """A declared type counts more than what was assigned, and the first more than the others; of
+    what was assigned, everything may count."""
     types = extraction.types.setdefault(scope, {})
     known = types.get(name)
     if known is None or (not _DECLARED.match(known) and _DECLARED.match(said)):
         types[name] = said
+    elif not _DECLARED.match(known) and not _DECLARED.match(said):
+        assigned = known.split(OR)
+        if said not in assigned and len(assigned) < ASSIGNED:
+            types[name] = f"{known}{OR}{said}"
 
 
 def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
