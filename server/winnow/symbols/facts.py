@@ -147,9 +147,9 @@ class Skeleton(Struct, frozen=True, array_like=True):
     ``modules`` are those that parts of a module's name mean (`a.b` for the `b` of `from a.b import
     c`), by the part's offset. ``aliases`` are names for types. ``receivers`` are expressions in a
     short form: names, with ``.`` between them, ``()`` for a call (``()$1`` for its second result),
-    ``[]`` for a subscript, ``<T>`` for a cast to T; entry 0 is empty. ``outer`` are names that a scope takes from outside (`global`). ``private`` are
-    names of the file that no other file sees. ``package`` is the package that it says it belongs
-    to.
+    ``[]`` for a subscript, ``<T>`` for a cast to T; entry 0 is empty. ``outer`` are names that a
+    scope takes from outside (`global`). ``private`` are names of the file that no other file sees.
+    ``package`` is the package that it says it belongs to.
     """
 
     scopes: list[Scope]
