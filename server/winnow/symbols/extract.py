@@ -43,6 +43,7 @@ class Extraction:
         self.outer: dict[int, list[str]] = {}
         self.private: list[str] = []
         self.package = ""
+        self.modules: dict[int, str] = {}
         # What the query of tokens has captured, by name; in the order of the text.
         self.captured: dict[str, list[tree_sitter.Node]] = {}
         # Flags that `collect` sets for identifiers, by their offset.
@@ -107,6 +108,7 @@ class Extraction:
             outer=self.outer,
             private=self.private,
             package=self.package,
+            modules=self.modules,
         )
 
 

@@ -73,7 +73,8 @@ class Scope(Struct, frozen=True, array_like=True, gc=False):
 
     ``parent`` is the number of the scope around it, -1 for the file's own, which is number 0.
     Kinds: "module" (one within a file, too), "function", "class" (its members), "part" (members of
-    a class that stands elsewhere: Rust's `impl`, a method of Go), "namespace", "block". ``name`` is
+    a class that stands elsewhere: Rust's `impl`, a method of Go), "namespace", "block", "outside"
+    (in a function's, but its names mean what they mean around it: default values). ``name`` is
     that of the function, class or namespace. A scope begins behind its own name, which belongs to
     the scope around; a part has the name of its class, as it is written.
     """
@@ -132,18 +133,23 @@ class Occurrence(Struct, frozen=True, gc=False):
         return self.flags & ROLE
 
 
+# Between what a name was assigned one after the other, see `Skeleton.types`.
+OR = "\0"
+
+
 class Skeleton(Struct, frozen=True, array_like=True):
     """What scopes, imports and declared types of a file say; see :class:`Facts`.
 
     Tables are by the number of a scope. ``bases`` holds the expressions that the class with that
     scope names as its bases. ``types`` tells for names bound in a scope what was declared for them
     (``:Type``) or assigned to them (``=expression``, ``@12=expression`` where it stands in scope
-    12), ``returns`` the return types of functions defined in a scope. ``aliases`` are names for
-    types. ``receivers`` are expressions in a short form: names, with ``.`` between them, ``()`` for
-    a call (``()$1`` for its second result), ``[]`` for a subscript, ``<T>`` for a cast to T; entry
-    0 is empty. ``outer`` are names that a scope takes from outside (`global`). ``private`` are
-    names of the file that no other file sees. ``package`` is the package that it says it belongs
-    to.
+    12; with `OR` between several), ``returns`` the return types of functions defined in a scope.
+    ``modules`` are those that parts of a module's name mean (`a.b` for the `b` of `from a.b import
+    c`), by the part's offset. ``aliases`` are names for types. ``receivers`` are expressions in a
+    short form: names, with ``.`` between them, ``()`` for a call (``()$1`` for its second result),
+    ``[]`` for a subscript, ``<T>`` for a cast to T; entry 0 is empty. ``outer`` are names that a
+    scope takes from outside (`global`). ``private`` are names of the file that no other file sees.
+    ``package`` is the package that it says it belongs to.
     """
 
     scopes: list[Scope]
@@ -157,6 +163,7 @@ class Skeleton(Struct, frozen=True, array_like=True):
     outer: dict[int, list[str]] = {}
     private: list[str] = []
     package: str = ""
+    modules: dict[int, str] = {}
 
 
 class Facts(Struct, frozen=True, array_like=True):

@@ -65,8 +65,8 @@ def resolve(
             )
             if not hidden:
                 return bindings(session, file, place, name)
-        first = False
-        place = file.scopes[place].parent
+        first = first and file.scopes[place].kind == "outside"
+        place = file.outwards(place)
     return outside(session, file, scope, name)
 
 

@@ -52,7 +52,7 @@ from winnow.symbols.resolve.names import (
 from winnow.symbols.resolve.plain import Candidates
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
-from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, Types, Untyped
+from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, Type, Types, Untyped
 from winnow.symbols.view import View
 
 DEFAULT = "default"
@@ -82,13 +82,27 @@ class Meaning(Struct, frozen=True):
 
     ``unknown`` says that it may be a member of anything, ``untyped`` that this is because a
     parameter is declared without a type; ``of`` is the class whose member it is, where none was
-    found that defines it.
+    found that defines it. ``either`` says that it means one of the targets, and not which.
     """
 
     targets: list[Target] = []
     unknown: bool = False
     untyped: bool = False
     of: Class | None = None
+    either: bool = False
+
+
+def _either(meanings: list[Meaning]) -> Meaning:
+    """One of several meanings."""
+    if len(meanings) == 1:
+        return meanings[0]
+    targets = list(dict.fromkeys(target for one in meanings for target in one.targets))
+    return Meaning(
+        targets,
+        unknown=any(one.unknown for one in meanings),
+        of=next((one.of for one in meanings if one.of is not None), None),
+        either=any(len(one.targets) < len(targets) for one in meanings),
+    )
 
 
 # Spaces of names: one name can be a type, a value and a namespace.
@@ -255,6 +269,10 @@ class Resolver:
         return known
 
     def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:
+        if at in file.skeleton.modules:
+            module = file.skeleton.modules[at]
+            path = self.session.module(file, module)
+            return [Module(path) if path else External(module)]
         for one in file.skeleton.imports:
             if one.at == at and one.name == name:
                 return from_module(self.session, file, one.module, name, set())
@@ -265,7 +283,11 @@ class Resolver:
     def _attribute(
         self, file: FileFacts, scope: int, name: str, receiver: str, apart: bool
     ) -> Meaning:
-        kind = self.types.of(file, scope, receiver) if receiver != "?" else None
+        kinds = self.types.each(file, scope, receiver) if receiver != "?" else (None,)
+        return _either([self._attribute_of(file, name, kind, apart) for kind in kinds])
+
+    def _attribute_of(self, file: FileFacts, name: str, kind: Type, apart: bool) -> Meaning:
+        """What a name means behind something of a type."""
         if kind is None or isinstance(kind, Untyped):
             return Meaning(unknown=True, untyped=kind is not None)
         if isinstance(kind, Module):
@@ -316,7 +338,10 @@ class Resolver:
 
     def _keyword(self, file: FileFacts, scope: int, name: str, called: str) -> Meaning:
         """The parameter of the function called, or the field of the class without a constructor."""
-        kind = self.types.of(file, scope, called) if called != "?" else None
+        kinds = self.types.each(file, scope, called) if called != "?" else (None,)
+        return _either([self._keyword_of(kind, name) for kind in kinds])
+
+    def _keyword_of(self, kind: Type, name: str) -> Meaning:
         if isinstance(kind, Function):
             return Meaning(self._parameter(kind.path, kind.scope, kind.name, name))
         if isinstance(kind, Class):
@@ -430,7 +455,8 @@ class Resolver:
                         if names.is_new(facts, at):
                             written = self._written(facts, called, at, flags)
                             other = "" if written == name else written
-                            yield Reference(facts.path, at, flags, "certain", other)
+                            sure: Tier = "likely" if meaning.either else "certain"
+                            yield Reference(facts.path, at, flags, sure, other)
                     elif called != name or not owners:
                         continue
                     elif self._is_override(facts, at, flags, wanted):

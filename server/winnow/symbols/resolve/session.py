@@ -45,6 +45,11 @@ class FileFacts:
     def scope_at(self, at: int) -> int:
         return scope_at(self._starts, self.scopes, at)
 
+    def outwards(self, scope: int) -> int:
+        """The scope around one in which its names are looked up next; -1 if there is none."""
+        around = self.scopes[scope].parent
+        return self.scopes[around].parent if self.scopes[scope].kind == "outside" else around
+
     def class_around(self, scope: int) -> int | None:
         """The innermost scope with a class's members from this one outwards."""
         while scope >= 0 and self.scopes[scope].kind not in MEMBERS:

@@ -1,17 +1,18 @@
 """What an expression is, as far as declarations, assignments and imports say it.
 
-No type inference: what is declared, what a name was assigned first, what a function says it
-returns. Expressions are in the short form of :class:`~winnow.symbols.facts.Skeleton`.
+No type inference: what is declared, what a name was assigned, what a function says it returns.
+Expressions are in the short form of :class:`~winnow.symbols.facts.Skeleton`.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from winnow.symbols.facts import PARAMETER
+from winnow.symbols.facts import OR, PARAMETER
 from winnow.symbols.resolve import signatures
 from winnow.symbols.resolve.names import (
     External,
@@ -88,8 +89,14 @@ class Taking(Struct, frozen=True, gc=False):
     of: Type
 
 
+class Either(Struct, frozen=True, gc=False):
+    """One of several: a name was assigned things of different types."""
+
+    types: tuple[Type, ...]
+
+
 Callable = Function | Signature | Returning | Taking
-Type = Class | Instance | Callable | Items | Untyped | Module | External | None
+Type = Class | Instance | Callable | Items | Untyped | Module | External | Either | None
 UNTYPED = Untyped()
 
 # A call, an item, what is passed for a parameter, a cast (to a generic type, too), a name.
@@ -97,6 +104,7 @@ _STEP = re.compile(
     r"\(\)(?:\$\d+)?|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|\{\d+\}|[\w$#]+"
 )
 
+_ELSEWHERE = re.compile(r"@(\d+)")  # the number of the scope in which it stands
 _LITERAL = re.compile(r"\{\d+\}")  # a type without a name, by the number of its scope
 
 
@@ -115,7 +123,16 @@ class Types:
     # --- expressions -----------------------------------------------------------------------
 
     def of(self, file: FileFacts, scope: int, expression: str) -> Type:
-        """The type of an expression that stands in a scope of a file; None if nothing says it."""
+        """The type of an expression that stands in a scope of a file, the first of several; None if
+        nothing says it."""
+        return self.each(file, scope, expression)[0]
+
+    def each(self, file: FileFacts, scope: int, expression: str) -> tuple[Type, ...]:
+        """All types that an expression may have, by what was assigned."""
+        found = self._of(file, scope, expression)
+        return found.types if isinstance(found, Either) else (found,)
+
+    def _of(self, file: FileFacts, scope: int, expression: str) -> Type:
         key = (file.path, scope, expression)
         if key in self._known:
             return self._known[key]
@@ -136,6 +153,10 @@ class Types:
             inner = self.of(file, scope, expression[2:])
             return Items(inner) if inner is not None else None
         value, rest = self._first(file, scope, steps)
+        return self._follow(file, scope, value, rest)
+
+    def _follow(self, file: FileFacts, scope: int, value: Type, rest: list[str]) -> Type:
+        """What steps lead to from a value."""
         rules = file.rules
         passed = False
         for place, step in enumerate(rest):
@@ -144,6 +165,8 @@ class Types:
                 continue
             if value is None:
                 return None
+            if isinstance(value, Either):
+                return either(self._follow(file, scope, one, rest[place:]) for one in value.types)
             called = rest[place + 1 : place + 2] == ["()"]
             if step.startswith("()"):
                 value = self._called(value, step[2:])
@@ -340,12 +363,14 @@ class Types:
         )
 
     def _said(self, file: FileFacts, scope: int, said: str) -> Type:
+        if OR in said:
+            return either(self._said(file, scope, one) for one in said.split(OR))
+        elsewhere = _ELSEWHERE.match(said)
+        if elsewhere is not None:
+            scope, said = int(elsewhere[1]), said[elsewhere.end() :]
         if said[0] == ":":
             return self.declared(file, scope, said[1:])
-        if said[0] == "@":
-            place, _, said = said[1:].partition("=")
-            return self.of(file, int(place), said)
-        return self.of(file, scope, said[1:])
+        return self._of(file, scope, said[1:])
 
     def _called(self, value: Type, which: str = "") -> Type:
         """What a call gives; ``which`` is "$1" for the second of several results."""
@@ -381,7 +406,7 @@ class Types:
             # Type parameters are bound inside of a function.
             within = inside if file.rules.merging else value.scope
             return self.declared(file, within, said[1:])
-        return self.of(file, inside, said[1:])
+        return self._of(file, inside, said[1:])
 
     def _passed(self, value: Type, index: int) -> Type:
         """What a function gets for the parameter with this number."""
@@ -588,11 +613,10 @@ class Types:
         around = file.scopes[scope].parent
         found = []
         for written in file.skeleton.bases.get(scope, ()):
-            base = self.of(file, around, written)
-            if isinstance(base, Instance):  # another name for it
-                base = base.of
-            if isinstance(base, Class):
-                found.append(base)
+            for one in self.each(file, around, written):
+                base = one.of if isinstance(one, Instance) else one  # another name for it
+                if isinstance(base, Class):
+                    found.append(base)
         return found
 
     def definer(
@@ -738,6 +762,17 @@ class Types:
             for definition in self.session.view.definitions_in(one.path)
             if definition.container == one.name
         }
+
+
+def either(types: Iterable[Type]) -> Type:
+    """One of several types, as far as something is known of them."""
+    found: dict[Type, None] = {}
+    for one in types:
+        found.update((each, None) for each in (one.types if isinstance(one, Either) else (one,)))
+    known = tuple(one for one in found if one is not None and not isinstance(one, Untyped))
+    if len(known) > 1:
+        return Either(known)
+    return known[0] if known else next((one for one in found if one is not None), None)
 
 
 def _of_items(value: Items, name: str, rules: Rules) -> Type:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import IMPORTED, IN_TYPE, STRING, Import
+from winnow.symbols.facts import ATTRIBUTE, IMPORTED, IN_TYPE, OR, STRING, Import, Scope
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import View
 
@@ -35,6 +36,11 @@ TOKENS = """
 (list_pattern (identifier) @bind)
 (as_pattern_target (identifier) @bind)
 (named_expression name: (identifier) @bind)
+(case_pattern (dotted_name . (identifier) @bind .))
+(case_pattern (as_pattern (case_pattern) (identifier) @bind))
+(splat_pattern (identifier) @bind)
+(keyword_pattern (dotted_name . (identifier) @bind .))
+(class_pattern) @pattern
 (function_definition type_parameters: (type_parameter (type (identifier) @bind)))
 (class_definition type_parameters: (type_parameter (type (identifier) @bind)))
 (keyword_argument name: (identifier) @keyword)
@@ -46,6 +52,16 @@ TOKENS = """
 (set_comprehension) @scope.function
 (dictionary_comprehension) @scope.function
 (generator_expression) @scope.function
+(default_parameter value: (_) @outside)
+(typed_default_parameter value: (_) @outside)
+(list_comprehension . (_) . (for_in_clause right: (_) @outside))
+(set_comprehension . (_) . (for_in_clause right: (_) @outside))
+(dictionary_comprehension . (_) . (for_in_clause right: (_) @outside))
+(generator_expression . (_) . (for_in_clause right: (_) @outside))
+(typed_parameter type: (_) @annotation)
+(typed_default_parameter type: (_) @annotation)
+(function_definition return_type: (_) @annotation)
+(function_definition type_parameters: (_) @generic)
 (argument_list) @arguments
 (subscript) @subscript
 (parenthesized_expression) @parenthesis
@@ -72,11 +88,16 @@ _QUOTED = re.compile(rb"(['\"])([^'\"\n]*)\1")
 _QUOTED_TYPE = re.compile(rb"\b(?:cast\(|bound\s*=)\s*(['\"])([^'\"\n]+)\1")
 _EXPORTS = re.compile(rb"^__all__\b[^=\n]*=|^__all__\.(?:extend|append)\(", re.MULTILINE)
 _EXPORTED = re.compile(rb"[\s(\[+]*(?:#[^\n]*\n\s*)*(['\"])(\w+)\1\s*,?")
+ASSIGNED = 8  # different things that a name is known to be assigned
+_DECLARED = re.compile(r"(?:@\d+)?:")
 _BASE = re.compile(r"[\w.]+")
 
 
 def prepare(extraction: Extraction) -> None:
-    """Imports, and names that a scope takes from outside."""
+    """Scopes within scopes, imports, and names that a scope takes from outside."""
+    _look_outside(extraction)
+    for node in extraction.captured.get("pattern", ()):
+        _pattern(extraction, node)
     for node in extraction.captured.get("import", ()):
         _import(extraction, node)
     for node in extraction.captured.get("import.from", ()):
@@ -87,12 +108,57 @@ def prepare(extraction: Extraction) -> None:
         extraction.outer.setdefault(scope, []).extend(names)
 
 
+def _look_outside(extraction: Extraction) -> None:
+    """Default values, annotations and what a comprehension runs over first mean what they mean
+    around the function. They become scopes where the function binds a name that stands in them."""
+    source = extraction.source
+    generic = {node.start_byte for node in extraction.captured.get("generic", ())}
+    found: dict[int, list[tree_sitter.Node]] = {}
+    for capture in ("outside", "annotation"):
+        for node in extraction.captured.get(capture, ()):
+            # Something that is a scope itself may begin where the node does.
+            scope = extraction.scope_at(node.start_byte - 1)
+            # Annotations see type parameters.
+            if capture == "outside" or extraction.scopes[scope].start not in generic:
+                found.setdefault(scope, []).append(node)
+    bound: dict[int, set[bytes]] = {}
+    for capture in ("bind", "parameter") if found else ():
+        for node in extraction.captured.get(capture, ()):
+            scope = extraction.scope_at(node.start_byte)
+            if scope in found:
+                bound.setdefault(scope, set()).add(source[node.start_byte : node.end_byte])
+    outside = [
+        Scope(node.start_byte, node.end_byte, 0, "outside")
+        for scope, nodes in found.items()
+        for node in nodes
+        if not bound.get(scope, set()).isdisjoint(
+            _WORD.findall(source, node.start_byte, node.end_byte)
+        )
+    ]
+    if outside:
+        # Around a lambda, which may be the whole of a default value.
+        extraction.scopes = sorted(
+            [*outside, *extraction.scopes], key=lambda one: (one.start, -one.end)
+        )
+        extraction.link_scopes()
+
+
+def _pattern(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`case A(b=c)`: b is an attribute of an A."""
+    named = node.named_children[0]
+    for child in node.named_children[1:]:
+        if child.named_children and (keyword := child.named_children[0]).type == "keyword_pattern":
+            start = keyword.named_children[0].start_byte
+            extraction.flags[start] = ATTRIBUTE
+            extraction.owners[start] = extraction.text(named).encode() + b"()"
+
+
 def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
     """`import a.b, c as d`: the first binds `a`, and is used as `a.b`."""
     scope = extraction.scope_at(node.start_byte)
     for child in node.children_by_field_name("name"):
         name, alias = _aliased(child)
-        _mark(extraction, name)
+        _mark_module(extraction, name)
         module = extraction.text(name)
         local = extraction.text(alias) if alias is not None else module
         if alias is not None:
@@ -105,8 +171,7 @@ def _import_from(extraction: Extraction, node: tree_sitter.Node) -> None:
     module_node = node.child_by_field_name("module_name")
     module = extraction.text(module_node) if module_node is not None else "__future__"
     if module_node is not None:
-        for part in module_node.named_children:
-            _mark(extraction, part)
+        _mark_module(extraction, module_node)
     for child in node.children_by_field_name("name"):
         name, alias = _aliased(child)
         _mark(extraction, name)
@@ -126,6 +191,17 @@ def _aliased(node: tree_sitter.Node) -> tuple[tree_sitter.Node, tree_sitter.Node
         assert name is not None
         return name, node.child_by_field_name("alias")
     return node, None
+
+
+def _mark_module(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """The parts of a module's name mean modules, whatever else is called so."""
+    start = node.start_byte
+    if node.type == "relative_import":
+        node = node.named_children[-1]
+    for part in node.named_children if node.type == "dotted_name" else ():
+        module = extraction.source[start : part.end_byte].decode("utf-8", "replace")
+        extraction.flags[part.start_byte] = IMPORTED
+        extraction.modules[part.start_byte] = module
 
 
 def _mark(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -178,6 +254,9 @@ def _assignment(extraction: Extraction, node: tree_sitter.Node) -> None:
         alias = node.child_by_field_name("alias")
         target = alias.named_children[0] if alias is not None and alias.named_children else None
         value = node.named_children[0]
+        if value.type == "case_pattern":
+            _learn_pattern(extraction, node.named_children[-1], value)
+            return
     elif node.type == "named_expression":
         target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     elif target is None:
@@ -185,43 +264,61 @@ def _assignment(extraction: Extraction, node: tree_sitter.Node) -> None:
     if target is None or target.type not in ("identifier", "attribute"):
         return
     if declared is not None:
-        said = ":" + extraction.text(declared)
+        place = extraction.scope_at(declared.start_byte)
+        elsewhere = f"@{place}" if extraction.scopes[place].kind == "outside" else ""
+        known = [f"{elsewhere}:{extraction.text(declared)}"]
     else:
-        described = _value(extraction, value)
-        if not described:
-            return
         # What `with` binds is what __enter__ returns, mostly the same object.
-        said = "=" + described
+        known = [f"={described}" for described in _values(extraction, value)]
     scope = extraction.scope_at(target.start_byte)
     if target.type == "identifier":
-        _learn(extraction, scope, extraction.text(target), said)
+        for said in known:
+            _learn(extraction, scope, extraction.text(target), said)
         return
     owner, attribute = target.child_by_field_name("object"), target.child_by_field_name("attribute")
     around = extraction.class_around(scope)
     if owner is None or attribute is None or around is None or extraction.text(owner) != "self":
         return
-    if said[0] == "=":
-        said = f"@{scope}{said}"
-    _learn(extraction, around, extraction.text(attribute), said)
+    for said in known:
+        where = f"@{scope}" if said[0] == "=" else ""
+        _learn(extraction, around, extraction.text(attribute), where + said)
 
 
-def _value(extraction: Extraction, value: tree_sitter.Node | None) -> str:
-    """The short form of a value; of `a or b` and `b if c else a`, that of one that has one."""
+def _learn_pattern(
+    extraction: Extraction, target: tree_sitter.Node, pattern: tree_sitter.Node
+) -> None:
+    """`case A() as x`: x is an A."""
+    matched = pattern.named_children[0] if pattern.named_children else None
+    if matched is None or matched.type != "class_pattern" or target.type != "identifier":
+        return
+    scope = extraction.scope_at(target.start_byte)
+    said = f"={extraction.text(matched.named_children[0])}()"
+    _learn(extraction, scope, extraction.text(target), said)
+
+
+def _values(extraction: Extraction, value: tree_sitter.Node | None) -> Iterator[str]:
+    """The short form of a value; of `a or b` and `b if c else a`, those of both."""
     if value is None:
-        return ""
+        return
     if value.type in ("boolean_operator", "conditional_expression"):
         children = value.named_children
-        sides = (children[0], children[-1])
-        return next((said for side in sides if (said := _value(extraction, side))), "")
-    return extraction.chains.describe(value.start_byte, value.end_byte)
+        for side in (children[0], children[-1]):
+            yield from _values(extraction, side)
+    elif described := extraction.chains.describe(value.start_byte, value.end_byte):
+        yield described
 
 
 def _learn(extraction: Extraction, scope: int, name: str, said: str) -> None:
-    """A declared type counts more than what was assigned, and the first more than the others."""
+    """A declared type counts more than what was assigned, and the first more than the others; of
+    what was assigned, everything may count."""
     types = extraction.types.setdefault(scope, {})
     known = types.get(name)
-    if known is None or (known[0] != ":" and said[0] == ":"):
+    if known is None or (not _DECLARED.match(known) and _DECLARED.match(said)):
         types[name] = said
+    elif not _DECLARED.match(known) and not _DECLARED.match(said):
+        assigned = known.split(OR)
+        if said not in assigned and len(assigned) < ASSIGNED:
+            types[name] = f"{known}{OR}{said}"
 
 
 def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
