@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import re
@@ -17,12 +18,14 @@ from winnow.errors import InvalidParams, NoSymbol
 from winnow.globs import InvalidGlob, glob_regex
 from winnow.navigation import Asked, Navigation, Use
 from winnow.shorten import shorten
+from winnow.sources import Sources
 from winnow.symbol_requests import (
     Answered,
     Asking,
     absolute,
     ask,
     index_reasons,
+    sources_of,
     unread_files,
 )
 from winnow.symbols.facts import Definition
@@ -73,10 +76,11 @@ async def find_references(
     roots = search_roots(workspace.folders, path_of_uri(params.path) or params.path)
     located = locate(params.path, roots, tuple(workspace.buffers)) if params.path else None
     chosen = _chosen(params, roots)
-    asking = Asking(
-        names=[_leaf(params.name)] if params.name else [],
-        paths=[absolute(roots, located)] if located else [],
-    )
+    paths = [absolute(roots, located)] if located else []
+    names = [_leaf(params.name)] if params.name else []
+    if not names:
+        names = await asyncio.to_thread(_names_at, sources_of(workspace), paths[0], params)
+    asking = Asking(names, paths)
 
     def work(navigation: Navigation) -> Found:
         asked, others = _asked(navigation, params, asking.paths)
@@ -102,6 +106,19 @@ async def find_references(
         )
         return msgspec.structs.replace(result, references=[])
     return result
+
+
+def _names_at(sources: Sources, path: str, params: FindReferencesParams) -> list[str]:
+    """The names that may be meant by a place: that at the column, or all on the line."""
+    source = sources.read(path)
+    if source is None:
+        return []
+    words = source.words(params.line - 1)
+    if params.column:
+        at = source.offset(params.line - 1, params.column - 1, "utf-32")
+        found = source.word_at(at) if at is not None else None
+        words = [found] if found else []
+    return list(dict.fromkeys(name for _, name in words))
 
 
 async def _explained(workspace: Workspace, asking: Asking, error: NoSymbol) -> NoSymbol:
