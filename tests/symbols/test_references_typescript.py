@@ -365,3 +365,74 @@ def test_other_packages_of_the_workspace_are_found(tmp_path: Path) -> None:
             "packages/app/src/deep/one.ts": "export const deep = 1;  // ref: deep definition\n",
         },
     )
+
+
+def test_paths_of_a_configuration_are_followed(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "tsconfig.json": (
+                "{\n"
+                "  // Comments and commas at the end are allowed.\n"
+                '  "extends": "./configs/base",\n'
+                '  "compilerOptions": {"strict": true,},\n'
+                "}\n"
+            ),
+            "configs/base.json": (
+                '{"compilerOptions": {"baseUrl": "..", "paths": {\n'
+                '  "~core": ["src/lib/core.ts"], "@lib/*": ["gone/*", "src/lib/*"],\n'
+                '  "@lib/special/*": ["special/*"]}}}\n'
+            ),
+            "web/jsconfig.json": '{"compilerOptions": {"baseUrl": "./code"}}\n',
+            "web/code/tools/one.js": "export const one = 1;  // ref: one definition\n",
+            "web/code/main.js": (
+                "import { one } from 'tools/one';  // ref: one import\n"
+                "import { Svc } from '~core';  // ref: Svc import\n"
+            ),
+            "src/lib/core.ts": (
+                "export class Svc {  // ref: Svc definition\n"
+                "  act() {}  // ref: Svc.act definition\n"
+                "}\n"
+                "export const useThing = () => new Svc();  // ref: Svc call\n"
+            ),
+            "src/lib/far.ts": "export const far = 1;  // ref: far definition\n",
+            "special/far.ts": "export const far = 2;\n",
+            "src/app/main.ts": (
+                "import { Svc, useThing } from '~core';  // ref: Svc import\n"
+                "import { far } from '@lib/far';  // ref: far import\n"
+                "import { far as other } from '@lib/special/far';\n"
+                "import { Svc as Same } from 'src/lib/core';  // ref: Svc import ;; Svc import\n"
+                "import { far as foreign } from 'far';\n"
+                "useThing().act();  // ref: Svc.act call\n"
+                "new Svc().act();  // ref: Svc call ;; Svc.act call\n"
+            ),
+        },
+    )
+
+
+def test_what_a_package_exports_is_followed(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "packages/a/package.json": (
+                '{"name": "@own/net", "exports": {\n'
+                '  ".": {"types": "./dist/main.d.ts", "default": "./dist/main.js"},\n'
+                '  "./tools/*": "./helpers/*.ts"},\n'
+                ' "imports": {"#inner": "./inside/inner.ts"}}\n'
+            ),
+            "packages/a/src/main.ts": (
+                "import { deep } from '#inner';  // ref: deep import\n"
+                "export const connect = deep;  // ref: connect definition ;; deep read\n"
+            ),
+            "packages/a/helpers/tool.ts": "export const tool = 1;  // ref: tool definition\n",
+            "packages/a/inside/inner.ts": "export const deep = 1;  // ref: deep definition\n",
+            "packages/b/package.json": '{"name": "plain", "main": "lib/start.js"}\n',
+            "packages/b/lib/start.js": "exports.begin = () => 1;  // ref: begin definition\n",
+            "app/main.ts": (
+                "import { connect } from '@own/net';  // ref: connect import\n"
+                "import { tool } from '@own/net/tools/tool';  // ref: tool import\n"
+                "import { begin } from 'plain';  // ref: begin import\n"
+                "import { deep } from '#inner';\n"
+            ),
+        },
+    )

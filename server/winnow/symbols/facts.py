@@ -89,7 +89,8 @@ class Import(Struct, frozen=True, array_like=True, gc=False):
     """A name from another file: ``local`` stands for ``name`` of ``module``, or for the module
     itself where ``name`` is empty. ``module`` is as the source has it. ``at`` is the offset of
     ``name``, or of the module where there is none; ``exported`` says that others can import
-    ``local`` from here.
+    ``local`` from here. In JSON, ``local`` is a pattern for names of modules, ``module`` the path
+    that they mean.
     """
 
     local: str

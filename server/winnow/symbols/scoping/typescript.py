@@ -32,6 +32,7 @@ from winnow.symbols.facts import (
 )
 from winnow.symbols.occurrences import UNKNOWN
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
+from winnow.symbols.scoping import projects
 from winnow.symbols.view import View
 
 if TYPE_CHECKING:
@@ -1133,6 +1134,10 @@ def module(view: View, importer: str, name: str) -> str | None:
     folder = importer.rpartition("/")[0]
     if name.startswith("."):
         return _file(view, posixpath.normpath(f"{folder}/{name}"))
+    for path in projects.aliased(view, folder, name):
+        found = _file(view, path)
+        if found is not None:
+            return found
     if name.startswith(("/", "node:")):
         return None
     for start in _SOURCES:
@@ -1170,10 +1175,18 @@ def _above(view: View, folder: str, rest: str) -> str | None:
 
 
 def _package(view: View, importer: str, name: str) -> str | None:
-    """A file of another package of the workspace: the folder of its name has a `package.json`."""
+    """A file of another package of the workspace: as its `package.json` says, or where the folder
+    of its name has one."""
     parts = name.split("/")
     count = 2 if name[0] == "@" else 1
     package, rest = parts[min(count, len(parts)) - 1], "/".join(parts[count:])
+    said: dict[str, str] = {}
+    for folder, path in projects.packaged(view, "/".join(parts[:count]), rest):
+        file = None if folder in said else _file(view, path)
+        if file is not None:
+            said[folder] = file
+    if said:
+        return max(said.values(), key=lambda path: (_shared(path, importer), -len(path)))
     stems = [rest, f"{rest}/index"] if rest else ["index"]
     found: list[str] = []
     for middle in (f"{package}/src/", f"{package}/"):
