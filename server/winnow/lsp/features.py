@@ -196,12 +196,13 @@ class _Request:
             return None
         path, sources = self.path, sources_of(self.workspace)
 
-        def words() -> list[str]:
+        def words() -> list[str] | None:
             source = sources.read(path)
             at = self._offset(source) if source else None
             found = source.word_at(at) if source and at is not None else None
-            if source is None or found is None:
-                return []
+            if source is None or at is None or found is None:
+                in_string = source is not None and at is not None and source.string_at(at)
+                return [] if in_string else None
             called: list[str] = []
             if body is not None:
                 for line in range(body.start.line, min(body.end.line, body.start.line + LINES) + 1):
@@ -209,7 +210,7 @@ class _Request:
             return list(dict.fromkeys([found[1], *called]))
 
         names = await asyncio.to_thread(words)
-        return Asking(names=names, paths=[path]) if names else None
+        return Asking(names=names, paths=[path]) if names is not None else None
 
     def _offset(self, source: Source) -> int | None:
         if self.position is None:
@@ -266,21 +267,26 @@ class _Spelled:
         return {"uri": Path(path).as_uri(), "range": found}
 
     def tree(self, source: Source, definitions: Iterable[Definition]) -> list[Plain]:
-        """The outline: members stand in what they are members of."""
+        """The outline: members stand in what they are members of, where that is around them. Those
+        that stand elsewhere are called by their qualified names."""
         roots: list[Plain] = []
-        known: dict[str, Plain] = {}
+        around: list[tuple[Definition, Plain]] = []
         for one in definitions:
+            while around and around[-1][0].end <= one.start:
+                around.pop()
+            outer, children = _outer(one, around)
+            above = outer.qualified_name if outer is not None else ""
+            name = one.qualified_name
             symbol = {
-                "name": one.name or " ",
+                "name": name.removeprefix(f"{above}.") or " ",
                 "detail": one.signature,
                 "kind": SYMBOL_KINDS.get(one.kind, VARIABLE),
                 "range": self.range(source, one.start, one.end),
                 "selectionRange": self.range(source, one.at, one.at + len(one.name.encode())),
                 "children": [],
             }
-            above = known.get(one.container)
-            (above["children"] if above else roots).append(symbol)
-            known.setdefault(one.qualified_name, symbol)
+            (roots if children is None else children).append(symbol)
+            around.append((one, symbol))
         return roots
 
     def flat(self, path: str, definitions: Iterable[Definition]) -> list[Plain]:
@@ -310,6 +316,27 @@ class _Spelled:
             "range": whole,
             "selectionRange": location["range"],
         }
+
+
+def _outer(
+    one: Definition, around: list[tuple[Definition, Plain]]
+) -> tuple[Definition | None, list[Plain] | None]:
+    """What a definition is listed in, of those that may stand around it, and the list: what it is
+    a member of, else the innermost that can have members; None for the file."""
+    from winnow.symbols.facts import CONTAINERS
+
+    enclosing = [
+        (outer, symbol)
+        for outer, symbol in reversed(around)
+        if outer.start <= one.start and one.end <= outer.end and one.container
+    ]
+    for outer, symbol in enclosing:
+        if outer.qualified_name == one.container:
+            return outer, symbol["children"]
+    for outer, symbol in enclosing:
+        if outer.kind in CONTAINERS:
+            return outer, symbol["children"]
+    return None, None
 
 
 def _definitions(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
