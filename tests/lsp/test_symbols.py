@@ -238,7 +238,7 @@ def test_the_outline_tells_what_is_around_by_where_it_stands(folder: Path) -> No
         ("Client.send", []),
         ("inside", [("A", []), ("A.go", [])]),
     ]
-    assert asked("client.go") == [("a", []), ("Client", []), ("Client.Send", [])]
+    assert asked("client.go") == [("Client", []), ("Client.Send", [])]
     assert asking.wire.stop() == 0
 
 

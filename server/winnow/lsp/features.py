@@ -8,6 +8,8 @@ that an answer may lack something, goes to the client's log.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -196,21 +198,38 @@ class _Request:
             return None
         path, sources = self.path, sources_of(self.workspace)
 
-        def words() -> list[str] | None:
+        def asked() -> Asking | None:
             source = sources.read(path)
             at = self._offset(source) if source else None
-            found = source.word_at(at) if source and at is not None else None
-            if source is None or at is None or found is None:
-                in_string = source is not None and at is not None and source.string_at(at)
-                return [] if in_string else None
+            if source is None or at is None:
+                return None
+            found, quoted = source.word_at(at), source.string_at(at)
+            # The string of an import leads to a file beside this one.
+            paths = [path, *(self._paths_of(quoted[1]) if quoted else ())]
+            if found is None:
+                return Asking(paths=paths) if quoted else None
             called: list[str] = []
             if body is not None:
                 for line in range(body.start.line, min(body.end.line, body.start.line + LINES) + 1):
                     called += _CALLED.findall(source.line(line))
-            return list(dict.fromkeys([found[1], *called]))
+            return Asking(names=list(dict.fromkeys([found[1], *called])), paths=paths)
 
-        names = await asyncio.to_thread(words)
-        return Asking(names=names, paths=[path]) if names is not None else None
+        return await asyncio.to_thread(asked)
+
+    def _paths_of(self, module: str) -> list[str]:
+        """The files that an import from a path can mean, with any end."""
+        assert self.path is not None
+        if not module.startswith("."):
+            return []
+        whole = Path(os.path.normpath(os.path.join(os.path.dirname(self.path), module)))
+        found = []
+        for folder, stem in ((whole.parent, whole.stem), (whole, "index")):
+            with contextlib.suppress(OSError, ValueError):
+                found += [one for one in folder.iterdir() if one.name.partition(".")[0] == stem]
+        from winnow.symbol_requests import workspace_path
+
+        inside = (workspace_path(self.workspace, one) for one in found if one.is_file())
+        return [path for path in inside if path is not None]
 
     def _offset(self, source: Source) -> int | None:
         if self.position is None:

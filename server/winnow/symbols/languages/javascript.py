@@ -122,6 +122,11 @@ _MADE = f"""
   (#match? @container "^[A-Z]"))
 ((variable_declarator name: (identifier) @container value: (function_expression body: {_ASSIGNS}))
   (#match? @container "^[A-Z]"))
+(assignment_expression
+  left: (member_expression
+    object: (identifier) @container property: (property_identifier) @_prototype)
+  right: {WITH_METHODS}
+  (#eq? @_prototype "prototype"))
 """
 
 JAVASCRIPT = Language(
@@ -131,11 +136,6 @@ JAVASCRIPT = Language(
     definitions=f"""
 {_MADE}
 {definitions("identifier")}
-(assignment_expression
-  left: (member_expression
-    object: (identifier) @container property: (property_identifier) @_prototype)
-  right: {WITH_METHODS}
-  (#eq? @_prototype "prototype"))
 (field_definition property: {_NAME} value: {_FUNCTION}) @definition.method
 (field_definition property: {_NAME}) @definition.field
 (assignment_expression left: (member_expression
