@@ -221,13 +221,16 @@ class _Request:
         assert self.path is not None
         if not module.startswith("."):
             return []
-        whole = Path(os.path.normpath(os.path.join(os.path.dirname(self.path), module)))
-        found = []
-        for folder, stem in ((whole.parent, whole.stem), (whole, "index")):
-            with contextlib.suppress(OSError, ValueError):
-                found += [one for one in folder.iterdir() if one.name.partition(".")[0] == stem]
         from winnow.symbol_requests import workspace_path
 
+        whole = Path(os.path.normpath(os.path.join(os.path.dirname(self.path), module)))
+        found: list[Path] = []
+        for folder, stem in ((whole.parent, whole.stem), (whole, "index")):
+            # Nothing outside of the workspace is looked at.
+            if workspace_path(self.workspace, folder) is None:
+                continue
+            with contextlib.suppress(OSError, ValueError):
+                found += [one for one in folder.iterdir() if one.name.partition(".")[0] == stem]
         inside = (workspace_path(self.workspace, one) for one in found if one.is_file())
         return [path for path in inside if path is not None]
 
