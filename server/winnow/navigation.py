@@ -21,16 +21,18 @@ from winnow.symbols.facts import (
     IN_TYPE,
     KEYWORD,
     LABEL,
+    MENTIONED,
     PARAMETER,
     ROLE,
+    SHORTHAND,
     STRING,
     TYPE,
     Definition,
     unpacked,
 )
-from winnow.symbols.resolve.names import External, Name, Target
+from winnow.symbols.resolve.names import External, Module, Name, Target
 from winnow.symbols.resolve.places import Place, function_around, places
-from winnow.symbols.resolve.references import Resolver, Tier
+from winnow.symbols.resolve.references import Reference, Resolver, Tier
 from winnow.symbols.resolve.session import FileFacts
 from winnow.symbols.view import File, View
 from winnow.symbols.weight import place_of, weight
@@ -97,11 +99,29 @@ class Navigation:
     def at(self, path: str, at: int) -> Asked | None:
         """The symbol whose name stands at an offset of a file; None if none does."""
         source = self.sources.read(path)
-        word = source.word_at(at) if source else None
-        if word is None:
+        if source is None:
             return None
-        start, name = word
-        return self.named_at(path, start, name)
+        word = source.word_at(at)
+        found = None
+        if word is not None:
+            start, name = word
+            if source.holds(start - 1, "#"):  # JavaScript's private members
+                found = self.named_at(path, start - 1, f"#{name}")
+            found = found or self.named_at(path, start, name)
+        return found or self._imported_at(path, at, source)
+
+    def _imported_at(self, path: str, at: int, source: Source) -> Asked | None:
+        """The file that an import names by the string at an offset."""
+        file, quoted = self.resolver.session.file(path), source.string_at(at)
+        if file is None or quoted is None:
+            return None
+        start, text = quoted
+        modules = {one.module for one in file.skeleton.imports} | set(file.skeleton.stars)
+        module = self.resolver.session.module(file, text) if text in modules else None
+        if module is None:
+            return None
+        target = Module(module)
+        return Asked(path, start, text, [target], places(self.resolver.types, [target]))
 
     def named_at(self, path: str, at: int, name: str) -> Asked | None:
         """The symbol whose name begins at an offset of a file."""
@@ -137,9 +157,11 @@ class Navigation:
         source, file = self.sources.read(path), self.resolver.session.file(path)
         if source is None or file is None:
             return []
+        words = source.words(line)
+        words += [(at - 1, f"#{word}") for at, word in words if source.holds(at - 1, "#")]
         return [
             (at, word)
-            for at, word in source.words(line)
+            for at, word in sorted(words)
             if any(at == start for start, _, _ in self.resolver.session.unpacked(file, word))
         ]
 
@@ -161,7 +183,9 @@ class Navigation:
         *around, leaf = parts
         found = [
             (file, definition)
-            for file, definition in self.view.definitions(leaf)
+            # `A#b` is what documentation calls a member, `#b` a private one of JavaScript.
+            for called in ((leaf, f"#{leaf}") if f"#{leaf}" in name_path else (leaf,))
+            for file, definition in self.view.definitions(called)
             if _is_within(file, definition, around)
         ]
         return sorted(found, key=self._likeliest)
@@ -194,8 +218,20 @@ class Navigation:
                 self.changed[one.path] = None
                 continue
             kind = kind_of(source, one.at + len(name.encode()), one.flags)
+            if one.flags & (SHORTHAND | BINDS | PARAMETER) == SHORTHAND | BINDS:
+                kind = self._kind_in_pattern(asked, one, kind)
             tier: Tier = "possible" if asked.guessed else one.tier
             yield Use(one.path, one.at, name, kind, tier)
+
+    def _kind_in_pattern(self, asked: Asked, one: Reference, kind: Kind) -> Kind:
+        """In `const {a} = b` the member a of b is read, and a variable is bound."""
+        file = self.resolver.session.file(one.path)
+        scope = file.canonical[file.scope_at(one.at)] if file is not None else 0
+        is_variable = any(
+            isinstance(target, Name) and (target.path, target.scope) == (one.path, scope)
+            for target in asked.targets
+        )
+        return kind if is_variable else "read"
 
     def callers(self, asked: Asked) -> list[Call]:
         """The functions that call a symbol; calls outside of all functions count for the file."""
@@ -249,7 +285,7 @@ def kind_of(source: Source, end: int, flags: int) -> Kind:
         return "definition"
     if flags & IN_TYPE or role == TYPE:
         return "type"
-    if _CALLED.match(source.data, end, end + 200):
+    if not flags & MENTIONED and _CALLED.match(source.data, end, end + 200):
         return "call"
     if flags & BINDS or role == KEYWORD or _ASSIGNED.match(source.data, end, end + 50):
         return "write"

@@ -14,6 +14,7 @@ from winnow.text.encodings import decoded
 from winnow.text.paths import held_by, open_regular
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_QUOTED = re.compile(rb"\"[^\"\\]*\"|'[^'\\]*'|`[^`\\]*`")
 _WORD = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
 _WORD_BEFORE = re.compile(r"[\w$]*\Z")
 _WORD_AFTER = re.compile(r"[\w$]*")
@@ -67,7 +68,8 @@ class Source:
         return start + len(text.encode())
 
     def word_at(self, at: int) -> tuple[int, str] | None:
-        """The identifier that an offset is in or at the end of: its offset, and itself."""
+        """The identifier that an offset is in or at the end of: its offset, and itself. At a `#`
+        it is the one behind that."""
         number = self.line_at(at)
         text = self.line(number)
         column = len(self.data[self._starts[number] : at].decode("utf-8", "replace"))
@@ -76,7 +78,19 @@ class Source:
         assert before is not None
         assert after is not None
         word = before.group() + after.group()
+        if not word and text[column : column + 1] == "#" and text[column + 1 :]:
+            after = _WORD_AFTER.match(text[column + 1 :])
+            return (at + 1, after.group()) if after and after.group() else None
         return (at - len(before.group().encode()), word) if word else None
+
+    def string_at(self, at: int) -> tuple[int, str] | None:
+        """The text in quotes that an offset is in, on one line: its offset, and itself."""
+        number = self.line_at(at)
+        start, text = self._starts[number], self.line(number).encode()
+        for found in _QUOTED.finditer(text):
+            if found.start() < at - start < found.end():
+                return start + found.start() + 1, found.group()[1:-1].decode("utf-8", "replace")
+        return None
 
     def find(self, line: int, word: str) -> int | None:
         """The offset at which a word stands first on a line."""

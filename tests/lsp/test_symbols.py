@@ -137,6 +137,17 @@ def test_a_definition_is_found_through_an_import_and_a_type(opened: Asking, fold
     assert opened.ask("textDocument/definition", at(folder / "app.py", 99, 0)) is None
 
 
+def test_the_string_of_an_import_leads_to_the_file(folder: Path) -> None:
+    write_files(
+        folder, {"a.ts": "import { lift } from './b';\n", "b.ts": "export const lift = 1\n"}
+    )
+    asking = Asking(folder, True)
+    for character in (22, 24):  # behind the quote, and in the name
+        answer = asking.ask("textDocument/definition", at(folder / "a.ts", 0, character))
+        assert [place(one, folder) for one in answer] == ["b.ts:0:0-0"]
+    assert asking.wire.stop() == 0
+
+
 def test_unsaved_documents_count(opened: Asking, folder: Path) -> None:
     app = folder / "app.py"
     opened.open(app, FILES["app.py"])
@@ -166,6 +177,69 @@ def test_the_outline_is_nested(opened: Asking, folder: Path) -> None:
         "end": {"line": 9, "character": 19},
     }
     assert send["selectionRange"]["start"] == {"line": 6, "character": 8}
+
+
+Outline = list[tuple[str, "Outline"]]
+
+
+def outline(symbols: list[dict[str, Any]], around: dict[str, Any] | None = None) -> Outline:
+    """Names with those below them, each of which has to be within what it stands in."""
+    for one in symbols:
+        inner, name = spread(one["range"]), spread(one["selectionRange"])
+        assert inner[0] <= name[0] <= name[1] <= inner[1]
+        if around is not None:
+            outer = spread(around["range"])
+            assert outer[0] <= inner[0] <= inner[1] <= outer[1]
+    return [(one["name"], outline(one["children"], one)) for one in symbols]
+
+
+def spread(found: dict[str, Any]) -> tuple[tuple[int, int], tuple[int, int]]:
+    start, end = found["start"], found["end"]
+    return (start["line"], start["character"]), (end["line"], end["character"])
+
+
+def test_the_outline_tells_what_is_around_by_where_it_stands(folder: Path) -> None:
+    write_files(
+        folder,
+        {
+            "twice.py": (
+                "if a:\n"
+                "    class V:\n"
+                "        def one(self): self.x = 1\n"
+                "else:\n"
+                "    class V:\n"
+                "        def two(self): pass\n"
+            ),
+            "store.ts": (
+                "export function make(a: string): void\n"
+                "export function make(a: number): void\n"
+                "export function make(a: any) {\n"
+                "  function inner() {}\n"
+                "}\n"
+            ),
+            "client.rs": (
+                "struct Client { name: u8 }\n"
+                "impl Client { fn send(&self) {} }\n"
+                "mod inside { struct A; impl A { fn go(&self) {} } }\n"
+            ),
+            "client.go": "package a\ntype Client struct{}\nfunc (c *Client) Send() {}\n",
+        },
+    )
+    asking = Asking(folder, True)
+
+    def asked(name: str) -> Outline:
+        document = {"textDocument": {"uri": (folder / name).as_uri()}}
+        return outline(asking.ask("textDocument/documentSymbol", document))
+
+    assert asked("twice.py") == [("V", [("one", []), ("x", [])]), ("V", [("two", [])])]
+    assert asked("store.ts") == [("make", []), ("make", []), ("make", [("inner", [])])]
+    assert asked("client.rs") == [
+        ("Client", [("name", [])]),
+        ("Client.send", []),
+        ("inside", [("A", []), ("A.go", [])]),
+    ]
+    assert asked("client.go") == [("Client", []), ("Client.Send", [])]
+    assert asking.wire.stop() == 0
 
 
 def test_highlights_are_those_of_the_document(opened: Asking, folder: Path) -> None:

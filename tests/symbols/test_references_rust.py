@@ -80,7 +80,7 @@ def test_fields_and_methods_are_told_apart_and_found_by_type(tmp_path: Path) -> 
                 "        let _ = self.shared.lock().unwrap().name; // ref: Item.name read\n"
                 "        let made = Arc::new(Item::new(String::new()));\n"
                 "        let _ = (made.name, self.name()); // ref: Item.name read\n"
-                "        let Item { name } = other; // ref: Item.name write\n"
+                "        let Item { name } = other; // ref: Item.name read\n"
                 "    }\n"
                 "}\n"
             ),

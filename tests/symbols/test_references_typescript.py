@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from conftest import write_files
+from indexed import indexed
 from symbols.references import check_references
+from winnow.navigation import Navigation
+from winnow.sources import Sources
 
 
 def test_imports_are_followed_through_aliases_re_exports_stars_and_defaults(
@@ -43,7 +47,7 @@ def test_imports_are_followed_through_aliases_re_exports_stars_and_defaults(
             ),
             "src/lazy.ts": (
                 "export async function later() {\n"
-                "  const { connect } = await import('./net');  // ref: connect write\n"
+                "  const { connect } = await import('./net');  // ref: connect read\n"
                 "  (await import('./net/connect')).connect('c');  // ref: connect call\n"
                 "}\n"
             ),
@@ -184,7 +188,7 @@ def test_keys_and_patterns_are_members_of_what_is_expected_there(tmp_path: Path)
                 "  limit: number;  // ref: Options.limit definition\n"
                 "}\n"
                 "interface Elsewhere { limit: string }\n"
-                "export function run({ limit }: Options) {  // ref: Options.limit write\n"
+                "export function run({ limit }: Options) {  // ref: Options.limit read\n"
                 "  return limit;\n"
                 "}\n"
                 "run({ limit: 1 });  // ref: Options.limit read\n"
@@ -330,7 +334,7 @@ def test_components_and_their_properties_are_found(tmp_path: Path) -> None:
                 "  label: string;  // ref: Props.label definition\n"
                 "}\n"
                 "export function Button({ label }: Props) {"
-                "  // ref: Button definition ;; Props.label write\n"
+                "  // ref: Button definition ;; Props.label read\n"
                 "  return <b title={label}>{label}</b>;\n"
                 "}\n"
             ),
@@ -363,5 +367,203 @@ def test_other_packages_of_the_workspace_are_found(tmp_path: Path) -> None:
                 "  // ref: connect read ;; tool read ;; deep read\n"
             ),
             "packages/app/src/deep/one.ts": "export const deep = 1;  // ref: deep definition\n",
+        },
+    )
+
+
+def test_paths_of_a_configuration_are_followed(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "tsconfig.json": (
+                "{\n"
+                "  // Comments and commas at the end are allowed.\n"
+                '  "extends": "./configs/base",\n'
+                '  "compilerOptions": {"strict": true,},\n'
+                "}\n"
+            ),
+            "configs/base.json": (
+                '{"compilerOptions": {"baseUrl": "..", "paths": {\n'
+                '  "~core": ["src/lib/core.ts"], "@lib/*": ["gone/*", "src/lib/*"],\n'
+                '  "@lib/special/*": ["special/*"]}}}\n'
+            ),
+            "web/jsconfig.json": '{"compilerOptions": {"baseUrl": "./code"}}\n',
+            "web/code/tools/one.js": "export const one = 1;  // ref: one definition\n",
+            "web/code/main.js": (
+                "import { one } from 'tools/one';  // ref: one import\n"
+                "import { Svc } from '~core';  // ref: Svc import\n"
+            ),
+            "src/lib/core.ts": (
+                "export class Svc {  // ref: Svc definition\n"
+                "  act() {}  // ref: Svc.act definition\n"
+                "}\n"
+                "export const useThing = () => new Svc();  // ref: Svc call\n"
+            ),
+            "src/lib/far.ts": "export const far = 1;  // ref: far definition\n",
+            "special/far.ts": "export const far = 2;\n",
+            "src/app/main.ts": (
+                "import { Svc, useThing } from '~core';  // ref: Svc import\n"
+                "import { far } from '@lib/far';  // ref: far import\n"
+                "import { far as other } from '@lib/special/far';\n"
+                "import { Svc as Same } from 'src/lib/core';  // ref: Svc import ;; Svc import\n"
+                "import { far as foreign } from 'far';\n"
+                "useThing().act();  // ref: Svc.act call\n"
+                "new Svc().act();  // ref: Svc call ;; Svc.act call\n"
+            ),
+        },
+    )
+
+
+def test_what_a_package_exports_is_followed(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "packages/a/package.json": (
+                '{"name": "@own/net", "exports": {\n'
+                '  ".": {"types": "./dist/main.d.ts", "default": "./dist/main.js"},\n'
+                '  "./tools/*": "./helpers/*.ts"},\n'
+                ' "imports": {"#inner": "./inside/inner.ts"}}\n'
+            ),
+            "packages/a/src/main.ts": (
+                "import { deep } from '#inner';  // ref: deep import\n"
+                "export const connect = deep;  // ref: connect definition ;; deep read\n"
+            ),
+            "packages/a/helpers/tool.ts": "export const tool = 1;  // ref: tool definition\n",
+            "packages/a/inside/inner.ts": "export const deep = 1;  // ref: deep definition\n",
+            "packages/b/package.json": '{"name": "plain", "main": "lib/start.js"}\n',
+            "packages/b/lib/start.js": "exports.begin = () => 1;  // ref: begin definition\n",
+            "app/main.ts": (
+                "import { connect } from '@own/net';  // ref: connect import\n"
+                "import { tool } from '@own/net/tools/tool';  // ref: tool import\n"
+                "import { begin } from 'plain';  // ref: begin import\n"
+                "import { deep } from '#inner';\n"
+            ),
+        },
+    )
+
+
+def test_functions_that_make_objects_are_classes(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "old.js": (
+                "function Old(size) {  // ref: Old definition\n"
+                "  this.size = size;  // ref: Old.size definition\n"
+                "}\n"
+                "Old.prototype.grow = function () {"
+                "  // ref: Old read ;; Old.grow definition\n"
+                "  this.size += 1;  // ref: Old.size write\n"
+                "  this.shrink();  // ref: Old.shrink call\n"
+                "  return grow(this);\n"
+                "};\n"
+                "Old.make = function () { return new Old(1); };"
+                "  // ref: Old read ;; Old call ;; Old.make definition\n"
+                "const Whole = function () { this.part = 1; };"
+                "  // ref: Whole definition ;; Whole.part definition\n"
+                "Whole.prototype = {  // ref: Whole read\n"
+                "  shrink() { return this.part; },"
+                "  // ref: Whole.shrink definition ;; Whole.part read\n"
+                "};\n"
+                "Old.prototype.shrink = function () {};"
+                "  // ref: Old read ;; Old.shrink definition\n"
+                "new Whole().shrink();  // ref: Whole call ;; Whole.shrink call\n"
+                "module.exports = Old;  // ref: Old read\n"
+            ),
+            "use.js": (
+                "const Old = require('./old');  // ref: Old import\n"
+                "const one = new Old(2);  // ref: Old call\n"
+                "one.grow();  // ref: Old.grow call\n"
+                "one.shrink();  // ref: Old.shrink call\n"
+                "Old.make().size;  // ref: Old read ;; Old.make call ;; Old.size read\n"
+            ),
+        },
+    )
+
+
+def test_private_members_are_found_by_the_word_behind_their_sign(tmp_path: Path) -> None:
+    text = "class A {\n  #close() {}\n  end() { this.#close(); }\n}\n"
+    write_files(tmp_path, {"a.js": text})
+    path = (tmp_path / "a.js").as_posix()
+    with indexed(tmp_path) as view:
+        navigation = Navigation(view, Sources([tmp_path], {}, 1_000_000))
+        for at in (text.index("#"), text.index("close"), text.index("close();") + 5):
+            asked = navigation.at(path, at)
+            assert asked is not None
+            uses = [(use.at, use.name, use.kind) for use in navigation.references(asked)]
+            assert uses == [
+                (text.index("#close"), "#close", "definition"),
+                (text.index("#close();"), "#close", "call"),
+            ]
+        assert navigation.symbols_on(path, 1) == [(text.index("#close"), "#close")]
+        for name in ("#close", "A.#close", "A#close"):
+            assert [one.qualified_name for _, one in navigation.named(name)] == ["A.#close"]
+
+
+def test_a_parameter_that_is_a_field_is_answered_as_the_field(tmp_path: Path) -> None:
+    text = "class Square {\n  constructor(private side: number) { side; this.side; }\n}\n"
+    write_files(tmp_path, {"a.ts": text})
+    path = (tmp_path / "a.ts").as_posix()
+    with indexed(tmp_path) as view:
+        navigation = Navigation(view, Sources([tmp_path], {}, 1_000_000))
+        asked = navigation.at(path, text.index("side"))
+        assert asked is not None
+        found = [one.definition for one in asked.places]
+        assert [(one.qualified_name, one.kind) for one in found if one] == [
+            ("Square.side", "field")
+        ]
+        assert len(list(navigation.references(asked))) == 3
+
+
+def test_a_pattern_reads_a_member_and_binds_a_variable(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export class Dep {\n"
+                "  act() {}  // ref: Dep.act definition\n"
+                "}\n"
+                "export const useThing = () => new Dep();\n"
+            ),
+            "b.ts": (
+                "import { useThing } from './a';\n"
+                "const { act } = useThing();  // ref: Dep.act read\n"
+                "act();\n"
+            ),
+            "c.ts": (
+                "import { useThing } from './a';\n"
+                "export const { act: other } = useThing();  // ref: Dep.act read\n"
+                "other();\n"
+            ),
+        },
+    )
+
+
+def test_the_string_of_an_import_leads_to_the_file(tmp_path: Path) -> None:
+    text = "import { lift } from './util/lift';\nconst other = './util/lift.js';\n"
+    write_files(tmp_path, {"a.ts": text, "util/lift.ts": "export const lift = 1;\n"})
+    path = (tmp_path / "a.ts").as_posix()
+    with indexed(tmp_path) as view:
+        navigation = Navigation(view, Sources([tmp_path], {}, 1_000_000))
+        for word in ("./util", "/util", "lift'"):
+            asked = navigation.at(path, text.index(word))
+            assert asked is not None
+            assert [(one.path, one.at) for one in asked.places] == [
+                ((tmp_path / "util/lift.ts").as_posix(), 0)
+            ]
+        assert navigation.at(path, text.index("lift.js")) is None
+
+
+def test_links_in_doc_comments_are_read_wherever_they_stand(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.ts": (
+                "export class Client {}  // ref: Client definition\n"
+                "/**\n"
+                " * @see {@link Client}  // ref: Client read\n"
+                " * @throws {Client} see {@link Client()}  // ref: Client type ;; Client read\n"
+                " */\n"
+                "export function one() {}\n"
+            ),
         },
     )

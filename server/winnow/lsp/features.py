@@ -8,6 +8,8 @@ that an answer may lack something, goes to the client's log.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -214,20 +216,41 @@ class _Request:
             return None
         path, sources = self.path, sources_of(self.workspace)
 
-        def words() -> list[str]:
+        def asked() -> Asking | None:
             source = sources.read(path)
             at = self._offset(source) if source else None
-            found = source.word_at(at) if source and at is not None else None
-            if source is None or found is None:
-                return []
+            if source is None or at is None:
+                return None
+            found, quoted = source.word_at(at), source.string_at(at)
+            # The string of an import leads to a file beside this one.
+            paths = [path, *(self._paths_of(quoted[1]) if quoted else ())]
+            if found is None:
+                return Asking(paths=paths) if quoted else None
             called: list[str] = []
             if body is not None:
                 for line in range(body.start.line, min(body.end.line, body.start.line + LINES) + 1):
                     called += _CALLED.findall(source.line(line))
-            return list(dict.fromkeys([found[1], *called]))
+            return Asking(names=list(dict.fromkeys([found[1], *called])), paths=paths)
 
-        names = await asyncio.to_thread(words)
-        return Asking(names=names, paths=[path]) if names else None
+        return await asyncio.to_thread(asked)
+
+    def _paths_of(self, module: str) -> list[str]:
+        """The files that an import from a path can mean, with any end."""
+        assert self.path is not None
+        if not module.startswith("."):
+            return []
+        from winnow.symbol_requests import workspace_path
+
+        whole = Path(os.path.normpath(os.path.join(os.path.dirname(self.path), module)))
+        found: list[Path] = []
+        for folder, stem in ((whole.parent, whole.stem), (whole, "index")):
+            # Nothing outside of the workspace is looked at.
+            if workspace_path(self.workspace, folder) is None:
+                continue
+            with contextlib.suppress(OSError, ValueError):
+                found += [one for one in folder.iterdir() if one.name.partition(".")[0] == stem]
+        inside = (workspace_path(self.workspace, one) for one in found if one.is_file())
+        return [path for path in inside if path is not None]
 
     def _offset(self, source: Source) -> int | None:
         if self.position is None:
@@ -287,21 +310,26 @@ class _Spelled:
         return {"uri": Path(path).as_uri(), "range": found}
 
     def tree(self, source: Source, definitions: Iterable[Definition]) -> list[Plain]:
-        """The outline: members stand in what they are members of."""
+        """The outline: members stand in what they are members of, where that is around them. Those
+        that stand elsewhere are called by their qualified names."""
         roots: list[Plain] = []
-        known: dict[str, Plain] = {}
+        around: list[tuple[Definition, Plain]] = []
         for one in definitions:
+            while around and around[-1][0].end <= one.start:
+                around.pop()
+            outer, children = _outer(one, around)
+            above = outer.qualified_name if outer is not None else ""
+            name = one.qualified_name
             symbol = {
-                "name": one.name or " ",
+                "name": name.removeprefix(f"{above}.") or " ",
                 "detail": one.signature,
                 "kind": SYMBOL_KINDS.get(one.kind, VARIABLE),
                 "range": self.range(source, one.start, one.end),
                 "selectionRange": self.range(source, one.at, one.at + len(one.name.encode())),
                 "children": [],
             }
-            above = known.get(one.container)
-            (above["children"] if above else roots).append(symbol)
-            known.setdefault(one.qualified_name, symbol)
+            (roots if children is None else children).append(symbol)
+            around.append((one, symbol))
         return roots
 
     def flat(self, path: str, definitions: Iterable[Definition]) -> list[Plain]:
@@ -331,6 +359,27 @@ class _Spelled:
             "range": whole,
             "selectionRange": location["range"],
         }
+
+
+def _outer(
+    one: Definition, around: list[tuple[Definition, Plain]]
+) -> tuple[Definition | None, list[Plain] | None]:
+    """What a definition is listed in, of those that may stand around it, and the list: what it is
+    a member of, else the innermost that can have members; None for the file."""
+    from winnow.symbols.facts import CONTAINERS
+
+    enclosing = [
+        (outer, symbol)
+        for outer, symbol in reversed(around)
+        if outer.start <= one.start and one.end <= outer.end and one.container
+    ]
+    for outer, symbol in enclosing:
+        if outer.qualified_name == one.container:
+            return outer, symbol["children"]
+    for outer, symbol in enclosing:
+        if outer.kind in CONTAINERS:
+            return outer, symbol["children"]
+    return None, None
 
 
 def _definitions(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:

@@ -90,7 +90,8 @@ class Import(Struct, frozen=True, array_like=True, gc=False):
     """A name from another file: ``local`` stands for ``name`` of ``module``, or for the module
     itself where ``name`` is empty. ``module`` is as the source has it. ``at`` is the offset of
     ``name``, or of the module where there is none; ``exported`` says that others can import
-    ``local`` from here.
+    ``local`` from here. In JSON, ``local`` is a pattern for names of modules, ``module`` the path
+    that they mean.
     """
 
     local: str
@@ -206,13 +207,15 @@ def declared_in(scopes: list[Scope], number: int) -> int:
 
 def merged(scopes: list[Scope]) -> list[int]:
     """For each scope its number, or that of the first of its name where the declarations of a
-    class or namespace stand in several places."""
+    class or namespace stand in several places; for a part that of its class before it."""
     first: dict[tuple[int, str], int] = {}
     found: list[int] = []
     for number, scope in enumerate(scopes):
         if scope.name and scope.kind in ("class", "namespace"):
             around = found[declared_in(scopes, number)]
             found.append(first.setdefault((around, scope.name), number))
+        elif scope.kind == "part":
+            found.append(first.get((found[scope.parent], scope.name), number))
         else:
             found.append(number)
     return found

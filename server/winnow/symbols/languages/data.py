@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from winnow.symbols.language import Language
+from winnow.symbols.scoping import projects
 
 # A file with more of them is a table, not something to find one's way in.
 KEYS = 500
@@ -45,6 +46,7 @@ JSON = Language(
   @definition.section))
 (document (object (pair key: (string (string_content) @name)) @definition.property))
 """,
+    collect=projects.collect,
     most=KEYS,
 )
 

@@ -113,11 +113,28 @@ HEADER = (
     "ambient_declaration",
 )
 
+_ASSIGNS = """(statement_block (expression_statement (assignment_expression
+  left: (member_expression object: (this) property: (property_identifier) @name)
+) @definition.field))"""
+# What functions that make objects write down for these.
+_MADE = f"""
+((function_declaration name: (identifier) @container body: {_ASSIGNS})
+  (#match? @container "^[A-Z]"))
+((variable_declarator name: (identifier) @container value: (function_expression body: {_ASSIGNS}))
+  (#match? @container "^[A-Z]"))
+(assignment_expression
+  left: (member_expression
+    object: (identifier) @container property: (property_identifier) @_prototype)
+  right: {WITH_METHODS}
+  (#eq? @_prototype "prototype"))
+"""
+
 JAVASCRIPT = Language(
     name="javascript",
     files=(".js", ".jsx", ".mjs", ".cjs", ".es6"),
     programs=("node", "nodejs", "deno", "bun"),
     definitions=f"""
+{_MADE}
 {definitions("identifier")}
 (field_definition property: {_NAME} value: {_FUNCTION}) @definition.method
 (field_definition property: {_NAME}) @definition.field

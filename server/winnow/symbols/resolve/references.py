@@ -199,12 +199,10 @@ class Resolver:
         if role == STRING:
             return Meaning(exported(self.session, file.path, name))
         if role == MEMBER:
-            if flags & STATIC:
-                around = file.class_around(scope)
-                assert around is not None
-                return Meaning([Name(file.path, file.canonical[around], name, static=True)])
-            owner = self._around(file, scope, receiver)
-            return Meaning([Name(owner.path, owner.scope, name, apart)] if owner else [])
+            # Where members are marked, what stands before one is not all of their class.
+            owner = self._around(file, scope, 0 if file.rules.marked else receiver)
+            static = bool(flags & STATIC)
+            return Meaning([Name(owner.path, owner.scope, name, apart, 0, static)] if owner else [])
         if flags & SHORTHAND:
             return self._shorthand(file, scope, name, flags, receiver)
         if role == ATTRIBUTE:
@@ -239,7 +237,7 @@ class Resolver:
         if flags & PARAMETER:
             around = file.class_around(scope)
             member = [] if around is None else [Name(file.path, file.canonical[around], name)]
-            return Meaning([*variable, *member])
+            return Meaning([*member, *variable])  # the first is what it is called by
         apart = "field" in file.rules.apart
         key = self._key(file, scope, name, file.skeleton.receivers[receiver], apart)
         return replace(key, targets=[*variable, *key.targets])

@@ -706,8 +706,7 @@ class Types:
                 continue
             numbers = iter(array("I", packed))
             for scope, static in facts.members(zip(numbers, numbers, numbers, strict=True)):
-                named = facts.scopes[scope].name
-                one = Class(file.path, scope, facts.qualified(scope) if named else "")
+                one = self.class_at(facts, scope)
                 found[one] = found.get(one, 0) | (OF_CLASS if static else OF_OBJECTS)
         return found
 

@@ -140,6 +140,10 @@ def find_occurrences(extraction: Extraction, query: tree_sitter.Query) -> dict[s
         names.setdefault(name, []).extend((found.start(), flags, receiver))
     for at, name in sorted(defined):
         names.setdefault(name, []).extend((at, DEFINES, 0))
+    if extraction.language.collect is not None:
+        extraction.language.collect(extraction)
+    for name, at, flag in extraction.more:
+        names.setdefault(name, []).extend((at, flag, 0))
     return {name: array("I", numbers).tobytes() for name, numbers in names.items()}
 
 

@@ -15,6 +15,7 @@ from winnow.symbols.facts import (
     ATTRIBUTE,
     BINDS,
     CALLED,
+    DEFINES,
     IMPORTED,
     IN_TYPE,
     KEY,
@@ -28,10 +29,12 @@ from winnow.symbols.facts import (
     STRING,
     WRITTEN,
     Import,
+    Scope,
     merged,
 )
 from winnow.symbols.occurrences import UNKNOWN
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
+from winnow.symbols.scoping import projects
 from winnow.symbols.view import View
 
 if TYPE_CHECKING:
@@ -126,6 +129,13 @@ JAVASCRIPT_TOKENS = (
 (field_definition "static") @static
 (field_definition value: (_)) @field
 (assignment_expression left: (member_expression object: (this))) @assignment.this
+(assignment_expression
+  left: (member_expression
+    object: [(identifier) (member_expression)] property: (property_identifier))
+  right: [(function_expression) (generator_function) (arrow_function)]) @assignment.member
+(assignment_expression
+  left: (member_expression object: (identifier) property: (property_identifier))
+  right: (object)) @assignment.object
 (assignment_expression left: (member_expression
   object: [(identifier) (member_expression)] @object.exports
   (#match? @object.exports "^(module\\\\.)?exports$"))) @assignment.exports
@@ -221,7 +231,7 @@ _PRIMITIVES = frozenset(
 _DOC = re.compile(
     rb"\{@link(?:code|plain)?\s+(?P<link>[A-Za-z_$][\w$]*)"
     rb"|@(?:param|returns?|type|throws|typedef|property|prop|extends|implements|template|this|see"
-    rb"|satisfies|enum)\s+\{(?P<type>[^}\n]*)\}"
+    rb"|satisfies|enum)\s+\{(?!@)(?P<type>[^}\n]*)\}"
 )
 _WORD = re.compile(rb"(?<![\w$'\"])(?<![\w$)\]]\.)[A-Za-z_$][\w$]*")
 
@@ -232,6 +242,7 @@ _WORD = re.compile(rb"(?<![\w$'\"])(?<![\w$)\]]\.)[A-Za-z_$][\w$]*")
 def prepare(extraction: Extraction) -> None:
     """Imports and exports, what names stand for types, and what keys belong to."""
     captured, flags = extraction.captured, extraction.flags
+    _make_classes(extraction)
     for node in captured.get("name.type", ()):
         flags[node.start_byte] = flags.get(node.start_byte, 0) | IN_TYPE
     for node in captured.get("name.namespace", ()):
@@ -311,6 +322,84 @@ def _unbind(flags: dict[int, int], node: tree_sitter.Node) -> None:
         _unbind(flags, child)
 
 
+def _make_classes(extraction: Extraction) -> None:
+    """JavaScript's classes without a `class`: functions that make objects, `A.prototype.b = …`,
+    and what is kept in a function or an object, `A.b = …`."""
+    captured, flags = extraction.captured, extraction.flags
+    parts: list[Scope] = []
+    made: set[str] = set()
+    for node in captured.get("assignment.member", ()):
+        member = _assigned_member(extraction, node)
+        if member is None:
+            continue
+        owner, place, static = member
+        if not static:
+            made.add(owner)
+        flags[place] = flags.get(place, 0) | MEMBER | (STATIC if static else 0)
+        parts.append(Scope(place, node.end_byte, 0, "part", owner))
+    for node in captured.get("assignment.object", ()):
+        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is None or value is None or not extraction.text(left).endswith(".prototype"):
+            continue
+        owner = extraction.text(left).removesuffix(".prototype")
+        made.add(owner)
+        parts.append(Scope(value.start_byte, value.end_byte, 0, "part", owner))
+        for child in value.named_children:
+            name = child.child_by_field_name("key") or child.child_by_field_name("name")
+            if name is not None and name.type == "property_identifier":
+                flags[name.start_byte] = flags.get(name.start_byte, 0) & ~ROLE | MEMBER | DEFINES
+    functions = _makers(extraction, made)
+    if parts or functions:
+        scopes = [one for one in extraction.scopes for one in (*functions.get(one, ()), one)]
+        extraction.scopes = sorted([*scopes, *parts], key=lambda one: (one.start, -one.end))
+        extraction.link_scopes()
+
+
+def _assigned_member(
+    extraction: Extraction, node: tree_sitter.Node
+) -> tuple[str, int, bool] | None:
+    """In `A.prototype.b = …` and `A.b = …`: A, where b stands, and whether it is of A itself."""
+    left = node.child_by_field_name("left")
+    owner = left.child_by_field_name("object") if left is not None else None
+    name = left.child_by_field_name("property") if left is not None else None
+    if owner is None or name is None:
+        return None
+    text = extraction.text(owner)
+    if text.endswith(".prototype"):
+        return text.removesuffix(".prototype"), name.start_byte, False
+    around = node.parent.parent if node.parent is not None else None
+    if around is None or around.type != "program" or owner.type != "identifier":
+        return None
+    return None if text in ("exports", "module") else (text, name.start_byte, True)
+
+
+def _makers(extraction: Extraction, made: set[str]) -> dict[Scope, list[Scope]]:
+    """For functions that make objects their scopes, each with one for its members: those with a
+    prototype, and those that write to `this` and are called as classes are."""
+    writing = {
+        extraction.scopes[number]
+        for node in extraction.captured.get("assignment.this", ())
+        if (number := extraction.function_around(extraction.scope_at(node.start_byte))) is not None
+    }
+    found: dict[Scope, list[Scope]] = {}
+    starts = {one.start: one for one in extraction.scopes if one.kind == "function"}
+    for node in extraction.captured.get("function", ()):
+        if node.type not in ("function_declaration", "function_expression"):
+            continue
+        named = node.child_by_field_name("name")
+        around = node.parent
+        first = node.child_by_field_name("parameters") if named is not None else node
+        if around is not None and around.type == "variable_declarator":
+            named = around.child_by_field_name("name")
+        scope = starts.get(first.start_byte) if first is not None else None
+        if named is None or scope is None:
+            continue
+        text = extraction.text(named)
+        if text in made or (scope in writing and text[:1].isupper()):
+            found[scope] = [Scope(scope.start, scope.end, 0, "class", text)]
+    return found
+
+
 def _name_functions(extraction: Extraction) -> None:
     """Give functions that are values of variables, fields and keys the names of these."""
     starts = {scope.start: number for number, scope in enumerate(extraction.scopes)}
@@ -325,6 +414,13 @@ def _name_functions(extraction: Extraction) -> None:
             if number is not None and name.type != "object_pattern":
                 scope = extraction.scopes[number]
                 extraction.scopes[number] = replace(scope, name=extraction.text(name))
+    for node in extraction.captured.get("assignment.member", ()):
+        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        name = left.child_by_field_name("property") if left is not None else None
+        number = starts.get(value.start_byte) if value is not None else None
+        if name is not None and number is not None and not extraction.scopes[number].name:
+            scope = extraction.scopes[number]
+            extraction.scopes[number] = replace(scope, name=extraction.text(name))
 
 
 def _name_signatures(extraction: Extraction) -> None:
@@ -1133,6 +1229,10 @@ def module(view: View, importer: str, name: str) -> str | None:
     folder = importer.rpartition("/")[0]
     if name.startswith("."):
         return _file(view, posixpath.normpath(f"{folder}/{name}"))
+    for path in projects.aliased(view, folder, name):
+        found = _file(view, path)
+        if found is not None:
+            return found
     if name.startswith(("/", "node:")):
         return None
     for start in _SOURCES:
@@ -1170,10 +1270,18 @@ def _above(view: View, folder: str, rest: str) -> str | None:
 
 
 def _package(view: View, importer: str, name: str) -> str | None:
-    """A file of another package of the workspace: the folder of its name has a `package.json`."""
+    """A file of another package of the workspace: as its `package.json` says, or where the folder
+    of its name has one."""
     parts = name.split("/")
     count = 2 if name[0] == "@" else 1
     package, rest = parts[min(count, len(parts)) - 1], "/".join(parts[count:])
+    said: dict[str, str] = {}
+    for around, stem in projects.packaged(view, "/".join(parts[:count]), rest):
+        path = None if around in said else _file(view, stem)
+        if path is not None:
+            said[around] = path
+    if said:
+        return max(said.values(), key=lambda path: (_shared(path, importer), -len(path)))
     stems = [rest, f"{rest}/index"] if rest else ["index"]
     found: list[str] = []
     for middle in (f"{package}/src/", f"{package}/"):
