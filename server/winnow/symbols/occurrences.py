@@ -342,12 +342,13 @@ def _identifiers(
     names: dict[bytes, list[int]] = {}
     # The expression that ended last: most receivers are that.
     last, last_start, last_form = -1, 0, b""
+    form: bytes | None  # of what stands before a name
     # The hottest loop of all: a function called here for every identifier is a tenth of the time.
     for start, end in places:
         name = source[start:end]
         flag = flags.get(start, 0)
         number = 0
-        if (operator := source[start - 1]) in operators and start:
+        if start and (operator := source[start - 1]) in operators:
             if operator == _DOT and start - 1 == last and source[start - 2] != _DOT:
                 begin, form = last_start, last_form
             else:
