@@ -67,12 +67,12 @@ _RULE = re.compile(
 )
 
 
-class _Sorts(dict[str, "tuple[str, str] | None"]):
-    """By the name of a capture the sort and kind of what it defines, None if it does not."""
+class _Sorts(dict[str, tuple[str, ...]]):
+    """By the name of a capture the sort and kind of what it defines, empty if it does not."""
 
-    def __missing__(self, capture: str) -> tuple[str, str] | None:
+    def __missing__(self, capture: str) -> tuple[str, ...]:
         sort, _, kind = capture.partition(".")
-        self[capture] = found = (sort, kind) if kind or sort == "inside" else None
+        self[capture] = found = (sort, kind) if kind or sort == "inside" else ()
         return found
 
 

