@@ -263,14 +263,14 @@ async def test_a_worker_is_there_before_its_work(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes
 ) -> None:
     write_files(tmp_path, {"a.py": "def a(): pass\n"})
-    workers = make_workers()
+    workers = make_workers(limit=2)
     workers.start()
     workers.start()
-    while not workers._idle:
+    while not processes._alive:
         await asyncio.sleep(0.01)
-    (ready,) = processes._alive
-    assert await outcomes(workers, jobs(tmp_path, "a.py")) == {"a.py": "a"}
-    assert processes._alive == {ready}
+    (started,) = processes._alive
+    assert outcome((await extracted(workers, jobs(tmp_path, "a.py"), urgent=True))["a.py"]) == "a"
+    assert processes._alive == {started}
 
 
 @pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (64, 4)])

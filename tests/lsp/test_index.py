@@ -12,8 +12,10 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 
-from conftest import git_init, write_files
+from conftest import MakeWorkspace, git_init, write_files
 from lsp.conftest import Client
+from winnow.lsp.indexing import build_index
+from winnow.lsp.server import WinnowServer
 
 pytestmark = pytest.mark.wire
 SECONDS = 20.0
@@ -111,3 +113,14 @@ async def test_a_folder_that_is_added_is_indexed(client: Client, project: Path) 
     client.lsp.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
     await ended(client)
     assert defined(other) == {"other"}
+
+
+async def test_names_are_in_memory_when_the_index_is_built(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    server = WinnowServer()
+    server.protocol.client_capabilities = types.ClientCapabilities()
+    server.searching = workspace = make_workspace(project)
+    await build_index(server)
+    (known,) = workspace.names._stores.values()
+    assert known.last == 1

@@ -87,7 +87,7 @@ class Workers:
         self._urgent: deque[_Batch] = deque()
         self._background: deque[_Batch] = deque()
         self._in_background = 0  # workers with a batch of the background
-        self._idle = 0
+        self._free = 0  # workers without work, and those that are starting
         self._changed = asyncio.Condition()
         self._running: set[asyncio.Task[None]] = set()
 
@@ -129,7 +129,8 @@ class Workers:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     def _start_workers(self, wanted: int, limit: int) -> None:
-        for _ in range(min(wanted - self._idle, limit - len(self._running))):
+        for _ in range(min(wanted - self._free, limit - len(self._running))):
+            self._free += 1
             task = asyncio.create_task(self._work())
             self._running.add(task)
             task.add_done_callback(self._running.discard)
@@ -204,14 +205,14 @@ class Workers:
             if done and not done.urgent:
                 self._in_background -= 1
                 self._changed.notify_all()
-            self._idle += 1
+            self._free += done is not None
             try:
                 waiting = self._changed.wait_for(self._has_work)
                 await asyncio.wait_for(waiting, IDLE_SECONDS)
             except asyncio.TimeoutError:
                 return None
             finally:
-                self._idle -= 1
+                self._free -= 1
             batch = (self._urgent or self._background).popleft()
             self._in_background += not batch.urgent
             return batch
@@ -224,7 +225,9 @@ class Workers:
 
     def _give_up(self, error: SearchFailed, left: _Batch | None) -> None:
         """Tell everybody who waits that there are no workers; what is ``left`` had one."""
-        if left is not None:
+        if left is None:
+            self._free -= 1
+        else:
             self._in_background -= not left.urgent
             left.answers.put_nowait(error)
         for one in (*self._urgent, *self._background):
