@@ -132,6 +132,61 @@ def test_long_signatures_and_docs_are_cut() -> None:
     assert found.doc == "y" * (DOC_CHARACTERS - 1) + "…"
 
 
+@pytest.mark.parametrize(
+    ("path", "source", "signatures"),
+    [
+        (
+            "a.py",
+            "class A:  # one\n"
+            "    def b(self): #: what follows\n"
+            "        pass\n"
+            "    def c(  # why\n"
+            "        self,\n"
+            "        d='#: no comment',  #: of d\n"
+            "    ):\n"
+            "        # of the body\n"
+            "        pass\n"
+            "    e = 1  #: of e\r\n",
+            ["class A", "def b(self)", "def c(self, d='#: no comment')", "e = 1"],
+        ),
+        (
+            "a.c",
+            "int f(int /* fd */, int a) // one\n{\n}\nint g(int a, /* two */\n int b) { }\n",
+            ["int f(int /* fd */, int a)", "int g(int a, int b)"],
+        ),
+    ],
+)
+def test_signatures_have_no_comments_at_the_ends_of_lines(
+    path: str, source: str, signatures: list[str]
+) -> None:
+    assert [one.signature for one in definitions_of(path, source.encode())] == signatures
+
+
+def test_words_that_begin_statements_are_no_names() -> None:
+    source = b"""
+class A
+{
+    void f(object a)
+    {
+        if (a is int)
+        {
+        }
+#if BIG
+        else if (a is long)
+        {
+        }
+#endif
+        else if (a is string)
+        {
+        }
+    }
+    void @if() { }
+}
+"""
+    found = {one.name for one in definitions_of("a.cs", source)}
+    assert found == {"A", "f", "@if"}
+
+
 def test_a_header_is_c_or_cpp_by_what_stands_in_it() -> None:
     header = language_of("a.h")
     assert header is not None

@@ -40,9 +40,10 @@ _ANNOTATIONS = re.compile(
     r"(?:@(?!(?:interface|mixin|function|keyframes|typep?|opaque|\w*callback)\b)[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s+)+"
 )
 # In a signature of several lines.
-_COMMENT = re.compile(r"\s(?:#|//)\s.*$", re.MULTILINE)
 _BRACKETS = re.compile(r"([(\[]) |,? ([)\]])")
 _BLANK = re.compile(r"\s+")
+# The last byte of a comment behind which nothing stands on its line.
+_LINE_END = re.compile(rb"\n|.[ \t]*\r?(?:\n|$)", re.DOTALL)
 # Between the parts of a name, in all languages.
 _SEPARATORS = re.compile(r"::|\\")
 # The part of an XML comment that says what something is.
@@ -278,6 +279,7 @@ def _nested(
     lost = language.flat and broken
     around: list[_Outer] = []
     columns = _Columns(source)
+    comments = docs.trailing
     for one in found:
         if one.sort == "skipped":
             continue
@@ -296,7 +298,7 @@ def _nested(
         local = one.sort == "local" or outer.local
         name = one.name
         # The parser has put it there, where one is missing.
-        if not name and one.sort != "inside":
+        if (not name and one.sort != "inside") or name in language.reserved:
             continue
         container, above = outer.name, outer.kind
         nodes = one.captures.get("container") or one.captures.get("namespace")
@@ -332,7 +334,7 @@ def _nested(
             end_line=one.end_line,
             columns=columns.at(row, column, one.at),
             container=container,
-            signature=_signature(one, name, kind, source),
+            signature=_signature(one, name, kind, source, comments),
             doc=docs.of(header, one.captures.get("doc")),
             exported="hidden" not in one.captures
             and access.allows(name, kind, container, header)
@@ -434,8 +436,10 @@ def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node
     return node
 
 
-def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
-    """The definition up to its body, on one line."""
+def _signature(
+    one: _Found, name: str, kind: str, source: bytes, comments: list[tuple[int, int]]
+) -> str:
+    """The definition up to its body, on one line and without comments at the ends of lines."""
     long = kind in _LONG
     body = _body(one.node) if long else None
     # In some grammars the doc is the first part of the definition.
@@ -446,19 +450,31 @@ def _signature(one: _Found, name: str, kind: str, source: bytes) -> str:
     else:
         first = one.at if long else start
         end = _line_end(source, one, first, brackets=kind not in VARIABLES)
-    text = source[start : min(end, start + 4_000)].decode("utf-8", "replace").lstrip()
+    end = min(end, start + 4_000)
+    text = _without(source, start, end, comments).decode("utf-8", "replace").lstrip()
     if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
         rest = text[annotations.end() :]
         text = rest if name in rest else text  # Elixir's `@name value` is no annotation
     text = text.rstrip(" \t\r\n{:=,;\\")
     if "\n" in text:
-        text = _COMMENT.sub("", text)
         text = _BRACKETS.sub(r"\1\2", _BLANK.sub(" ", text))
     if one.at >= end:  # `typedef struct {…} Name`
         text = f"{text} {name}"
     if len(text) > SIGNATURE_CHARACTERS:
         text = text[: SIGNATURE_CHARACTERS - 1] + "…"
     return text
+
+
+def _without(source: bytes, start: int, end: int, comments: list[tuple[int, int]]) -> bytes:
+    """The text from start to end without the comments in it."""
+    parts = []
+    for place in range(bisect_left(comments, (start, 0)), len(comments)):
+        first, behind = comments[place]
+        if first >= end:
+            break
+        parts.append(source[start:first])
+        start = behind
+    return b"".join((*parts, source[start:end]))
 
 
 def _body(node: tree_sitter.Node) -> tree_sitter.Node | None:
@@ -503,8 +519,12 @@ class _Docs:
         self._source = source
         # By the last line: the first one, where the text begins and ends, and whether it is quoted.
         self._comments: dict[int, tuple[int, int, int, bool]] = {}
+        # Those that end where their line does.
+        self.trailing: list[tuple[int, int]] = []
         for comment, quoted in comments:
             start, end = comment.start_byte, comment.end_byte
+            if quoted is None and _LINE_END.match(source, end - 1):
+                self.trailing.append((start, end))
             row, column = comment.start_point
             if column > INDENT or source[start - column : start].strip(_BLANKS):
                 continue
@@ -517,6 +537,7 @@ class _Docs:
             self._comments[row + text.count(b"\n")] = (row, start, end, quoted is not None)
         for node in between:
             self._comments.setdefault(node.end_point[0], (node.start_point[0], 0, 0, False))
+        self.trailing.sort()
 
     def of(self, definition: tree_sitter.Node, nodes: list[tree_sitter.Node] | None) -> str:
         """What is said of a definition, in these nodes or above it, without comment signs."""

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from winnow.symbols.extract import Extraction
 
 
+# Words that begin statements in languages which have them from C, and name nothing there.
+STATEMENTS = frozenset("if else for while do switch case return".split())
+
+
 class Language(Struct, frozen=True, kw_only=True):
     """A language.
 
@@ -52,6 +56,9 @@ class Language(Struct, frozen=True, kw_only=True):
     In nodes that it captures as ``@nested``, another query ``nested`` is run, whose patterns come
     before the others: it can match what stands at any depth of them, which would be slow in the
     whole text.
+
+    ``reserved`` are words that name nothing: where a text does not parse, the grammar may take them
+    for names (C#'s `#else` before an `else if`).
 
     ``name_part`` is a regular expression for what of the text of ``@name`` is the name. With
     ``clauses``, functions of one name that follow each other are one definition. ``most`` is
@@ -98,6 +105,7 @@ class Language(Struct, frozen=True, kw_only=True):
     instead: Callable[[bytes], str] | None = None
     comments: Sequence[str] = ("comment",)
     header: Sequence[str] = ()
+    reserved: frozenset[str] = frozenset()
     name_part: str = ""
     clauses: bool = False
     most: int = 0

@@ -11,6 +11,7 @@ MAKE = Language(
         ".mk", ".mak", ".make",
     ),
     programs=("make",),
+    reserved=frozenset(("if", "else", "endif")),  # of Automake
     definitions="""
 (rule (targets (word) @name (#not-match? @name "^\\\\.[A-Z]+$|%"))) @definition.function
 (variable_assignment name: (word) @name) @definition.variable

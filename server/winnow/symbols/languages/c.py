@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from winnow.symbols.language import Language
+from winnow.symbols.language import STATEMENTS, Language
 from winnow.symbols.scoping import c as scoping
 
 
@@ -120,6 +120,7 @@ C = Language(
     name="c",
     files=(".c", ".h"),
     definitions=DEFINITIONS,
+    reserved=STATEMENTS,
     clean=scoping.clean,
     tokens=scoping.TOKENS,
     prepare=scoping.prepare,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from winnow.symbols.language import Language
+from winnow.symbols.language import STATEMENTS, Language
 from winnow.symbols.languages.c import CONSTANT, ENUMERATOR, KEYWORDS, MACROS, unnamed_records
 from winnow.symbols.scoping import cpp as scoping
 from winnow.symbols.scoping.c import clean
@@ -122,6 +122,7 @@ CPP = Language(
         *(".inl", ".ipp", ".tpp", ".ixx", ".cppm", ".cu", ".cuh", ".ino"),
     ),
     definitions=DEFINITIONS,
+    reserved=STATEMENTS | {"catch", "try", "throw"},
     clean=clean,
     tokens=scoping.TOKENS,
     prepare=scoping.prepare,

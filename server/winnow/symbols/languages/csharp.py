@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from winnow.symbols.language import Language
+from winnow.symbols.language import STATEMENTS, Language
 
 DEFINITIONS = """
 (namespace_declaration name: (_) @name) @definition.namespace
@@ -47,5 +47,6 @@ CSHARP = Language(
     name="csharp",
     files=(".cs", ".csx"),
     definitions=DEFINITIONS,
+    reserved=STATEMENTS | {"foreach", "catch", "finally", "try", "lock", "using", "throw"},
     exported=exported,
 )

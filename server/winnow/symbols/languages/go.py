@@ -58,6 +58,7 @@ GO = Language(
     name="go",
     files=(".go",),
     definitions=DEFINITIONS,
+    reserved=frozenset("if else for switch case return select defer go".split()),
     tokens=scoping.TOKENS,
     prepare=scoping.prepare,
     collect=scoping.collect,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from winnow.symbols.language import Language
+from winnow.symbols.language import STATEMENTS, Language
 from winnow.symbols.scoping import java as scoping
 
 _ANONYMOUS = "(object_creation_expression (class_body))"
@@ -50,6 +50,7 @@ JAVA = Language(
     name="java",
     files=(".java",),
     definitions=DEFINITIONS,
+    reserved=STATEMENTS | {"catch", "finally", "try", "throw", "synchronized"},
     tokens=scoping.TOKENS,
     prepare=scoping.prepare,
     collect=scoping.collect,
