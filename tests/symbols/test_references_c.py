@@ -191,6 +191,7 @@ def test_what_a_macro_names_is_used_where_the_macro_is(tmp_path: Path) -> None:
                 "void use(void) {\n"
                 "    LOG(level);  // ref: level read ;; log_line call likely\n"
                 "    WARN();  // ref: log_line call likely\n"
+                "#undef WARN\n"
                 '    "log_line";\n'
                 "}\n"
             ),

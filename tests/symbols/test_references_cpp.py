@@ -117,3 +117,38 @@ def test_namespaces_that_macros_open_are_seen_through(tmp_path: Path) -> None:
             ),
         },
     )
+
+
+def test_a_class_and_its_constructors_are_one_where_macros_open_namespaces(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.h": (
+                "#define BEG namespace q {\n"
+                "#define END }\n"
+                "BEG\n"
+                "struct B {};  // ref: B definition\n"
+                "struct F : B { int w; constexpr F() : w(0) {} };"
+                "  // ref: F definition ;; F definition ;; B type\n"
+                "END\n"
+            ),
+            "b.h": (
+                '#include "a.h"\n'
+                "BEG\n"
+                "namespace detail {\n"
+                "int width(const F& s);  // ref: F type ;; width definition\n"
+                "inline int positive(int a) { return a; }  // ref: positive definition\n"
+                "}\n"
+                "END\n"
+            ),
+            "c.cpp": (
+                '#include "b.h"\n'
+                "int i = detail::positive(q::detail::positive(1));"
+                "  // ref: positive call ;; positive call\n"
+                "int j = unseen::detail::positive(2);  // ref: positive call likely\n"
+                "int k = std::detail::positive(2) + other::positive(3);\n"
+                "int l = q::detail::width(q::F());  // ref: F call ;; width call\n"
+                "namespace other { int positive(int); }\n"
+            ),
+        },
+    )

@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import BINDS, TAG, Scope
+from winnow.symbols.facts import BINDS, MENTIONED, TAG, Scope
 from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import View
@@ -202,7 +202,7 @@ def read(extraction: Extraction) -> None:
         undefined = _UNDEFINED.match(extraction.source, node.start_byte, node.end_byte)
         if undefined:
             extraction.tokens.append(undefined.span(1))
-            extraction.flags[undefined.start(1)] = 0
+            extraction.flags[undefined.start(1)] = MENTIONED
 
 
 def add_functions(extraction: Extraction) -> None:
