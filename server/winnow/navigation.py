@@ -23,9 +23,11 @@ from winnow.symbols.facts import (
     KEYWORD,
     LABEL,
     PARAMETER,
+    QUALIFIES,
     ROLE,
     STRING,
     TYPE,
+    WRITTEN,
     Definition,
     unpacked,
 )
@@ -154,13 +156,14 @@ class Navigation:
 
     def references(self, asked: Asked, path: str | None = None) -> Iterator[Use]:
         """Every use of a symbol, definitions included; in one file only, if it is named."""
+        is_class = any(it.definition and it.definition.kind in CLASSES for it in asked.places[:1])
         for one in self.resolver.references(asked.name, asked.targets, path):
             source = self.sources.read(one.path)
             name = one.name or asked.name
             if source is None or not source.holds(one.at, name):
                 self.changed[one.path] = None
                 continue
-            kind = kind_of(source, one.at + len(name.encode()), one.flags)
+            kind = kind_of(source, one.at + len(name.encode()), one.flags, is_class)
             tier: Tier = "possible" if asked.guessed else one.tier
             yield Use(one.path, one.at, name, kind, tier)
 
@@ -207,15 +210,17 @@ class Navigation:
                         yield one.at, called
 
 
-def kind_of(source: Source, end: int, flags: int) -> Kind:
-    """What a name that ends at an offset is used for."""
+def kind_of(source: Source, end: int, flags: int, is_class: bool = False) -> Kind:
+    """What a name that ends at an offset is used for, which may be that of a class."""
     role = flags & ROLE
     if role in (IMPORTED, STRING) and not flags & DEFINES:
         return "import"
     if flags & (DEFINES | PARAMETER) or role == LABEL:
         return "definition"
-    if flags & IN_TYPE or role == TYPE:
+    if flags & IN_TYPE or role == TYPE or (flags & QUALIFIES and is_class):
         return "type"
+    if flags & WRITTEN:  # `a(0)` before the body of a constructor, where a class may be a base
+        return "call" if is_class else "write"
     if _CALLED.match(source.data, end, end + 200):
         return "call"
     if flags & BINDS or role == KEYWORD or _ASSIGNED.match(source.data, end, end + 50):

@@ -31,9 +31,9 @@ def test_a_method_is_one_symbol_where_it_is_declared_defined_and_overridden(
                 '#include "shape.hpp"\n'
                 "using namespace draw;\n"
                 "Shape::Shape(int sides) : sides_(sides) {}"
-                "  // ref: Shape read ;; Shape definition ;; sides_ call\n"
+                "  // ref: Shape type ;; Shape definition ;; sides_ write\n"
                 "double Shape::area() const { return this->sides_; }"
-                "  // ref: Shape read ;; area definition ;; sides_ read\n"
+                "  // ref: Shape type ;; area definition ;; sides_ read\n"
                 "double use(Shape *given) {  // ref: Shape type\n"
                 "  auto made = Shape(3);  // ref: Shape call\n"
                 "  draw::Square square(4);\n"
@@ -149,6 +149,40 @@ def test_a_class_and_its_constructors_are_one_where_macros_open_namespaces(tmp_p
                 "int k = std::detail::positive(2) + other::positive(3);\n"
                 "int l = q::detail::width(q::F());  // ref: F call ;; width call\n"
                 "namespace other { int positive(int); }\n"
+            ),
+        },
+    )
+
+
+def test_destructors_initializers_and_qualifiers_are_told_by_what_they_are(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "w.hpp": (
+                "namespace n {  // ref: n definition\n"
+                "struct Base { Base(int); };  // ref: Base definition ;; Base definition\n"
+                "template <class T> struct Box {  // ref: Box definition\n"
+                "  int get();\n"
+                "};\n"
+                "class W : Base {  // ref: W definition ;; Base type\n"
+                " public:\n"
+                "  W();  // ref: W definition\n"
+                "  ~W();  // ref: W definition\n"
+                "  static int make();\n"
+                "  int v_;  // ref: v_ definition\n"
+                "};\n"
+                "}\n"
+            ),
+            "w.cpp": (
+                '#include "w.hpp"\n'
+                "n::W::W()  // ref: n read ;; W type ;; W definition\n"
+                "    : Base(1),  // ref: Base call\n"
+                "      v_(0) {}  // ref: v_ write\n"
+                "n::W::~W() {  // ref: n read ;; W type ;; W definition\n"
+                "  v_ = n::W::make();  // ref: v_ write ;; n read ;; W type\n"
+                "}\n"
+                "template <class T>\n"
+                "int n::Box<T>::get() { return 1; }  // ref: n read ;; Box type\n"
             ),
         },
     )
