@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from winnow.sources import Source, Sources
@@ -131,10 +132,14 @@ class Navigation:
         ]
 
     def of_definition(self, file: File, definition: Definition) -> Asked:
-        """A symbol by its definition."""
+        """A symbol by its definition; of C's tags and types of one name it is both."""
         found = self.named_at(file.path, definition.at, definition.name)
         if found is not None:
-            return found
+            targets = self.resolver.linker.with_namesakes(found.targets)
+            if len(targets) == len(found.targets):
+                return found
+            there = places(self.resolver.types, targets)
+            return msgspec.structs.replace(found, targets=targets, places=there)
         place = Place(file.path, definition.at, definition.name, definition)
         return Asked(file.path, definition.at, definition.name, [], [place])
 

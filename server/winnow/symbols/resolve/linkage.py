@@ -592,6 +592,30 @@ class Linker:
             self._tags[key] = found or [Name("", 0, name, space="tag")]
         return self._tags[key]
 
+    def with_namesakes(self, targets: Iterable[Target]) -> list[Target]:
+        """Targets, with the typedef of each tag and the tag of each typedef that are called the
+        same: `typedef struct a {…} a;`."""
+        found = dict.fromkeys(targets)
+        for one in list(found):
+            if isinstance(one, Name) and one.space in ("", "tag"):
+                found.update(dict.fromkeys(self._namesakes(one)))
+        return list(found)
+
+    def _namesakes(self, target: Name) -> Iterator[Name]:
+        places = [target]
+        if target.space == "tag":
+            places = [it.target for it in self.bound(target.name) if it.target.space == ""]
+        for typedef in places:
+            file = self.session.file(typedef.path)
+            if file is None or _classes_hold(file):
+                continue
+            if file.skeleton.aliases.get(target.name) == f"struct {target.name}":
+                tags = self.tag(file, target.name)
+                if target == typedef:
+                    yield from tags
+                elif target in tags:
+                    yield typedef
+
     # --- types -----------------------------------------------------------------------------
 
     def of(self, file: FileFacts, scope: int, expression: str) -> tuple[Class, ...]:
