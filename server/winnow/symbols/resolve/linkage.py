@@ -212,12 +212,13 @@ class Linker:
         if not _classes_hold(file) or not _WORDS.fullmatch(receiver):
             return []
         first, _, rest = receiver.partition(".")
-        while rest and first != ELSEWHERE and not self._is_namespace(first):
+        while rest:
             namespace = rest.replace(".", "::")
             found = [one for one in self.bound(name) if one.owner == namespace]
             if found:
-                return self._linked(found, self._seen(file, found))
-            first, _, rest = rest.partition(".")
+                known = first == ELSEWHERE or self._is_namespace(first)
+                return [] if known else self._linked(found, self._seen(file, found))
+            rest = rest.partition(".")[2]
         return []
 
     def _derived(self, owner: Class) -> bool:
