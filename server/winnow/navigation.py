@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from winnow.sources import Source, Sources
 from winnow.symbols.facts import (
     APART,
     BINDS,
+    CLASSES,
     DEFINES,
     IMPORTED,
     IN_TYPE,
@@ -23,10 +25,12 @@ from winnow.symbols.facts import (
     LABEL,
     MENTIONED,
     PARAMETER,
+    QUALIFIES,
     ROLE,
     SHORTHAND,
     STRING,
     TYPE,
+    WRITTEN,
     Definition,
     unpacked,
 )
@@ -140,11 +144,11 @@ class Navigation:
                 found = places(self.resolver.types, targets)
                 external = not found and any(isinstance(one, External) for one in targets)
                 if external:
-                    found = self._imported_at(file, name)
+                    found = self._import_of(file, name)
                 return Asked(path, at, name, targets, found, guessed, external)
         return None
 
-    def _imported_at(self, file: FileFacts, name: str) -> list[Place]:
+    def _import_of(self, file: FileFacts, name: str) -> list[Place]:
         """Where a file imports a name from outside of the workspace."""
         return [
             Place(file.path, at, name)
@@ -166,10 +170,14 @@ class Navigation:
         ]
 
     def of_definition(self, file: File, definition: Definition) -> Asked:
-        """A symbol by its definition."""
+        """A symbol by its definition; of C's tags and types of one name it is both."""
         found = self.named_at(file.path, definition.at, definition.name)
         if found is not None:
-            return found
+            targets = self.resolver.linker.with_namesakes(found.targets)
+            if len(targets) == len(found.targets):
+                return found
+            there = places(self.resolver.types, targets)
+            return msgspec.structs.replace(found, targets=targets, places=there)
         place = Place(file.path, definition.at, definition.name, definition)
         return Asked(file.path, definition.at, definition.name, [], [place])
 
@@ -211,13 +219,14 @@ class Navigation:
         """Every use of a symbol, definitions included; in one file only, if it is named."""
         file = self.view.file(asked.path)
         language = file.language if file else ""
+        is_class = any(it.definition and it.definition.kind in CLASSES for it in asked.places[:1])
         for one in self.resolver.references(asked.name, asked.targets, path, language):
             source = self.sources.read(one.path)
             name = one.name or asked.name
             if source is None or not source.holds(one.at, name):
                 self.changed[one.path] = None
                 continue
-            kind = kind_of(source, one.at + len(name.encode()), one.flags)
+            kind = kind_of(source, one.at + len(name.encode()), one.flags, is_class)
             if one.flags & (SHORTHAND | BINDS | PARAMETER) == SHORTHAND | BINDS:
                 kind = self._kind_in_pattern(asked, one, kind)
             tier: Tier = "possible" if asked.guessed else one.tier
@@ -276,15 +285,17 @@ class Navigation:
                         yield one.at, called
 
 
-def kind_of(source: Source, end: int, flags: int) -> Kind:
-    """What a name that ends at an offset is used for."""
+def kind_of(source: Source, end: int, flags: int, is_class: bool = False) -> Kind:
+    """What a name that ends at an offset is used for, which may be that of a class."""
     role = flags & ROLE
     if role in (IMPORTED, STRING) and not flags & DEFINES:
         return "import"
     if flags & (DEFINES | PARAMETER) or role == LABEL:
         return "definition"
-    if flags & IN_TYPE or role == TYPE:
+    if flags & IN_TYPE or role == TYPE or (flags & QUALIFIES and is_class):
         return "type"
+    if flags & WRITTEN:  # `a(0)` before the body of a constructor, where a class may be a base
+        return "call" if is_class else "write"
     if not flags & MENTIONED and _CALLED.match(source.data, end, end + 200):
         return "call"
     if flags & BINDS or role == KEYWORD or _ASSIGNED.match(source.data, end, end + 50):

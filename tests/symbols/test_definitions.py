@@ -198,6 +198,61 @@ def test_a_header_is_c_or_cpp_by_what_stands_in_it() -> None:
     assert extract(header, b"template <class T>\nstruct A { T b; };\n").language == "cpp"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "struct A : B {",
+        "struct A final : public B<int> {",
+        "  private:",
+        "class A;",
+        "constexpr int f(int a) { return a; }",
+        "  explicit A(int a);",
+        "  virtual int f() = 0;",
+        "  A(const A&) = delete;",
+        "  A() = default;",
+        "  A() : a(0) {}",
+        "  bool operator==(const A& other) const;",
+        "inline int f(std::size_t n);",
+        "static long a = static_cast<long>(1);",
+        "int f(const A &a);",
+        "int f() noexcept;",
+        "enum class A : int { B };",
+    ],
+)
+def test_a_header_with_what_only_cpp_has_is_one_of_cpp(line: str) -> None:
+    header = language_of("a.h")
+    assert header is not None
+    read = [
+        extract(header, text.encode()).language
+        for text in (
+            f"#define A_H\n{line}\n",
+            f"/*\n{line}\n*/\n",
+            f"#ifdef __cplusplus\n#if 1\n#endif\n{line}\n#endif\nint a;\n",
+            f"#ifndef __cplusplus\nint a;\n#else\n{line}\n#endif\n",
+        )
+    ]
+    assert read == ["cpp", "c", "c", "cpp"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "struct class mei_class = { .name = 1 };",
+        "struct file { unsigned private : 1; int class, namespace, template; };",
+        "[[gnu::packed]] struct a { int explicit; };",
+        "static inline int f(int a, int b) { return a && b && ~f(a, b); }",
+        "static inline void f(struct a *a) { a->operator = (b); a->delete = delete; }",
+        "constexpr int a = 1;",
+        "#define each(a) case A(a): for_each(a) { }",
+        "struct a { void (*using)(int virtual, const int *public); };",
+    ],
+)
+def test_a_header_of_c_may_use_the_words_of_cpp_as_names(line: str) -> None:
+    header = language_of("a.h")
+    assert header is not None
+    assert extract(header, f"{line}\n".encode()).language == "c"
+
+
 def test_functions_behind_a_place_that_macros_broke_are_those_of_the_file() -> None:
     source = b"""
 static int first(void)

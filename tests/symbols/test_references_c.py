@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from conftest import write_files
+from indexed import indexed
 from symbols.references import check_references
+from winnow.navigation import Navigation
+from winnow.sources import Sources
 
 
 def test_names_with_linkage_are_of_the_program_and_static_ones_of_their_file(
@@ -191,6 +195,7 @@ def test_what_a_macro_names_is_used_where_the_macro_is(tmp_path: Path) -> None:
                 "void use(void) {\n"
                 "    LOG(level);  // ref: level read ;; log_line call likely\n"
                 "    WARN();  // ref: log_line call likely\n"
+                "#undef WARN\n"
                 '    "log_line";\n'
                 "}\n"
             ),
@@ -254,3 +259,44 @@ def test_macros_before_declarations_are_no_types(tmp_path: Path) -> None:
             ),
         },
     )
+
+
+def test_a_struct_and_its_typedef_of_one_name_are_asked_for_as_one(tmp_path: Path) -> None:
+    write_files(
+        tmp_path,
+        {
+            "s.h": (
+                "typedef struct client {\n"
+                "    struct client *next;\n"
+                "} client;\n"
+                "struct other { int n; };\n"
+                "typedef struct item other;\n"
+            ),
+            "a.c": (
+                '#include "s.h"\n'
+                "struct client *next(client *one) { return one->next; }\n"
+                "int n(struct other *one, other *two) { int client = one->n; return client; }\n"
+            ),
+        },
+    )
+    with indexed(tmp_path) as view:
+        navigation = Navigation(view, Sources([tmp_path], {}, 1_000_000))
+        answers = {}
+        for name in ("client", "other"):
+            asked = navigation.of_definition(*navigation.named(name)[0])
+            found = [
+                [Path(use.path).name, source.line_at(use.at) + 1]
+                for use in navigation.references(asked)
+                if (source := navigation.sources.read(use.path)) is not None
+            ]
+            answers[name] = (
+                [place.definition.kind for place in asked.places if place.definition],
+                sorted(found),
+            )
+    assert answers == {
+        "client": (
+            ["struct", "type"],
+            [["a.c", 2], ["a.c", 2], ["s.h", 1], ["s.h", 2], ["s.h", 3]],
+        ),
+        "other": (["struct"], [["a.c", 3], ["s.h", 4]]),
+    }

@@ -31,9 +31,9 @@ def test_a_method_is_one_symbol_where_it_is_declared_defined_and_overridden(
                 '#include "shape.hpp"\n'
                 "using namespace draw;\n"
                 "Shape::Shape(int sides) : sides_(sides) {}"
-                "  // ref: Shape read ;; Shape definition ;; sides_ call\n"
+                "  // ref: Shape type ;; Shape definition ;; sides_ write\n"
                 "double Shape::area() const { return this->sides_; }"
-                "  // ref: Shape read ;; area definition ;; sides_ read\n"
+                "  // ref: Shape type ;; area definition ;; sides_ read\n"
                 "double use(Shape *given) {  // ref: Shape type\n"
                 "  auto made = Shape(3);  // ref: Shape call\n"
                 "  draw::Square square(4);\n"
@@ -114,6 +114,75 @@ def test_namespaces_that_macros_open_are_seen_through(tmp_path: Path) -> None:
             "use.cpp": (
                 '#include "lib.hpp"\n'
                 "void f(lib::Writer& w) { w.put(1); }  // ref: Writer type ;; Writer.put call\n"
+            ),
+        },
+    )
+
+
+def test_a_class_and_its_constructors_are_one_where_macros_open_namespaces(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.h": (
+                "#define BEG namespace q {\n"
+                "#define END }\n"
+                "BEG\n"
+                "struct B {};  // ref: B definition\n"
+                "struct F : B { int w; constexpr F() : w(0) {} };"
+                "  // ref: F definition ;; F definition ;; B type\n"
+                "END\n"
+            ),
+            "b.h": (
+                '#include "a.h"\n'
+                "BEG\n"
+                "namespace detail {\n"
+                "int width(const F& s);  // ref: F type ;; width definition\n"
+                "inline int positive(int a) { return a; }  // ref: positive definition\n"
+                "}\n"
+                "END\n"
+            ),
+            "c.cpp": (
+                '#include "b.h"\n'
+                "int i = detail::positive(q::detail::positive(1));"
+                "  // ref: positive call ;; positive call\n"
+                "int j = unseen::detail::positive(2);  // ref: positive call likely\n"
+                "int k = std::detail::positive(2) + other::positive(3);\n"
+                "int l = q::detail::width(q::F());  // ref: F call ;; width call\n"
+                "namespace other { int positive(int); }\n"
+            ),
+        },
+    )
+
+
+def test_destructors_initializers_and_qualifiers_are_told_by_what_they_are(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "w.hpp": (
+                "namespace n {  // ref: n definition\n"
+                "struct Base { Base(int); };  // ref: Base definition ;; Base definition\n"
+                "template <class T> struct Box {  // ref: Box definition\n"
+                "  int get();\n"
+                "};\n"
+                "class W : Base {  // ref: W definition ;; Base type\n"
+                " public:\n"
+                "  W();  // ref: W definition\n"
+                "  ~W();  // ref: W definition\n"
+                "  static int make();\n"
+                "  int v_;  // ref: v_ definition\n"
+                "};\n"
+                "}\n"
+            ),
+            "w.cpp": (
+                '#include "w.hpp"\n'
+                "n::W::W()  // ref: n read ;; W type ;; W definition\n"
+                "    : Base(1),  // ref: Base call\n"
+                "      v_(0) {}  // ref: v_ write\n"
+                "n::W::~W() {  // ref: n read ;; W type ;; W definition\n"
+                "  v_ = n::W::make();  // ref: v_ write ;; n read ;; W type\n"
+                "}\n"
+                "template <class T>\n"
+                "int n::Box<T>::get() { return 1; }  // ref: n read ;; Box type\n"
             ),
         },
     )

@@ -52,7 +52,9 @@ def _extracted(path: str, state: FileState, source: bytes) -> FileFacts:
         return without_facts(state, "its language is not known")
     if problem := _unwritten(source):
         return without_facts(state, problem)
-    return FileFacts(state, language.name, packed(extract(language, source)))
+    facts = extract(language, source)
+    # A header may be of another language than its name says.
+    return FileFacts(state, facts.language, packed(facts))
 
 
 def _unwritten(source: bytes) -> str:

@@ -115,7 +115,7 @@ IN_TYPE = 0x100  # in an annotation, a base or a cast
 DEFINES = 0x200  # the name of a definition
 PARAMETER = 0x400  # binds a parameter
 APART = 0x800  # a name of the language's second kind, see `Rules.apart`
-QUALIFIES = 0x1000  # stands before a dot in a type, and can only be a namespace
+QUALIFIES = 0x1000  # stands before a dot in a type or `::`, and is a namespace (in C++, or a class)
 
 STATIC = 0x4000  # a member of the class itself, not of its objects
 MENTIONED = 0x2000  # in a doc comment or a list of exports: types, values, whatever has the name

@@ -88,12 +88,39 @@ DEFINITIONS = (
 # What stands before brackets in a text that macros keep from being understood.
 KEYWORDS = frozenset("if else for while do switch case return sizeof defined double".split())
 _STATIC = re.compile(r"\bstatic\b")
-_CPP = re.compile(
-    rb"^(?:class\s+[^;(]+\{|(?:inline\s+)?namespace\b[^;=]*\{|template\s*<|using\s+\w+\s*[=:;])",
-    re.MULTILINE,
+# What only C++ has, by a word that is looked for first: that takes a hundredth of the time. C has
+# variables called `class` or `private`, attributes with `::`, and from C23 on `constexpr`.
+_CPP = tuple(
+    (word, re.compile(pattern, re.MULTILINE))
+    for word, pattern in (
+        (b"class", rb"^[ \t]*(?:enum[ \t]+)?class\s+[^;(){}=]+\{|\bfriend\s+class\b"),
+        (b"class", rb"^[ \t]*class\s+[A-Za-z_]\w*;"),
+        (b"namespace", rb"^[ \t]*(?:inline\s+|using\s+)?namespace\b[\w:\s]*[{;]"),
+        (b"template", rb"^[ \t]*template\s*<"),
+        (b"using", rb"^[ \t]*using\s+\w+\s*[=:;]"),
+        (b"struct", rb"\bstruct\s+\w+(?:\s+final)?\s*:(?!:)[^;{}()=]+\{"),
+        (b":", rb"^[ \t]*(?:public|private|protected):[ \t]*$"),
+        (b"::", rb"(?<![\[\w])(?<!, )[A-Za-z_]\w*::~?[A-Za-z_]"),
+        (b"constexpr", rb"\bconstexpr\s[^;={}#]*\)\s*(?:const\b|noexcept\b|->|:|\{)"),
+        (b"const", rb"const\s+\w+(?:<[^;{}()]*>)?\s*&&?\s*\w*\s*[,)]|\)\s*const\s*[{;=]"),
+        (b"explicit", rb"\bexplicit\s+\w+\s*\("),
+        (b"virtual", rb"^[ \t]*virtual\s+~?[A-Za-z_]"),
+        (
+            b"operator",
+            rb"[\w&*>][ \t]+operator\s*(?:[-+*/%^&|~!<>=]{1,3}|\(\s*\)|\[\s*\])\s*\(\s*const\b",
+        ),
+        (b"_cast", rb"\b(?:static|dynamic|reinterpret|const)_cast\s*<"),
+        (b"default", rb"\)[\w\s]*=\s*default\s*;"),
+        (b"delete", rb"\w\s*\([^();]*\)\s*(?:noexcept\s*)?=\s*delete\s*;"),
+        (b"noexcept", rb"\)\s*(?:const\s+)?noexcept\b"),
+        (b"override", rb"\)\s*(?:const\s+)?override\s*[;{]"),
+        (b"typename", rb"\btypename\s+\w+::|\btypename\.\.\."),
+        (b"{}", rb"\)\s*:\s*\w+\([^()]*\)\s*\{\}"),
+    )
 )
-# What begins the lines that the pattern is about.
-_CPP_WORDS = (b"class", b"inline", b"namespace", b"template", b"using")
+_UNREAD = re.compile(rb"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_CONDITION = re.compile(rb"^[ \t]*#[ \t]*(if|el|endif)([^\n]*)", re.MULTILINE)
+_ONLY_CPP = re.compile(rb"(?!n|.*!\s*defined).*\b__cplusplus\b")
 CONSTANT = re.compile(r"\bconstexpr\b|\bconst\b[^*]*$")
 
 
@@ -111,9 +138,33 @@ def kind(kind: str, header: str, name: str, container: str) -> str:
 
 def instead(source: bytes) -> str:
     """Headers of C++ have the names of those of C."""
-    # Looking for the words first is ten times as fast as looking for the pattern.
-    found = any(b"\n" + word in source or source.startswith(word) for word in _CPP_WORDS)
-    return "cpp" if found and _CPP.search(source) else ""
+    signs = [sign for word, sign in _CPP if word in source]
+    if not signs:
+        return ""
+    text = _read_by_both(_UNREAD.sub(b" ", source))
+    return "cpp" if any(sign.search(text) for sign in signs) else ""
+
+
+def _read_by_both(source: bytes) -> bytes:
+    """A text without what stands behind `#ifdef __cplusplus`, which headers of C have, too."""
+    if b"__cplusplus" not in source:
+        return source
+    kept = bytearray()
+    behind = depth = skipped = 0  # ``skipped`` is the depth of what is left out
+    for line in _CONDITION.finditer(source):
+        if not skipped:
+            kept += source[behind : line.start()]
+        behind = line.start()
+        word, rest = line.groups()
+        if word == b"if":
+            depth += 1
+            if not skipped and _ONLY_CPP.match(rest):
+                skipped = depth
+        else:
+            if depth == skipped:
+                skipped = 0
+            depth -= word == b"endif"
+    return bytes(kept if skipped else kept + source[behind:])
 
 
 C = Language(

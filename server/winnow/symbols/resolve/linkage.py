@@ -23,6 +23,7 @@ from winnow.symbols.facts import (
     LABEL,
     MACRO,
     MEMBER,
+    MENTIONED,
     PARAMETER,
     ROLE,
     SHORTHAND,
@@ -36,6 +37,7 @@ from winnow.symbols.resolve.types import Class
 LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer", "template"))
 # Files that are mostly included have other ends of names.
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm")
+ELSEWHERE = "std"  # a namespace that no macro opens
 UNNAMED = "{}"  # an enumeration without a name
 INITIALIZED = "{"  # what is initialized where fields are named
 LISTED = 3  # brackets without a name that may stand around a named field
@@ -115,7 +117,7 @@ class Linker:
                 if macro is not None:
                     if macro not in done:
                         macros[macro] = None
-                elif use.flags & ROLE != MACRO and (use.path, use.at) not in seen:
+                elif not _names_macro(use.flags) and (use.path, use.at) not in seen:
                     seen.add((use.path, use.at))
                     if path is None or use.path == path:
                         yield Use(use.path, use.at, use.flags, "likely", using.name)
@@ -130,7 +132,8 @@ class Linker:
             for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
                 found = self.meaning(facts, name, at, flags, receiver)
                 if found is None:
-                    if not self.possible(facts, name, wanted):
+                    guessed = self.guess(facts, name, facts.skeleton.receivers[receiver])
+                    if wanted.isdisjoint(guessed) and not self.possible(facts, name, wanted):
                         self.undecided += 1
                         continue
                 elif wanted.isdisjoint(found):
@@ -192,6 +195,8 @@ class Linker:
             if found:
                 return found
         owners = self.of(file, scope, receiver)
+        if owners in ((), FOREIGN) and self.guess(file, name, receiver):
+            return None
         if not owners:
             last = receiver.rpartition(".")[2]
             return [] if _classes_hold(file) and self._is_namespace(last) else None
@@ -200,6 +205,21 @@ class Linker:
         found = self.member(owners, name)
         # A base that is not known may have it.
         return found or (None if any(map(self._derived, owners)) else [])
+
+    def guess(self, file: FileFacts, name: str, receiver: str) -> list[Name]:
+        """What a qualified name means if the first of its namespaces, which nothing seems to open,
+        are those that some macro opens: it is looked for in the others."""
+        if not _classes_hold(file) or not _WORDS.fullmatch(receiver):
+            return []
+        first, _, rest = receiver.partition(".")
+        while rest:
+            namespace = rest.replace(".", "::")
+            found = [one for one in self.bound(name) if one.owner == namespace]
+            if found:
+                known = first == ELSEWHERE or self._is_namespace(first)
+                return [] if known else self._linked(found, self._seen(file, found))
+            rest = rest.partition(".")[2]
+        return []
 
     def _derived(self, owner: Class) -> bool:
         """Whether a class has a base that is not known."""
@@ -573,6 +593,30 @@ class Linker:
             self._tags[key] = found or [Name("", 0, name, space="tag")]
         return self._tags[key]
 
+    def with_namesakes(self, targets: Iterable[Target]) -> list[Target]:
+        """Targets, with the typedef of each tag and the tag of each typedef that are called the
+        same: `typedef struct a {…} a;`."""
+        found = dict.fromkeys(targets)
+        for one in list(found):
+            if isinstance(one, Name) and one.space in ("", "tag"):
+                found.update(dict.fromkeys(self._namesakes(one)))
+        return list(found)
+
+    def _namesakes(self, target: Name) -> Iterator[Name]:
+        places = [target]
+        if target.space == "tag":
+            places = [it.target for it in self.bound(target.name) if it.target.space == ""]
+        for typedef in places:
+            file = self.session.file(typedef.path)
+            if file is None or _classes_hold(file):
+                continue
+            if file.skeleton.aliases.get(target.name) == f"struct {target.name}":
+                tags = self.tag(file, target.name)
+                if target == typedef:
+                    yield from tags
+                elif target in tags:
+                    yield typedef
+
     # --- types -----------------------------------------------------------------------------
 
     def of(self, file: FileFacts, scope: int, expression: str) -> tuple[Class, ...]:
@@ -787,6 +831,11 @@ class Linker:
 def _classes_hold(file: FileFacts) -> bool:
     """Whether classes and namespaces hold names, as in C++."""
     return file.rules.members_bare == "always"
+
+
+def _names_macro(flags: int) -> bool:
+    """Whether a macro is defined or undefined here, so that its text does not stand here."""
+    return flags & ROLE == MACRO or bool(flags & MENTIONED)
 
 
 def _initializes(file: FileFacts, scope: int) -> bool:

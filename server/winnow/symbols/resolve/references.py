@@ -187,7 +187,10 @@ class Resolver:
         """What the name at an offset means."""
         if file.rules.linkage:
             names = self.linker.meaning(file, name, at, flags, receiver)
-            return Meaning([*names]) if names is not None else Meaning(unknown=True)
+            if names is None:
+                guessed = self.linker.guess(file, name, file.skeleton.receivers[receiver])
+                return Meaning([*guessed], unknown=True)
+            return Meaning([*names])
         if file.rules.plain:
             candidates = self._plain(name, file.language)
             return Meaning(list(candidates.near(file, at, flags, receiver)))

@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import BINDS, TAG, Scope
+from winnow.symbols.facts import BINDS, MENTIONED, TAG, Scope
 from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import View
@@ -121,8 +121,8 @@ _BEFORE = 200  # bytes before the bracket that are looked at
 # as fast as one that begins with the line.
 _CONTINUED = re.compile(rb"#[ \t]*define\b(?:[^\n\\]|\\(?!\n))*\\\n(?:[^\n]*\\\n)*[^\n]*")
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*?(?=\\?$)", re.DOTALL | re.MULTILINE)
-# A macro before a declaration or at the end of a line: a capital comes first, so that the search is
-# fast, and what stands before it is looked at behind.
+# A macro before a declaration or a condition, or at the end of a line: a capital comes first, so
+# that the search is fast, and what stands before it is looked at behind.
 _DECLARED = (
     rb"\s+(?:[A-Z][A-Z0-9_]{2,}\s+)*(?:inline|static|extern|constexpr|auto|void|int|char|bool|unsigned"
     rb"|signed|struct|union|enum|double|float|long|short|explicit|virtual|template|class|friend"
@@ -132,7 +132,10 @@ _DECLARED = (
     rb"[A-Za-z_]\w*[ \t]*[;(=\[]"
 )
 _DECLARES = re.compile(_DECLARED)
-_ATTRIBUTE = re.compile(rb"[A-Z](?<!\w[A-Z])[A-Z0-9_]{2,}(?=" + _DECLARED + rb"|[ \t]*(?:\n|$))")
+_ATTRIBUTE = re.compile(
+    rb"[A-Z](?<!\w[A-Z])(?:[A-Z0-9_]{2,}(?=" + _DECLARED + rb"|[ \t]*(?:\n|$))"
+    rb"|(?<=\bif [A-Z])[A-Z0-9_]{2,}(?=[ \t]*\())"  # `if MAYBE_CONSTEXPR (…)`
+)
 _LINE_END = re.compile(rb"[ \t]*(?:\n|$)")
 _INKED = re.compile(rb"[^\s\\]")
 
@@ -159,7 +162,7 @@ def clean(source: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=1)  # asked twice for each text, and slow to find
 def _macros_before(source: bytes) -> list[tuple[int, int]]:
-    """Macros before declarations, and those that begin a line and stand alone on it."""
+    """Macros before declarations and conditions, and those that stand alone on a line."""
     found = []
     for macro in _ATTRIBUTE.finditer(source):
         start, end = macro.span()
@@ -209,7 +212,7 @@ def read(extraction: Extraction) -> None:
         undefined = _UNDEFINED.match(extraction.source, node.start_byte, node.end_byte)
         if undefined:
             extraction.tokens.append(undefined.span(1))
-            extraction.flags[undefined.start(1)] = 0
+            extraction.flags[undefined.start(1)] = MENTIONED
 
 
 def add_functions(extraction: Extraction) -> None:

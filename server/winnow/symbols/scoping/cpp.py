@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from winnow.symbols.facts import Import
+from winnow.symbols.facts import DEFINES, QUALIFIES, WRITTEN, Import
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.scoping import c
 
@@ -48,7 +48,11 @@ TOKENS = (
 (using_declaration) @using
 (namespace_alias_definition name: (namespace_identifier) @bind)
 (namespace_alias_definition) @namespace.alias
-(field_initializer (field_identifier) @key)
+(field_initializer (field_identifier) @key @initialized)
+(qualified_identifier scope: [
+  (namespace_identifier) @qualifies (template_type name: (type_identifier) @qualifies)])
+(function_declarator declarator: (destructor_name (identifier) @destructor))
+(qualified_identifier name: (destructor_name (identifier) @destructor))
 (template_declaration) @scope.template
 (lambda_expression) @scope.function
 (lambda_expression declarator: (_ parameters: (parameter_list) @inside))
@@ -57,8 +61,8 @@ TOKENS = (
 (template_argument_list) @typearguments
 """
 )
-
-
+# What captures of C++ alone say of a name.
+FLAGS = {"initialized": WRITTEN, "qualifies": QUALIFIES, "destructor": DEFINES}
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
@@ -71,6 +75,9 @@ def prepare(extraction: Extraction) -> None:
         msgspec.structs.replace(one, name=_plain(one.name)) if "<" in one.name else one
         for one in extraction.scopes
     ]
+    for capture, flag in FLAGS.items():
+        for node in extraction.captured.get(capture, ()):
+            extraction.flags[node.start_byte] = extraction.flags.get(node.start_byte, 0) | flag
     c.read(extraction)
     for node in extraction.captured.get("using", ()):
         _using(extraction, node)
