@@ -120,3 +120,15 @@ def children(pid: int) -> set[int]:
         except OSError:
             continue
     return found
+
+
+def searches(pid: int) -> set[int]:
+    """The children that search; those that parse for the index live on."""
+    found = set()
+    for child in children(pid):
+        try:
+            if b"winnow.index.worker" not in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.add(child)
+        except OSError:
+            continue
+    return found

@@ -12,7 +12,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from conftest import SLOW_TERM, alive, requires_posix
-from lsp.conftest import Client, StartClient, children
+from lsp.conftest import Client, StartClient, searches
 from lsp.wire import Wire
 
 pytestmark = pytest.mark.wire
@@ -99,10 +99,10 @@ async def test_cancelling_ends_ripgrep_within_100_ms(
     for mode in ("matches", "counts"):
         params = {"pattern": SLOW_TERM, "mode": mode}
         running = asyncio.create_task(client.request(METHOD, params, msg_id=mode))
-        while not children(client.pid):
+        while not searches(client.pid):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.3)
-        ripgrep = children(client.pid)
+        ripgrep = searches(client.pid)
         assert ripgrep
         started = time.monotonic()
         client.lsp.cancel_request(types.CancelParams(id=mode))

@@ -12,7 +12,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from conftest import FAKE_KEY, SLOW_TERM, alive, requires_posix
-from lsp.conftest import Client, StartClient, children
+from lsp.conftest import Client, StartClient, searches
 from model_server import ModelServer
 
 pytestmark = pytest.mark.wire
@@ -225,10 +225,10 @@ async def test_cancelling_ends_ripgrep_within_100_ms_and_the_server_goes_on(
         "workDoneToken": "work",
     }
     running = asyncio.create_task(client.request(METHOD, params, msg_id="slow"))
-    while len(children(client.pid)) < 1:
+    while len(searches(client.pid)) < 1:
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.3)
-    ripgrep = children(client.pid)
+    ripgrep = searches(client.pid)
     assert ripgrep
     started = time.monotonic()
     if way == "$/cancelRequest":

@@ -324,7 +324,7 @@ def kill_workers(session: Session) -> int:
 def test_workers_that_are_killed_during_a_build_and_between_queries(
     start: Start, folder: Path
 ) -> None:
-    write_files(folder, {f"more/m{n}.py": "def more(): pass\n" * 300 for n in range(200)})
+    write_files(folder, {f"more/m{n}.py": "def more(): pass\n" * 1_500 for n in range(300)})
     session = start(folder)
     killed = 0
     while session.state() != "ready":
