@@ -32,8 +32,6 @@ COMPLETE = frozenset(("ready", "stale"))
 
 # How often what is known so far is sent, before the index is complete.
 EARLY_SECONDS = 0.15
-# What a request waits for the file that it is about.
-TAKE_SECONDS = 2.0
 # Of files without facts, so much is looked through for a name.
 UNREAD_FILES = 200
 UNREAD_BYTES = 64 * 1024 * 1024
@@ -78,13 +76,10 @@ async def ask(
     """Do the work on what is known, once enough is known for it."""
     timed_out = prepared = False
     state, attempts = workspace.index.state(), 0
-    if state.state in COMPLETE:
-        # The file that is asked about is never older than the disk.
-        await _take(workspace, asking.paths)
     while True:
         if state.state not in COMPLETE and not prepared:
             timed_out, prepared = await _prepare(workspace, asking, progress, early), True
-        async with navigating(workspace) as (navigation, state):
+        async with navigating(workspace, asking.paths) as (navigation, state):
             # Somebody may have deleted the store: then it is known only from here on.
             if state.state not in COMPLETE and not prepared:
                 continue
@@ -95,19 +90,13 @@ async def ask(
         workspace.files_changed(navigation.changed)
 
 
-async def _take(workspace: Workspace, paths: Sequence[str]) -> None:
-    async with contextlib.aclosing(workspace.index.facts_for(paths, TAKE_SECONDS)) as taken:
-        async for _ in taken:
-            pass
-
-
 @contextlib.asynccontextmanager
 async def navigating(
-    workspace: Workspace, seconds: float = CATCH_UP_SECONDS
+    workspace: Workspace, asked: Sequence[str] = (), seconds: float = CATCH_UP_SECONDS
 ) -> AsyncIterator[tuple[Navigation, IndexState]]:
-    """What is known now, for one thread at a time; waits ``seconds`` for files that have
-    changed."""
-    async with workspace.index.snapshot(workspace.buffers, seconds) as (view, state):
+    """What is known now, for one thread at a time, of the files that are ``asked`` about in any
+    case; waits ``seconds`` for files that have changed."""
+    async with workspace.index.snapshot(workspace.buffers, seconds, asked) as (view, state):
         yield Navigation(view, sources_of(workspace)), state
 
 
@@ -142,23 +131,23 @@ async def _prepare(
     loop = asyncio.get_running_loop()
     taken, due = 0, loop.time()
 
-    async def take(paths: Sequence[str]) -> None:
-        nonlocal taken, due
-        async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
-            taken += len(some)
-            progress(f"{taken} files read")
-            if early is not None and loop.time() >= due:
-                async with navigating(workspace, 0) as (navigation, _):
-                    early.emit(await asyncio.to_thread(early.work, navigation))
-                due = loop.time() + EARLY_SECONDS
+    async def tell_early() -> None:
+        nonlocal due
+        if early is not None and loop.time() >= due:
+            async with navigating(workspace, asking.paths, 0) as (navigation, _):
+                early.emit(await asyncio.to_thread(early.work, navigation))
+            due = loop.time() + EARLY_SECONDS
 
     # What is asked about has uses itself, which are known at once.
-    await take(asking.paths)
+    await tell_early()
     if asking.names:
         look = Look("|".join(map(re.escape, asking.names)))
         async with contextlib.aclosing(files_with(ripgrep, scope, look)) as found:
             paths = [scope.absolute(path) async for path in found]
-        await take([path for path in paths if path not in asking.paths])
+        async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
+            taken += len(some)
+            progress(f"{taken} files read")
+            await tell_early()
     return loop.time() >= ripgrep.deadline
 
 

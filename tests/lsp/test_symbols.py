@@ -289,13 +289,24 @@ def test_what_is_outside_of_the_workspace_has_no_symbols(opened: Asking, tmp_pat
     assert opened.ask("textDocument/definition", at(Path("/nothing.py"), 0, 4)) is None
 
 
-def test_an_ignored_file_that_is_open_has_an_outline(opened: Asking, folder: Path) -> None:
-    write_files(folder, {".gitignore": "build/\n", "build/x.py": "def made(): pass\n"})
+def test_a_file_that_no_search_covers_is_known_to_requests_about_it_only(
+    tmp_path: Path,
+) -> None:
+    folder = write_files(git_init(tmp_path / "p"), FILES)
+    write_files(folder, {".gitignore": "build/\n", "build/x.py": "def made(): pass\nmade()\n"})
     made = folder / "build/x.py"
-    opened.open(made, made.read_text())
     document = {"textDocument": {"uri": made.as_uri()}}
-    answer = opened.ask("textDocument/documentSymbol", document)
-    assert [one["name"] for one in answer] == ["made"]
+    session = Asking(folder, index=True)
+    for text in (None, made.read_text(), "\n" + made.read_text()):
+        if text is not None:
+            session.open(made, text)
+        line = 1 if text and text.startswith("\n") else 0
+        outline = session.ask("textDocument/documentSymbol", document)
+        assert [one["selectionRange"]["start"]["line"] for one in outline] == [line]
+        definition = session.ask("textDocument/definition", at(made, line + 1, 1))
+        assert [place(one, folder) for one in definition] == [f"build/x.py:{line}:4-8"]
+        assert session.ask("workspace/symbol", {"query": "made"}) == []
+    assert session.wire.stop() == 0
 
 
 def test_a_file_that_was_saved_is_seen(opened: Asking, folder: Path) -> None:

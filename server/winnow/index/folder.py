@@ -54,8 +54,8 @@ BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SECONDS = 1.0
 URGENT_SECONDS = 0.03
 # A check for changes costs at most this part of the time.
-CHECK_SECONDS = 1.0
-CHECK_SHARE = 20
+CHECK_SECONDS = 0.1
+CHECK_SHARE = 5
 
 
 class FolderIndex:
@@ -95,6 +95,10 @@ class FolderIndex:
     async def reader(self) -> Reader:
         """The store at this moment; the caller closes it."""
         return await self._with_store(Store.reader)
+
+    async def known(self, paths: Collection[str]) -> dict[str, FileState]:
+        """Of some files, those that are known."""
+        return await self._with_store(lambda store: _known_of(store, paths))
 
     async def problems(self) -> dict[str, str]:
         """The files of which no facts could be taken, and why."""

@@ -18,6 +18,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -28,10 +29,10 @@ from typing import Literal, ParamSpec, TypeVar
 
 from winnow.config import Config
 from winnow.errors import SearchError
-from winnow.index.files import Job
+from winnow.index.files import FileState, Job
 from winnow.index.folder import FolderIndex, Report
 from winnow.index.reader import StoreDamaged
-from winnow.index.sources import Covers, may_have_facts
+from winnow.index.sources import Covers, is_as_known, may_have_facts, text_of
 from winnow.index.view import StoreView
 from winnow.index.workers import Workers
 from winnow.symbols.facts import Facts
@@ -94,15 +95,19 @@ class Index:
 
     @contextlib.asynccontextmanager
     async def snapshot(
-        self, buffers: Mapping[Path, str], seconds: float = CATCH_UP_SECONDS
+        self,
+        buffers: Mapping[Path, str],
+        seconds: float = CATCH_UP_SECONDS,
+        asked: Collection[str] = (),
     ) -> AsyncIterator[tuple[StoreView, IndexState]]:
         """All that is known now, with unsaved documents, and how true it is.
 
-        Waits ``seconds`` at most for files that have changed. One thread at a time may read the
-        view, until the block ends.
+        ``asked`` are files that the request is about: they are known as they are now, also those
+        that no search covers. Waits ``seconds`` at most for files that have changed. One thread at
+        a time may read the view, until the block ends.
         """
         await self._catch_up(seconds)
-        overlay = await self._overlay(buffers)
+        overlay = await self._overlay(buffers, asked)
         folders = self._current()
         readers = [await folder.reader() for folder in folders]
         try:
@@ -226,15 +231,22 @@ class Index:
             with _logged(folder):
                 await folder.check(self._covers(folder), FEW)
 
-    async def _overlay(self, buffers: Mapping[Path, str]) -> dict[str, Facts | None]:
-        """The facts of unsaved documents, by the paths of their files."""
-        unsaved = await asyncio.to_thread(self._unsaved_in, buffers)
-        for path in [path for path in self._unsaved if path not in unsaved]:
+    async def _overlay(
+        self, buffers: Mapping[Path, str], asked: Collection[str]
+    ) -> dict[str, Facts | None]:
+        """The facts of documents that stand in the place of files, by the paths of these."""
+        texts: dict[str, str] = {}
+        documents = {**dict.fromkeys(map(Path, asked)), **buffers}
+        for folder, by_path in self._documents(documents).items():
+            known = await folder.known(by_path)
+            wanted = {path for path in by_path if folder.prefix + path in asked}
+            texts |= await asyncio.to_thread(_overlaid, folder, by_path, known, wanted)
+        for path in [path for path in self._unsaved if path not in texts]:
             del self._unsaved[path]
-        tasks = [task for path, text in unsaved.items() if (task := self._begin(path, text))]
+        tasks = [task for path, text in texts.items() if (task := self._begin(path, text))]
         if tasks:
             await asyncio.wait(tasks, timeout=UNSAVED_SECONDS)
-        return {path: self._unsaved[path][1] for path in unsaved if path in self._unsaved}
+        return {path: self._unsaved[path][1] for path in texts if path in self._unsaved}
 
     def _begin(self, path: str, text: str) -> asyncio.Task[None] | None:
         """What takes the facts of an unsaved document; None if they are known. It goes on when a
@@ -267,14 +279,15 @@ class Index:
             if self._extracting[path][1] is asyncio.current_task():
                 del self._extracting[path]
 
-    def _unsaved_in(self, buffers: Mapping[Path, str]) -> dict[str, str]:
-        """The documents whose text is not that of their file, by its path in a folder."""
-        found = {}
-        for path, text in buffers.items():
+    def _documents(
+        self, documents: Mapping[Path, str | None]
+    ) -> dict[FolderIndex, dict[str, str | None]]:
+        """Documents by their paths below the folders that hold them."""
+        found: dict[FolderIndex, dict[str, str | None]] = {}
+        for path, text in documents.items():
             for folder, (below,) in self._by_folder([path]).items():
-                real = os.path.join(folder.root, below)
-                if may_have_facts(below) and is_unsaved(real, text):
-                    found[folder.prefix + below] = text
+                if may_have_facts(below):
+                    found.setdefault(folder, {})[below] = text
         return found
 
     # --- folders ---------------------------------------------------------------------------
@@ -312,6 +325,30 @@ class Index:
                 if held:
                     found.setdefault(folders[held[0]], set()).add(held[1])
         return found
+
+
+def _overlaid(
+    folder: FolderIndex,
+    documents: Mapping[str, str | None],
+    known: Mapping[str, FileState],
+    asked: Collection[str],
+) -> dict[str, str]:
+    """The texts that stand in the place of files: of documents that differ from these, and of those
+    that are asked for and not known as they are. A file that no search covers stays unknown to all
+    others while it is edited."""
+    found: dict[str, str] = {}
+    for path, document in documents.items():
+        real = os.path.join(folder.root, path)
+        if document is not None and is_unsaved(real, document):
+            covered = path in known or not folder.complete or not os.path.lexists(real)
+            text = document if covered or path in asked else None
+        elif path in asked and not is_as_known(str(folder.root), path, known.get(path)):
+            text = document if document is not None else text_of(folder.root, path)
+        else:
+            text = None
+        if text is not None:
+            found[folder.prefix + path] = text
+    return found
 
 
 def again_if_damaged(request: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:

@@ -14,16 +14,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from winnow.errors import SearchError
 from winnow.globs import escaped
 from winnow.index.files import CLOCK_NS, FileState
 from winnow.symbols.language import language_of
 from winnow.text.buffers import Overlay
+from winnow.text.encodings import decoded
 from winnow.text.files import IGNORE_FILE, search_scope
 from winnow.text.listing import list_files
-from winnow.text.paths import is_below
+from winnow.text.paths import is_below, open_regular
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import SearchParams
 
+# Of a file that a request is about and that is not in the index.
+MOST_BYTES = 4 * 1024 * 1024
 # Files in any folder that say what is ignored.
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", IGNORE_FILE)
 UNSURE = -1  # a time that no file has
@@ -132,6 +136,22 @@ def look(base: str, path: str) -> FileState | None:
     if not stat.S_ISREG(told.st_mode):
         return None
     return FileState(told.st_mtime_ns, told.st_ctime_ns, told.st_size)
+
+
+def is_as_known(base: str, path: str, known: FileState | None) -> bool:
+    """Whether a file is what its facts were taken from."""
+    now = look(base, path)
+    return now is not None and known is not None and not _differs(known, now)
+
+
+def text_of(root: Path, path: str) -> str | None:
+    """The text of a file of a folder; None if there is none."""
+    try:
+        real = os.path.realpath(root / path)
+        with os.fdopen(open_regular(real, str(root)), "rb") as file:
+            return decoded(file.read(MOST_BYTES))
+    except (OSError, SearchError):
+        return None
 
 
 def compared(known: Mapping[str, FileState], now: Listed) -> Changes:
