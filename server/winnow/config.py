@@ -103,8 +103,9 @@ class Index(Section, frozen=True, kw_only=True):
 
     enabled: bool = True
     """Keep an index. Without it, queries for symbols read files when they are asked."""
-    max_files: Annotated[int, Meta(ge=1)] = 100_000
-    """A folder with more source files is not indexed."""
+    max_files: Annotated[int, Meta(ge=1)] = 50_000
+    """A folder with more source files is not indexed; answers then say so. So many files take some
+    minutes of one core, and half a gigabyte on disk."""
 
 
 class Prices(Section, frozen=True, kw_only=True):

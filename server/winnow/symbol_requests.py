@@ -55,6 +55,7 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
     navigation: Navigation
     state: IndexState
     timed_out: bool = False
+    hindrances: Sequence[str] = ()
 
 
 class Early(msgspec.Struct, Generic[E], frozen=True):
@@ -86,7 +87,8 @@ async def ask(
             result = await asyncio.to_thread(work, navigation)
         attempts += 1
         if not navigation.changed or attempts == ATTEMPTS:
-            return Answered(result, navigation, state, timed_out)
+            hindrances = workspace.index.hindrances()
+            return Answered(result, navigation, state, timed_out, hindrances)
         workspace.files_changed(navigation.changed)
 
 
@@ -182,6 +184,7 @@ def index_reasons(answered: Answered[T]) -> list[str]:
             f" ({state.files_indexed} of {state.files_total} files): types and imports in other"
             " files may not be known yet"
         )
+    reasons += [f"the index lacks something: {one}" for one in answered.hindrances]
     if state.state == "stale":
         reasons.append("files have changed that the index does not know yet")
     if answered.timed_out:

@@ -149,6 +149,10 @@ class Index:
             updated_at=max((one.updated_at for one in folders), default=0.0),
         )
 
+    def hindrances(self) -> list[str]:
+        """Why folders are not indexed as they should."""
+        return [f"{one.root}: {one.problem}" for one in self._current() if one.problem]
+
     async def problems(self) -> dict[str, str]:
         """The files of which no facts could be taken, by absolute path, and why; and the folders
         that could not be indexed as they should."""
