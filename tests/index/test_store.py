@@ -115,19 +115,6 @@ def test_a_reader_sees_one_moment(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_generation_changes_with_every_write_of_any_process(tmp_path: Path) -> None:
-    store, other = Store.open(tmp_path), Store.open(tmp_path)
-    seen = [store.generation]
-    store.write({"a.py": file_facts("a")})
-    seen.append(store.generation)
-    other.write({"a.py": file_facts("b")})
-    seen.append(store.generation)
-    assert len(set(seen)) == 3
-    assert store.generation == seen[-1]
-    store.close()
-    other.close()
-
-
 def test_several_threads_and_processes_write_and_read_at_once(tmp_path: Path) -> None:
     stores = [Store.open(tmp_path) for _ in range(2)]
     failures: list[BaseException] = []

@@ -98,7 +98,6 @@ class Store:
         try:
             with damage():
                 _create(self._writer)
-            self._watcher = self._connect(READER_CACHE_KB)
         except BaseException:
             self._writer.close()
             raise
@@ -132,7 +131,7 @@ class Store:
             if self._closed:
                 return
             self._closed = True
-            for connection in (*self._idle, self._watcher, self._writer):
+            for connection in (*self._idle, self._writer):
                 connection.close()
             self._idle.clear()
         if self._temporary:
@@ -144,13 +143,6 @@ class Store:
             return self.file.stat().st_ino == self._inode
         except OSError:
             return False
-
-    @property
-    def generation(self) -> int:
-        """A number that is another one after each write, also by another process."""
-        with damage():
-            row = self._watcher.execute("PRAGMA data_version").fetchone()
-        return int(row[0])
 
     def check(self) -> None:
         """Raise StoreDamaged if the database is not whole; reads all of it."""

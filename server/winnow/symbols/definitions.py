@@ -598,11 +598,3 @@ def _first_paragraph(lines: Iterable[str]) -> str:
             break
     text = "\n".join(kept)
     return text if len(text) <= DOC_CHARACTERS else text[: DOC_CHARACTERS - 1] + "…"
-
-
-def innermost(starts: list[int], ends: list[int], parents: list[int], at: int) -> int:
-    """The number of the innermost of nested ranges that holds an offset; ``starts`` is sorted."""
-    place = bisect_left(starts, at + 1) - 1
-    while place > 0 and ends[place] <= at:
-        place = parents[place]
-    return max(place, 0)
