@@ -11,7 +11,7 @@ from winnow.types import Answer, Result, ScopeParams
 AskedKind = Literal[
     "any", "function", "method", "class", "struct", "trait", "interface", "enum", "type", "const",
     "variable", "field", "property", "module", "namespace", "constructor", "enum_member", "macro",
-    "section",
+    "union", "object", "event", "operator", "section",
 ]  # fmt: skip
 
 
