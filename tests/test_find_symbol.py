@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -244,6 +245,11 @@ async def test_before_there_is_an_index_the_files_that_hold_the_name_are_read(
     assert reason.endswith("; all files with the name or its letters were read (2)")
     assert await names(workspace, "Client.") == ["Client.send"]
     assert await names(workspace, "rsall") == ["resend_all"]
+    # However often it is looked for changes: files that were never read are none that are known.
+    for _ in range(3):
+        await asyncio.sleep(0.15)
+        assert await names(workspace, "rsall") == ["resend_all"]
+        assert workspace.index.state().state == "none"
     assert len(await names(workspace, "", max_results=100)) == 92
 
     recorder = Recorder()

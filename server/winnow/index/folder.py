@@ -141,7 +141,8 @@ class FolderIndex:
         if not known:
             self._workers.start()
         times = self._times
-        if not whole and times is not None and covers == self._listed_as:
+        # As long as not all files are known, those that are known say nothing about the others.
+        if not whole and self.complete and times is not None and covers == self._listed_as:
             whole = await asyncio.to_thread(is_listing_stale, self.root, times)
         else:
             whole = True
