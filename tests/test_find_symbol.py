@@ -314,3 +314,12 @@ async def test_what_somebody_types_in_an_editor(
         assert [one.name for one in found.symbols] == [
             "register_plugin", "Loader", "test_load_plugin"
         ]  # fmt: skip
+
+
+async def test_what_was_found_by_the_shape_of_a_tree_alone_is_said_to_be(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {"a.pl": "sub greet { return 1; }\n", "b.py": "def greet(): ...\n"}
+    workspace = make_workspace(write_files(git_init(tmp_path / "project"), files))
+    found = await find(workspace, "greet")
+    assert {one.path: one.generic for one in found.symbols} == {"a.pl": True, "b.py": False}

@@ -26,6 +26,7 @@ from winnow.index.sources import may_have_facts
 from winnow.index.view import StoreView
 from winnow.shorten import shorten
 from winnow.symbols.find import Finder, Found, Symbol
+from winnow.symbols.language import generic_languages
 from winnow.symbols.query import KINDS, Query, parse
 from winnow.symbols.view import File
 from winnow.text.definers import Look, all_files, files_with, looks
@@ -335,6 +336,7 @@ class _Search:
             doc=definition.doc or None,
             private=not definition.exported,
             place=symbol.place,
+            generic=symbol.file.language in generic_languages(),
             root=at.root,
             uri=at.uri,
         )

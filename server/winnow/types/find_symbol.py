@@ -79,6 +79,13 @@ class FoundSymbol(Result, frozen=True, kw_only=True):
         Literal["test", "vendored", "generated"] | None,
         Meta(description="What kind of file it is in, if that is why it counts less."),
     ] = None
+    generic: Annotated[
+        bool,
+        Meta(
+            description="The language has no query of its own: what has the look of a definition"
+            " was taken, and its kind guessed."
+        ),
+    ] = False
     root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
         None
     )
