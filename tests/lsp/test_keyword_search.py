@@ -258,7 +258,9 @@ async def test_a_cancelled_request_leaves_no_child_of_a_child(
     program = tmp_path / "rg"
     program.write_text(f"#!/bin/sh\nsleep 60 &\necho $! $$ >> {pids}\nwait\n")
     program.chmod(0o755)
-    client = await start_client(project, options={"programs": {"rg": str(program)}})
+    # The index would list files with it, too.
+    options = {"programs": {"rg": str(program)}, "index": {"enabled": False}}
+    client = await start_client(project, options=options)
     running = asyncio.create_task(client.request(METHOD, REQUEST, msg_id="hangs"))
     while not pids.exists() or len(pids.read_text().split()) < 4:
         await asyncio.sleep(0.01)
