@@ -1,0 +1,71 @@
+"""Formats: which file is a document, and what reads it; a module in ``formats/`` is one."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from winnow.documents.output import Output
+    from winnow.documents.source import Source
+
+
+class Unreadable(Exception):
+    """A document, or a part of one, of which no text can be taken; the message is the reason."""
+
+
+class Format(Struct, frozen=True, kw_only=True):
+    """A format of documents.
+
+    ``ends`` are the ends of names in lower case (".pdf"). ``read`` hands the text of a document to
+    an :class:`Output`, and raises :class:`Unreadable` if there is none. ``is_text`` says that the
+    file itself is a text, which people read and edit as such (a page in HTML). ``is_image`` is one
+    of which only the recognition of characters takes a text.
+    """
+
+    name: str
+    ends: tuple[str, ...]
+    read: Callable[[Source, Output], None]
+    is_text: bool = False
+    is_image: bool = False
+
+
+# Documents that nothing here reads: named, so that nobody takes silence for an answer.
+UNREAD = (
+    *(".doc", ".dot", ".ppt", ".pps", ".msg", ".pst", ".one", ".pub", ".vsd", ".mdb", ".accdb"),
+    *(".pages", ".numbers", ".key", ".wpd", ".djvu", ".ps", ".chm", ".mobi", ".azw3", ".xps"),
+    *(".7z", ".rar", ".cab", ".lz4", ".lzma"),
+)
+
+
+@functools.cache
+def formats() -> Mapping[str, Format]:
+    """All formats, by name."""
+    from winnow.documents import formats as package
+
+    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    return {one.name: one for module in modules for one in module.FORMATS}
+
+
+@functools.cache
+def _by_end() -> Mapping[str, Format]:
+    return {end: one for one in formats().values() for end in one.ends}
+
+
+def format_of(name: str) -> Format | None:
+    """The format that a name says, by its longest end that is known; None for no document."""
+    by_end = _by_end()
+    *_, last = name.replace("\\", "/").rsplit("/", 1)
+    parts = last.lower().split(".")
+    # A name that begins with a dot has no end there.
+    for first in range(1, len(parts)):
+        found = by_end.get("." + ".".join(parts[first:])) if "".join(parts[:first]) else None
+        if found is not None:
+            return found
+    return None

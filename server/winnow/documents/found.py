@@ -1,0 +1,62 @@
+"""What both engines are asked, and what they answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from winnow.documents.places import Place
+from winnow.text.ripgrep import Query
+from winnow.types import Line
+
+EngineName = Literal["rga", "builtin"]
+
+
+class Document(Struct, frozen=True):
+    """A document to search: its path as ripgrep prints it, relative to the scope's root or
+    absolute, the same as an absolute one, and the name of its format."""
+
+    path: str
+    absolute: str
+    format: str
+
+
+class DocumentQuery(Struct, frozen=True):
+    """What to find: lines of ``context`` before and after, at most ``max_count`` matching lines of
+    one document, and lines of more than ``width`` characters cut around their first match."""
+
+    query: Query
+    context: int
+    max_count: int
+    width: int
+
+
+class DocumentHit(Struct, frozen=True):
+    """A matching line. ``number`` is its line in the text of the document as a reader is shown it;
+    ``before`` and ``after`` are the lines around it, as far as they are of the same part."""
+
+    number: int
+    line: Line
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    place: Place
+    cell: str | None = None
+
+
+class Found(Struct, frozen=True):
+    """The matching lines of one document; ``more`` says that there may be others beyond
+    ``max_count``."""
+
+    document: Document
+    engine: EngineName
+    hits: tuple[DocumentHit, ...]
+    more: bool = False
+
+
+class NotRead(Struct, frozen=True):
+    """A document, or a member of it, of which no text or not all of it could be searched."""
+
+    document: Document
+    reason: str
+    member: str = ""
