@@ -10,6 +10,7 @@ about a key. Keys are in no layer at all: a model names the environment variable
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -273,6 +274,33 @@ def _user_file(environment: Mapping[str, str]) -> Path:
     if folder := environment.get("XDG_CONFIG_HOME"):
         return Path(folder) / "winnow" / "config.toml"
     return Path(environment.get("HOME") or "~").expanduser() / ".config/winnow/config.toml"
+
+
+def cache_folder(environment: Mapping[str, str], name: str) -> Path | None:
+    """A folder of Winnow's in the user's cache, which only the user can read; None where there can
+    be none."""
+    base = _user_cache(environment)
+    if base is None:
+        return None
+    folder = base / "winnow" / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _user_cache(environment: Mapping[str, str]) -> Path | None:
+    if sys.platform == "win32":
+        named = environment.get("LOCALAPPDATA", "")
+    else:
+        named = environment.get("XDG_CACHE_HOME", "")
+    if named and os.path.isabs(named):
+        return Path(named)
+    home = environment.get("HOME") or os.path.expanduser("~")
+    if not os.path.isabs(home):
+        return None
+    return Path(home, "Library/Caches" if sys.platform == "darwin" else ".cache")
 
 
 def _read(file: Path) -> tuple[dict[str, Any], list[str]]:

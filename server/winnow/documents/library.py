@@ -22,8 +22,9 @@ from winnow.config import Config
 from winnow.documents.catalogue import Catalogue
 from winnow.documents.found import Document
 from winnow.documents.job import Job, Stamp, Taken, failed, stamp_of
+from winnow.documents.places import TextMap
 from winnow.documents.texts import Texts
-from winnow.errors import SearchFailed
+from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
 from winnow.text.process import Processes
 from winnow.text.workers import Kind, Workers
 
@@ -36,6 +37,9 @@ SECONDS = 20.0
 TRIM_EVERY = 200
 # What is read together is noted together.
 SAVE_SECONDS = 0.2
+
+# A text that another process deletes is made again, so often.
+ATTEMPTS = 3
 
 Report = Callable[[int, int], None]
 Reporting = Callable[[], AbstractAsyncContextManager[Report]]
@@ -126,6 +130,46 @@ class Library:
             for documents in keys.values():
                 for document in documents:
                     self._catalogue.forget(document.absolute)
+
+    async def text(self, document: Document, seconds: float) -> tuple[list[str], TextMap]:
+        """The lines of a document, and what is known of them.
+
+        Raises UnreadableDocument, NotFound if it is gone, SearchTimedOut and SearchFailed.
+        """
+        end = asyncio.get_running_loop().time() + seconds
+        for _ in range(ATTEMPTS):
+            taken = await self._taken(document, end - asyncio.get_running_loop().time(), seconds)
+            if taken.problem:
+                raise UnreadableDocument(document.path, taken.problem)
+            text_map = self.texts.load_map(taken.key)
+            if text_map is not None:
+                with contextlib.suppress(OSError):
+                    return await asyncio.to_thread(self.texts.lines, taken.key), text_map
+            await self.lost({taken.key: [document]})
+        raise UnreadableDocument(document.path, "its text was deleted while it was read")
+
+    async def _taken(self, document: Document, left: float, seconds: float) -> Taken:
+        """What is known of a document, which is read first where that is needed."""
+        async with self._using:
+            known = await asyncio.to_thread(self._catalogue.known, [document.absolute])
+        taken = known[document.absolute]
+        stamp = _stamp(document)
+        if taken is not None and stamp is not None and taken.stamp == stamp:
+            return taken
+        try:
+            taken = await asyncio.wait_for(self._read_one(document), left)
+        except asyncio.TimeoutError:
+            self.go_on([document])
+            raise SearchTimedOut(seconds) from None
+        if taken.stamp is None:
+            raise NotFound(document.path)
+        return taken
+
+    async def _read_one(self, document: Document) -> Taken:
+        async with contextlib.aclosing(self.read([document])) as answers:
+            async for _, taken in answers:
+                return taken
+        return Taken(None)
 
     def mark_used(self, keys: Sequence[str]) -> None:
         """Keep texts from being the next to go; in the background, once for each."""
