@@ -20,6 +20,7 @@ from winnow.documents.builtin import BuiltinSearch
 from winnow.documents.format import UNREAD, format_of, formats
 from winnow.documents.found import Document, DocumentQuery, NotRead
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
+from winnow.globs import GLOB_CHARACTERS
 from winnow.text.buffers import Overlay
 from winnow.text.files import Scope, order, path_matcher, search_roots
 from winnow.text.listing import list_files
@@ -30,7 +31,6 @@ from winnow.types.search_docs import SearchDocsParams, SearchDocsResult
 from winnow.workspace import Workspace
 
 TYPE = "winnowdocuments"  # the name under which ripgrep knows the names of documents
-_GLOB = frozenset("*?[{")
 
 
 async def search_documents(
@@ -99,13 +99,13 @@ def _scope(
 def _split(workspace: Workspace, path: str) -> tuple[str, str]:
     """The folder that a path names, and the glob, if it has one: `legal`, `legal/*.pdf`."""
     plain = (path_of_uri(path) or path).replace(os.sep, "/")
-    if not _GLOB.intersection(plain):
+    if not GLOB_CHARACTERS.intersection(plain):
         return path, ""
     with contextlib.suppress(NotFound):  # a file may well have such a name
         workspace.scope(SearchDocsParams(query="", path=path))
         return path, ""
     parts = plain.split("/")
-    first = next(place for place, part in enumerate(parts) if _GLOB.intersection(part))
+    first = next(place for place, part in enumerate(parts) if GLOB_CHARACTERS.intersection(part))
     folder = "/".join(parts[:first])
     return folder + "/" * (folder == "" and plain.startswith("/")), plain
 

@@ -83,6 +83,8 @@ async def read_document(
     SearchTimedOut and SearchFailed.
     """
     path, engine = _asked(params)
+    if params.end is not None and params.end < params.start:
+        raise InvalidParams("end", f"it is before the start {params.start}")
     root, located, document = await asyncio.to_thread(document_at, workspace.folders, path)
     progress(f"Reading {document.path}")
     async with workspace.document_turns:

@@ -40,7 +40,6 @@ def text(result: DocumentTextResult, style: Style, folder: str) -> str:
 @tool(
     plain=plain,
     text=text,
-    positional=("path",),
     example={"path": "docs/notes.zip"},
     raises=(
         NoWorkspace,

@@ -82,7 +82,7 @@ def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
 @tool(
     plain=plain,
     text=text,
-    positional=("query", "path"),
+    positional=("path",),
     example={"query": "retention", "path": "*.zip"},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),
     partial=SearchDocsPartial,
