@@ -26,7 +26,7 @@ from winnow.text.files import Scope, order, path_matcher, search_roots
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
 from winnow.text.ripgrep import Query, pattern_problem
-from winnow.types import Progress
+from winnow.types import Progress, SearchParams
 from winnow.types.search_docs import SearchDocsParams, SearchDocsResult
 from winnow.workspace import Workspace
 
@@ -89,11 +89,15 @@ def _scope(
 ) -> tuple[Scope, Callable[[str], bool]]:
     """The scope, in which ripgrep lists documents only, and whether it is one that is meant."""
     folder, pattern = _split(workspace, params.path)
-    asked = msgspec.structs.replace(params, path=folder, file_types=[TYPE])
-    scope = workspace.scope(asked)
-    named = tuple(f"--type-add={TYPE}:*{_any_case(end)}" for end in sorted(ends))
-    scope = msgspec.structs.replace(scope, arguments=(*named, *scope.arguments))
+    scope = document_scope(workspace, msgspec.structs.replace(params, path=folder), ends)
     return scope, path_matcher("path", pattern, scope) if pattern else lambda path: True
+
+
+def document_scope(workspace: Workspace, params: SearchParams, ends: Iterable[str]) -> Scope:
+    """A scope in which ripgrep lists only files with these ends of names, in any case."""
+    scope = workspace.scope(msgspec.structs.replace(params, file_types=[TYPE]))
+    named = tuple(f"--type-add={TYPE}:*{_any_case(end)}" for end in sorted(ends))
+    return msgspec.structs.replace(scope, arguments=(*named, *scope.arguments))
 
 
 def _split(workspace: Workspace, path: str) -> tuple[str, str]:
@@ -121,16 +125,20 @@ async def _list(
     scope = search.scope
     search.listing = await list_files(search.ripgrep, scope, Overlay())
     search.timed_out |= search.listing.timed_out
-    key = order(scope)
-    for path in sorted(filter(wanted, search.listing.paths), key=key):
-        absolute = os.path.join(scope.root, path)
-        document = format_of(path)
-        if document is not None and _has_end(path, ends):
-            root = str(scope.locate(path)[0])
-            search.documents.append(Document(path, absolute, document.name, root))
+    for path in sorted(filter(wanted, search.listing.paths), key=order(scope)):
+        document = document_in(scope, path)
+        if document.format and _has_end(path, ends):
+            search.documents.append(document)
         else:
-            unread = Document(path, absolute, os.path.splitext(path)[1].lstrip(".").lower())
-            search.not_read.append(NotRead(unread, _why_unread(path)))
+            search.not_read.append(NotRead(document, _why_unread(path)))
+
+
+def document_in(scope: Scope, path: str) -> Document:
+    """The document that a path as ripgrep prints it stands for; without a format if it is none."""
+    known = format_of(path)
+    absolute = os.path.join(scope.root, path)
+    root = str(scope.locate(path)[0])
+    return Document(path, absolute, known.name if known else "", root)
 
 
 def _has_end(path: str, ends: Iterable[str]) -> bool:

@@ -14,10 +14,9 @@ from msgspec import Struct
 from winnow import cursor
 from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
-from winnow.document_answer import PREVIEW_SCHEME, preview_uri
 from winnow.documents.format import format_of
 from winnow.documents.found import Document, EngineName
-from winnow.documents.places import Anchor, TextMap
+from winnow.documents.places import PREVIEW_SCHEME, Anchor, TextMap, preview_uri
 from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
 from winnow.shorten import shorten
 from winnow.text.files import search_roots
