@@ -38,12 +38,13 @@ class Job(Struct, frozen=True, array_like=True):
 class Taken(Struct, frozen=True, array_like=True):
     """What became of a document. Without a ``stamp``, there is none any more. ``key`` is that of
     its text in the cache; a document without one has a ``problem``. ``failed`` are the parts of it
-    that could not be read."""
+    that could not be read; ``bytes`` were written now."""
 
     stamp: Stamp | None
     key: str = ""
     problem: str = ""
     failed: tuple[Failure, ...] = ()
+    bytes: int = 0
 
 
 def stamp_of(state: os.stat_result) -> Stamp:

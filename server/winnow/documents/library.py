@@ -33,8 +33,10 @@ MEMORY_BYTES = 256 * 1024**2
 OCR_MEMORY_BYTES = 1536 * 1024**2
 # What a library for a format may take for one document, before it counts as hanging.
 SECONDS = 20.0
-# Texts are counted, and some deleted, after so many new ones.
-TRIM_EVERY = 200
+# Texts are counted, and some deleted, after new ones of this share of the limit.
+TRIM_SHARE = 0.05
+# The background takes so many documents together.
+PORTION = 200
 # What is read together is noted together.
 SAVE_SECONDS = 0.2
 
@@ -94,7 +96,7 @@ class Library:
         self._ocr = ocr
         self._waiting: dict[str, Document] = {}
         self._going_on: asyncio.Task[None] | None = None
-        self._new = TRIM_EVERY  # the first ones may already be too many
+        self._new_bytes: float | None = None  # at the beginning, nobody has counted
         self._marked: set[str] = set()
 
     # --- what is known ---------------------------------------------------------------------
@@ -221,10 +223,12 @@ class Library:
             return
         async with self._using:
             await asyncio.to_thread(self._catalogue.add, taken)
-            self._new += len(taken)
-            if self._new >= TRIM_EVERY:
-                self._new = 0
-                await asyncio.to_thread(self.texts.trim, self._config().documents.cache_bytes)
+            limit = self._config().documents.cache_bytes
+            new = sum(one.bytes for one in taken.values())
+            self._new_bytes = limit if self._new_bytes is None else self._new_bytes + new
+            if self._new_bytes > limit * TRIM_SHARE:
+                self._new_bytes = 0
+                await asyncio.to_thread(self.texts.trim, limit)
 
     # --- the background --------------------------------------------------------------------
 
@@ -246,7 +250,7 @@ class Library:
             async with reporting() as report:
                 while self._waiting:
                     # In portions, so that what is asked for meanwhile is among the next.
-                    some = dict(list(self._waiting.items())[:TRIM_EVERY])
+                    some = dict(list(self._waiting.items())[:PORTION])
                     unread = (await self.sort(list(some.values()))).unread
                     async with contextlib.aclosing(self.read(unread, urgent=False)) as answers:
                         async for document, _ in answers:

@@ -90,6 +90,10 @@ class Texts:
         text = (self.folder / text_path(key)).read_text("utf-8", "replace")
         return text.removesuffix("\n").split("\n") if text else []
 
+    def size(self, key: str) -> int:
+        """The size of a text. Raises OSError if it is gone."""
+        return (self.folder / text_path(key)).stat().st_size
+
     def write(self, key: str, take: Callable[[Callable[[bytes], object]], TextMap]) -> TextMap:
         """Make a text: ``take`` hands its lines on, and gives the map. Whatever it raises, nothing
         of it stays. Raises OSError where nothing can be written."""
