@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.documents.catalogue import Catalogue
 from winnow.documents.found import Document
-from winnow.documents.job import Job, Stamp, Taken, failed, stamp_of
+from winnow.documents.job import Job, Stamp, Taken, failed, hung, stamp_of
 from winnow.documents.places import TextMap
 from winnow.documents.texts import Texts
 from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
@@ -33,6 +33,8 @@ MEMORY_BYTES = 256 * 1024**2
 OCR_MEMORY_BYTES = 1536 * 1024**2
 # What a library for a format may take for one document, before it counts as hanging.
 SECONDS = 20.0
+# One that takes longer than this has to wait for all others: a few that hang keep nobody waiting.
+QUICK_SECONDS = 3.0
 # Texts are counted, and some deleted, after new ones of this share of the limit.
 TRIM_SHARE = 0.05
 # The background takes so many documents together.
@@ -82,16 +84,22 @@ class Library:
         self.texts = Texts(folder)
         self._catalogue = Catalogue(folder)
         ocr = config().documents.ocr
-        kind = Kind[Job, Taken](
-            module="winnow.documents.worker",
-            arguments=(),
-            answer=Taken,
-            failed=failed,
-            memory_bytes=OCR_MEMORY_BYTES if ocr else MEMORY_BYTES,
-            batch=1,
-        )
+        memory = OCR_MEMORY_BYTES if ocr else MEMORY_BYTES
         seconds = config().documents.seconds
-        self._workers = Workers(processes, environment, kind, seconds)
+
+        def workers(hung: Callable[[Job, str], Taken], seconds: float) -> Workers[Job, Taken]:
+            kind = Kind[Job, Taken](
+                module="winnow.documents.worker",
+                answer=Taken,
+                failed=failed,
+                hung=hung,
+                memory_bytes=memory,
+                batch=1,
+            )
+            return Workers(processes, environment, kind, seconds)
+
+        self._quick = workers(hung, seconds if ocr else min(QUICK_SECONDS, seconds))
+        self._slow = workers(failed, seconds)
         self._using = asyncio.Lock()  # of the catalogue
         self._ocr = ocr
         self._waiting: dict[str, Document] = {}
@@ -126,12 +134,11 @@ class Library:
         unread.sort()
         return Sorted(ready, partly, unreadable, [document for _, _, document in unread])
 
-    async def lost(self, keys: Mapping[str, Sequence[Document]]) -> None:
+    async def lost(self, documents: Iterable[Document]) -> None:
         """Texts that were there are gone: their documents have to be read again."""
         async with self._using:
-            for documents in keys.values():
-                for document in documents:
-                    self._catalogue.forget(document.absolute)
+            for document in documents:
+                self._catalogue.forget(document.absolute)
 
     async def text(self, document: Document, seconds: float) -> tuple[list[str], TextMap]:
         """The lines of a document, and what is known of them.
@@ -147,7 +154,7 @@ class Library:
             if text_map is not None:
                 with contextlib.suppress(OSError):
                     return await asyncio.to_thread(self.texts.lines, taken.key), text_map
-            await self.lost({taken.key: [document]})
+            await self.lost([document])
         raise UnreadableDocument(document.path, "its text was deleted while it was read")
 
     async def _taken(self, document: Document, left: float, seconds: float) -> Taken:
@@ -191,15 +198,12 @@ class Library:
 
         Raises SearchFailed if nothing can read them.
         """
-        jobs = {job.path: (job, one) for one in documents for job in (self._job(one),)}
         noted: dict[str, Taken] = {}
-        answers = self._workers.extract([job for job, _ in jobs.values()], urgent)
         loop = asyncio.get_running_loop()
         due = loop.time() + SAVE_SECONDS
         try:
-            async with contextlib.aclosing(answers):
-                async for job, taken in answers:
-                    document = jobs[job.path][1]
+            async with contextlib.aclosing(self._taking(documents, urgent)) as answers:
+                async for document, taken in answers:
                     noted[document.absolute] = taken
                     if loop.time() > due:
                         noted, saved = {}, noted
@@ -208,6 +212,23 @@ class Library:
                     yield document, taken
         finally:
             await self._note(noted)
+
+    async def _taking(
+        self, documents: Sequence[Document], urgent: bool
+    ) -> AsyncGenerator[tuple[Document, Taken], None]:
+        """Documents with what became of them: first those that are quick to read."""
+        left = documents
+        for workers in (self._quick, self._slow):
+            jobs = {job.path: (job, one) for one in left for job in (self._job(one),)}
+            left = []
+            answers = workers.extract([job for job, _ in jobs.values()], urgent)
+            async with contextlib.aclosing(answers):
+                async for job, taken in answers:
+                    document = jobs[job.path][1]
+                    if taken.hung:
+                        left.append(document)
+                    else:
+                        yield document, taken
 
     def _job(self, document: Document) -> Job:
         return Job(
@@ -269,7 +290,7 @@ class Library:
         if self._going_on is not None:
             self._going_on.cancel()
             await asyncio.gather(self._going_on, return_exceptions=True)
-        await self._workers.aclose()
+        await asyncio.gather(self._quick.aclose(), self._slow.aclose())
         self._catalogue.close()
         if self._temporary is not None:
             self._temporary.cleanup()

@@ -36,8 +36,8 @@ HERE = Path(winnow.__file__).parent.parent
 
 
 class Kind(Generic[J, A]):
-    """What workers are: the ``module`` that each runs, with its ``arguments``; the type of an
-    ``answer``; what a job on which one ``failed`` is answered with, and why; the memory that one
+    """What workers are: the ``module`` that each runs; the type of an ``answer``; what a job is
+    answered with on which one ``failed``, or ``hung``, which is else the same; the memory that one
     may have; and how many jobs one takes in a ``batch``, so that it need not wait for the server:
     what is urgent waits for these."""
 
@@ -45,15 +45,15 @@ class Kind(Generic[J, A]):
         self,
         *,
         module: str,
-        arguments: Sequence[str],
         answer: object,
         failed: Callable[[J, str], A],
+        hung: Callable[[J, str], A] | None = None,
         memory_bytes: int,
         batch: int,
     ) -> None:
         self.module = module
-        self.arguments = arguments
         self.failed = failed
+        self.hung = hung or failed
         self.memory_bytes = memory_bytes
         self.batch = batch
         self.encode: Callable[[J], bytes] = msgspec.msgpack.Encoder().encode
@@ -177,7 +177,7 @@ class Workers(Generic[J, A]):
     async def _started(self) -> AsyncIterator[Child]:
         """A worker that is ready. Raises SearchFailed."""
         async with self._processes.converse(
-            [sys.executable, "-m", self._kind.module, str(self._seconds), *self._kind.arguments],
+            [sys.executable, "-m", self._kind.module, str(self._seconds)],
             cwd=HERE,
             environment=self._environment,
             memory_bytes=self._kind.memory_bytes,
@@ -216,8 +216,11 @@ class Workers(Generic[J, A]):
         if not hung and not batch.crashed:
             batch.crashed = True
             return
-        problem = f"it took longer than {self._seconds:g} s" if hung else "its parser has crashed"
-        batch.answer(self._kind.failed(batch.jobs[0], problem))
+        if hung:
+            answer = self._kind.hung(batch.jobs[0], f"it took longer than {self._seconds:g} s")
+        else:
+            answer = self._kind.failed(batch.jobs[0], "its parser has crashed")
+        batch.answer(answer)
 
     async def _next(self, done: _Batch[J, A] | None = None) -> _Batch[J, A] | None:
         """The batch to do next; None if there is none for long."""
