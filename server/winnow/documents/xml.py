@@ -88,34 +88,38 @@ def read_xml(stream: Readable, reader: XmlReader) -> None:
         raise Unreadable(f"it is damaged: XML with an error: {error}") from error
 
 
+class _Names(dict[str, str]):
+    """Names as our handlers write them, by names as expat has them."""
+
+    def __missing__(self, name: str) -> str:
+        short = self[name] = _short(name)
+        return short
+
+
 def _starter(reader: XmlReader) -> Callable[[str, dict[str, str]], None]:
-    known: dict[str, Callable[[Attributes], object] | None] = {}
+    names = _Names()
 
     def start(name: str, attributes: dict[str, str]) -> None:
         if reader.skipped:
             reader.skipped += 1
             return
-        try:
-            handle = known[name]
-        except KeyError:
-            handle = known[name] = reader.starts.get(_short(name))
+        handle = reader.starts.get(names[name])
         if handle is not None:
-            handle({_short(key): value for key, value in attributes.items()})
+            if attributes:
+                attributes = {names[key]: value for key, value in attributes.items()}
+            handle(attributes)
 
     return start
 
 
 def _ender(reader: XmlReader) -> Callable[[str], None]:
-    known: dict[str, Callable[[], object] | None] = {}
+    names = _Names()
 
     def end(name: str) -> None:
         if reader.skipped:
             reader.skipped -= 1
             return
-        try:
-            handle = known[name]
-        except KeyError:
-            handle = known[name] = reader.ends.get(_short(name))
+        handle = reader.ends.get(names[name])
         if handle is not None:
             handle()
 
@@ -133,7 +137,7 @@ def _texter(reader: XmlReader) -> Callable[[str], None]:
 
 
 def _short(name: str) -> str:
-    """A name as our handlers write it: `w:p`; one of a namespace that none knows as it came."""
+    """`w:p` for one of a namespace that is known here, any other as it came."""
     space, _, local = name.rpartition(" ")
     if not space:
         return local

@@ -90,7 +90,8 @@ class _FlowReader(XmlReader):
     def __init__(self, emit: Callable[[str, int | None], object]) -> None:
         super().__init__()
         flow = self.flow = Flow(emit)
-        self._paragraphs = 0
+        # Of each paragraph that is open, whether its text ends with a space so far.
+        self._spaced: list[bool] = []
         self.starts = {
             **dict.fromkeys(_LEFT_OUT, self.skip),
             "text:p": self._paragraph,
@@ -107,11 +108,14 @@ class _FlowReader(XmlReader):
         }
 
     def text(self, data: str) -> None:
-        if self._paragraphs:
-            self.flow.add(_SPACES.sub(" ", data))
+        if self._spaced:
+            # White space is one space, whatever elements there are in it.
+            data = _SPACES.sub(" ", data)
+            self.flow.add(data[1:] if self._spaced[-1] and data[0] == " " else data)
+            self._spaced[-1] = data[-1] == " "
 
     def _paragraph(self, attributes: Attributes) -> None:
-        self._paragraphs += 1
+        self._spaced.append(False)
         self.flow.begin_paragraph(attributes)
 
     def _heading(self, attributes: Attributes) -> None:
@@ -119,7 +123,7 @@ class _FlowReader(XmlReader):
         self.flow.level(_number(attributes, "text:outline-level"))
 
     def _end_paragraph(self) -> None:
-        self._paragraphs -= 1
+        self._spaced.pop()
         self.flow.end_paragraph()
 
     def _spaces(self, attributes: Attributes) -> None:
@@ -129,6 +133,15 @@ class _FlowReader(XmlReader):
 def _number(attributes: Attributes, name: str) -> int:
     value = attributes.get(name, "")
     return int(value) if value.isdecimal() and len(value) < 10 else 1
+
+
+def _value(attributes: Attributes) -> str:
+    """The value of a cell, for one that a program wrote without the text that it is shown as."""
+    for name in ("string-value", "date-value", "time-value", "boolean-value", "value"):
+        value = attributes.get(f"office:{name}")
+        if value is not None:
+            return value
+    return ""
 
 
 class _Headers(_FlowReader):
@@ -286,7 +299,8 @@ class ContentReader(_FlowReader):
     def _begin_cell(self, attributes: Attributes) -> None:
         self.flow.begin_box(attributes)
         if self._sheet is not None:
-            self._sheet.begin_cell(_number(attributes, "table:number-columns-repeated"))
+            repeats = _number(attributes, "table:number-columns-repeated")
+            self._sheet.begin_cell(repeats, _value(attributes))
 
     def _end_cell(self) -> None:
         lines = self.flow.end_aside()
@@ -341,6 +355,7 @@ class _SheetRows:
         self._row_repeats = 1
         self._column = 0
         self._column_repeats = 1
+        self._value = ""
         self._cells: list[tuple[int, str]] = []
         self._notes: list[tuple[int, int, str]] = []
         self._drawn: list[str] = []
@@ -350,8 +365,9 @@ class _SheetRows:
         self._column = 0
         self._cells.clear()
 
-    def begin_cell(self, repeats: int) -> None:
+    def begin_cell(self, repeats: int, value: str) -> None:
         self._column_repeats = repeats
+        self._value = value
 
     def note(self, text: str) -> None:
         """A note at the cell that begins."""
@@ -362,6 +378,7 @@ class _SheetRows:
         self._drawn.append(text)
 
     def end_cell(self, text: str) -> None:
+        text = text or self._value
         if text:
             for column in range(min(self._column_repeats, MOST_REPEATED_COLUMNS)):
                 self._cells.append((self._column + column + 1, text))

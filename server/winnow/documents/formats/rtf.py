@@ -10,6 +10,7 @@ import codecs
 import re
 
 from winnow.documents.format import Format, Unreadable
+from winnow.documents.formats.word import BODY_TEXT_LEVEL
 from winnow.documents.lines import MOST_HELD, Sections, write_part
 from winnow.documents.output import Output, TextFull
 from winnow.documents.source import Source
@@ -37,14 +38,15 @@ _CHARS = {
 }
 _SYMBOLS = {b"~": " ", b"_": "-", b"{": "{", b"}": "}", b"\\": "\\", b"\t": "\t"}
 _PARAGRAPH_ENDS = frozenset(("par", "page", "sect", "column"))
+_HEADING = re.compile(rb"heading ([1-9]);", re.IGNORECASE)  # the name of a style
 # Groups that are no text of the document.
 _LEFT_OUT = frozenset(
-    "colortbl stylesheet info pict filetbl revtbl listtext pntext nonesttables shprslt sp xe tc rxe"
+    "colortbl info pict filetbl revtbl listtext pntext nonesttables shprslt sp xe tc rxe"
     " nonshppict fldinst datafield ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn objdata objclass"
-    " objname bkmkstart bkmkend themedata colorschememapping datastore latentstyles template".split()
+    " objname bkmkstart bkmkend themedata colorschememapping datastore latentstyles".split()
 )
 # Groups that older programs are told to leave out, and are text all the same.
-_KNOWN = frozenset(("shpinst", "shptxt", "annotation", "moMath", "moMathPara", "dptxbxtext"))
+_KNOWN = frozenset(("shpinst", "moMath", "moMathPara"))
 _BESIDE = {
     "footnote": "Footnotes",
     "annotation": "Comments",
@@ -122,8 +124,9 @@ class _Rtf:
         self._starred = False
         self._code_page = "cp1252"
         self._fonts: dict[int, str] = {}
-        self._in_fonts = False
-        self._defined = 0  # the font that the table of fonts is at
+        self._in_table_of = ""  # fonts or styles, whose names are no text
+        self._defined = 0  # the font or style that such a table is at
+        self._levels: dict[int, int] = {}  # of styles that are headings
 
     def read(self, data: bytes) -> None:
         """Read all tokens; a file that ends too early ends there."""
@@ -158,7 +161,11 @@ class _Rtf:
         if self._to_skip:
             # What older programs show in place of a character in Unicode.
             self._to_skip, chars = max(self._to_skip - len(chars), 0), chars[self._to_skip :]
-        if chars and not (self._group.left_out or self._group.hidden or self._in_fonts):
+        if self._in_table_of == "stylesheet":
+            heading = _HEADING.match(chars)
+            if heading:
+                self._levels[self._defined] = int(heading[1]) - 1
+        elif chars and not (self._group.left_out or self._group.hidden or self._in_table_of):
             self._raw += chars
             self._hold(len(chars))
 
@@ -168,7 +175,7 @@ class _Rtf:
             raise TextFull
 
     def _add(self, text: str) -> None:
-        if not (self._group.left_out or self._group.hidden or self._in_fonts):
+        if not (self._group.left_out or self._group.hidden or self._in_table_of):
             self._flush()
             self._pieces.append(text)
             self._hold(len(text) + 8)
@@ -201,7 +208,8 @@ class _Rtf:
 
     def _end_group(self) -> None:
         self._flush()
-        self._in_fonts = False if len(self._outer) <= 2 else self._in_fonts
+        if len(self._outer) <= 2:
+            self._in_table_of = ""
         if self._group.beside is not None:
             self._end_paragraph()
             self._title, self._pieces, self._cells = self._group.beside
@@ -220,7 +228,7 @@ class _Rtf:
         self._to_skip = 0
         starred, self._starred = self._starred, False
         group = self._group
-        if (starred and word not in _KNOWN) or word in _LEFT_OUT or word.endswith("Pr"):
+        if (starred and word not in _KNOWN and word not in _BESIDE) or word in _LEFT_OUT or word.endswith("Pr"):
             self._flush()
             group.left_out = True
         elif group.left_out:
@@ -259,8 +267,14 @@ class _Rtf:
             group.in_table, group.level = False, None
         elif word == "intbl":
             group.in_table = True
-        elif word == "outlinelevel":
-            group.level = number if number is not None and number < 9 else None
+        elif word == "outlinelevel" and number is not None:
+            level = number if number < BODY_TEXT_LEVEL else None
+            group.level = level
+            if self._in_table_of == "stylesheet" and level is not None:
+                self._levels[self._defined] = level
+        elif word == "s" and number is not None:
+            self._defined = number
+            group.level = self._levels.get(number)
         elif word in ("v", "deleted"):
             group.hidden = number != 0
         elif word == "plain":
@@ -275,13 +289,14 @@ class _Rtf:
             self._code_page = _known_encoding(f"cp{number}")
         elif word in _CODE_PAGES:
             self._code_page = _CODE_PAGES[word]
-        elif word == "fonttbl":
-            self._in_fonts = True
+        elif word in ("fonttbl", "stylesheet"):
+            self._in_table_of = word
         elif word == "f" and number is not None:
-            self._defined = number
-            if not self._in_fonts:
+            if self._in_table_of == "fonttbl":
+                self._defined = number
+            elif not self._in_table_of:
                 self._group.font = number
-        elif word == "fcharset" and self._in_fonts and number in _CHARSETS and number:
+        elif word == "fcharset" and self._in_table_of and number in _CHARSETS and number:
             self._fonts[self._defined] = _CHARSETS[number]
 
     # --- lines -----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ The old ones and the binary ones are read by python-calamine.
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 from array import array
 from collections.abc import Iterator
@@ -218,7 +219,7 @@ class _Styles(XmlReader):
         super().__init__()
         self._codes: dict[str, str] = {str(number): code for number, code in _BUILT_IN.items()}
         self._in_cells = False
-        self._formats: list[NumberFormat] = []
+        self._formats: dict[str, NumberFormat] = {}
         self.starts = {
             "numFmt": self._code,
             "cellXfs": self._begin_cells,
@@ -239,14 +240,11 @@ class _Styles(XmlReader):
     def _style(self, attributes: Attributes) -> None:
         if self._in_cells:
             code = self._codes.get(attributes.get("numFmtId", "0"), "General")
-            self._formats.append(number_format(code))
+            self._formats[str(len(self._formats))] = number_format(code)
 
     def get(self, index: str) -> NumberFormat:
         """The format of a style."""
-        try:
-            return self._formats[int(index)]
-        except (ValueError, IndexError):
-            return GENERAL
+        return self._formats.get(index, GENERAL)
 
 
 class _Rows(XmlReader):
@@ -317,7 +315,9 @@ class _Rows(XmlReader):
 
     def _end_cell(self) -> None:
         if self._pieces:
-            self._cells.append((self._column, self._shown("".join(self._pieces))))
+            pieces = self._pieces
+            value = pieces[0] if len(pieces) == 1 else "".join(pieces)
+            self._cells.append((self._column, self._shown(value)))
             self._pieces.clear()
 
     def _shown(self, value: str) -> str:
@@ -332,10 +332,15 @@ class _Rows(XmlReader):
 
 def column_number(reference: str) -> int:
     """The column of a cell: 27 of `AA7`, 0 of what is none."""
+    return _column_number(reference.rstrip("0123456789"))
+
+
+@functools.lru_cache(maxsize=16_384)  # as many as a sheet has columns
+def _column_number(name: str) -> int:
     number = 0
-    for char in reference[:3]:
+    for char in name[:3]:
         if not "A" <= char <= "Z":
-            break
+            return 0
         number = number * 26 + ord(char) - ord("A") + 1
     return number
 
@@ -473,7 +478,7 @@ def _text(value: _Value) -> str:
         return _hours(value.total_seconds() / 86400)
     if isinstance(value, datetime.datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00").removesuffix(" 00:00")
-    return value.isoformat()
+    return value.isoformat().removesuffix(":00")
 
 
 FORMATS = (

@@ -51,13 +51,19 @@ def _main_part(package: Package) -> str:
 def _read_beside(
     package: Package, related: list[Relation], kind: str, title: str, output: Output
 ) -> None:
-    # Each section of a document has headers of its own, which are mostly the same.
+    # Each section of a document has headers of its own, which are mostly the same; numbers in them
+    # are those of pages.
     lines: dict[str, None] = {}
+
+    def take(text: str, _level: int | None) -> None:
+        if not text.isdecimal():
+            lines.setdefault(text)
+
     for relation in related:
         if relation.kind != kind:
             continue
         try:
-            package.read(relation.target, WordReader(lambda text, _: lines.setdefault(text), {}))
+            package.read(relation.target, WordReader(take, {}))
         except Unreadable as reason:
             output.failed(f"{title}: {reason}")
     write_part(output, title, list(lines))
