@@ -94,7 +94,8 @@ async def find_references(
 
     progress("Finding references")
     try:
-        answered = await ask(workspace, asking, work, progress)
+        async with workspace.turns:
+            answered = await ask(workspace, asking, work, progress)
     except NoSymbol as error:
         raise await _explained(workspace, asking, error) from None
     unread = await unread_files(workspace, answered.result.asked.name)

@@ -11,14 +11,14 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
 from winnow.errors import SearchError
-from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
+from winnow.index.index import again_if_damaged
 from winnow.navigation import Navigation
 from winnow.sources import Sources
 from winnow.text.definers import Look, files_with
@@ -80,26 +80,17 @@ async def ask(
     while True:
         if state.state not in COMPLETE and not prepared:
             timed_out, prepared = await _prepare(workspace, asking, progress, early), True
-        async with navigating(workspace, asking.paths) as (navigation, state):
+        async with workspace.index.snapshot(workspace.buffers, asked=asking.paths) as (view, state):
             # Somebody may have deleted the store: then it is known only from here on.
             if state.state not in COMPLETE and not prepared:
                 continue
-            result = await asyncio.to_thread(work, navigation)
+            navigation = Navigation(view, sources_of(workspace))
+            result = await view.read(work, navigation)
         attempts += 1
         if not navigation.changed or attempts == ATTEMPTS:
             hindrances = workspace.index.hindrances()
             return Answered(result, navigation, state, timed_out, hindrances)
         workspace.files_changed(navigation.changed)
-
-
-@contextlib.asynccontextmanager
-async def navigating(
-    workspace: Workspace, asked: Sequence[str] = (), seconds: float = CATCH_UP_SECONDS
-) -> AsyncIterator[tuple[Navigation, IndexState]]:
-    """What is known now, for one thread at a time, of the files that are ``asked`` about in any
-    case; waits ``seconds`` for files that have changed."""
-    async with workspace.index.snapshot(workspace.buffers, seconds, asked) as (view, state):
-        yield Navigation(view, sources_of(workspace)), state
 
 
 def sources_of(workspace: Workspace) -> Sources:
@@ -136,8 +127,9 @@ async def _prepare(
     async def tell_early() -> None:
         nonlocal due
         if early is not None and loop.time() >= due:
-            async with navigating(workspace, asking.paths, 0) as (navigation, _):
-                early.emit(await asyncio.to_thread(early.work, navigation))
+            async with workspace.index.snapshot(workspace.buffers, 0, asking.paths) as (view, _):
+                navigation = Navigation(view, sources_of(workspace))
+                early.emit(await view.read(early.work, navigation))
             due = loop.time() + EARLY_SECONDS
 
     # What is asked about has uses itself, which are known at once.

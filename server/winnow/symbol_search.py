@@ -145,7 +145,7 @@ class _Search:
         into the index."""
         workspace = self.workspace
         async with workspace.index.snapshot(workspace.buffers, patience) as (view, self.state):
-            return await asyncio.to_thread(self._find, view, query)
+            return await view.read(self._find, view, query)
 
     def _find(self, view: StoreView, query: Query) -> list[str]:
         self.found, first, self.changed = self._found_in(view, query)

@@ -26,6 +26,10 @@ class StoreDamaged(Exception):
     """What was read is not what was written: the store is to be made anew."""
 
 
+class ReaderStopped(Exception):
+    """Nobody waits any more for what is being read."""
+
+
 class Counts(Struct, frozen=True):
     """How much a store holds."""
 
@@ -35,7 +39,7 @@ class Counts(Struct, frozen=True):
 
 
 class Reader:
-    """A store at one moment. One thread at a time may use it."""
+    """A store at one moment. One thread at a time may use it; any may stop it."""
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class Reader:
         self._skeletons = skeletons
         self._release = release
         self._ids: dict[str, int | None] = {}
+        self._stopped = False
 
     @property
     def store(self) -> object:
@@ -54,7 +59,16 @@ class Reader:
         return self._skeletons
 
     def close(self) -> None:
+        """Hand the connection back, which no thread may be using then."""
+        self.stop()
         self._release(self.connection)
+
+    def stop(self) -> None:
+        """Raise ReaderStopped where something is read next: a thread cannot be ended otherwise.
+
+        Single reads take milliseconds, and whatever is long consists of thousands of them.
+        """
+        self._stopped = True
 
     def files(self) -> dict[str, FileState]:
         """All files by their paths."""
@@ -182,11 +196,16 @@ class Reader:
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
         with damage():
-            return self.connection.execute(statement, values).fetchall()
+            return self._execute(statement, values).fetchall()
 
     def _row(self, statement: str, *values: object) -> Any:
         with damage():
-            return self.connection.execute(statement, values).fetchone()
+            return self._execute(statement, values).fetchone()
+
+    def _execute(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+        if self._stopped:
+            raise ReaderStopped
+        return self.connection.execute(statement, values)
 
 
 class Skeletons:

@@ -78,7 +78,9 @@ def add_features(server: WinnowServer) -> None:
 
     @server.feature(types.CALL_HIERARCHY_INCOMING_CALLS)
     async def incoming(params: types.CallHierarchyIncomingCallsParams) -> list[Plain] | None:
-        return await _Request(server, params, params.item).at_position(_incoming)
+        request = _Request(server, params, params.item)
+        async with request.workspace.turns:
+            return await request.at_position(_incoming)
 
     @server.feature(types.CALL_HIERARCHY_OUTGOING_CALLS)
     async def outgoing(params: types.CallHierarchyOutgoingCallsParams) -> list[Plain] | None:
@@ -193,7 +195,8 @@ class _Request:
             return uses
 
         with Reporter(self.server, self.work_done, None, "References") as progress:
-            uses = await self._ask(asking, all_found, progress, early)
+            async with self.workspace.turns:
+                uses = await self._ask(asking, all_found, progress, early)
         if undecided:
             self._log(
                 f"{undecided} more uses of {asking.names[0]!r} have receivers of unknown type, and"

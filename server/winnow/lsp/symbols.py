@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -80,7 +79,7 @@ async def _found(workspace: Workspace, query: str, progress: Reporter) -> Found:
     read: set[str] = set()
     for _ in range(ROUNDS):
         async with workspace.index.snapshot(workspace.buffers) as (view, state):
-            found = await asyncio.to_thread(
+            found = await view.read(
                 search_symbols, view, workspace.names, query, limit=LIMIT, open_files=opened
             )
             changed = set(view.changed({symbol.file.path for symbol in found.symbols}))
