@@ -241,15 +241,59 @@ async def test_what_is_defined_elsewhere_has_uses_too(
 async def test_files_without_facts_that_hold_the_name_are_told(workspace: Workspace) -> None:
     root = workspace.folders[0]
     # Files that nobody has written by hand are not parsed.
-    for name, line in (("bundle.js", "send();"), ("other.js", "x();")):
+    for name, line in (("bundle.py", "send();"), ("other.py", "x();")):
         (root / name).write_text(line * 10_000)
     await workspace.index.build()
     result = await find(workspace, name="Client.send")
     assert not result.completeness.complete
     [reason] = result.completeness.reasons
-    assert reason.startswith("nothing is known of files that hold the name: bundle.js (it is min")
+    assert reason == (
+        "nothing is known of files that hold the name: bundle.py (it is minified or generated:"
+        " 70,000 bytes a line)"
+    )
     with pytest.raises(NoSymbol, match="minified"):
-        await find(workspace, path="bundle.js", line=1, name="send")
+        await find(workspace, path="bundle.py", line=1, name="send")
+
+
+async def test_a_file_too_large_to_look_through_may_hold_the_name(workspace: Workspace) -> None:
+    root = workspace.folders[0]
+    for name, size, end in (("a.py", 5, b"x()"), ("b.py", 5, b"send()"), ("c.py", 40, b"x()")):
+        with (root / name).open("wb") as file:
+            file.seek(size * 1024 * 1024)
+            file.write(end)
+    await workspace.index.build()
+    result = await find(workspace, name="Client.send")
+    assert result.completeness.reasons == [
+        "nothing is known of files that hold the name: b.py (it is larger than 4,194,304 bytes),"
+        " c.py (it is larger than 4,194,304 bytes)"
+    ]
+    # What is open in the editor is known.
+    workspace.buffers = {root / "b.py": "", root / "c.py": "def send(): ...\n"}
+    assert (await find(workspace, name="Client.send")).completeness.complete
+
+
+async def test_files_that_cannot_use_a_symbol_need_not_be_known(workspace: Workspace) -> None:
+    root = workspace.folders[0]
+    write_files(
+        root,
+        {
+            "AUTHORS": "send\n",
+            "dist/bundle.js": "send();" * 10_000,
+            "web/app.ts": "export function send() {}\n",
+        },
+    )
+    await workspace.index.build()
+    assert await workspace.index.problems() == {
+        f"{root}/AUTHORS": "its language is not known",
+        f"{root}/dist/bundle.js": "it is minified or generated: 70,000 bytes a line",
+    }
+    assert (await find(workspace, name="Client.send")).completeness.complete
+    # JavaScript can use what TypeScript defines.
+    result = await find(workspace, name="send", path="web/app.ts")
+    assert result.completeness.reasons == [
+        "nothing is known of files that hold the name: dist/bundle.js (it is minified or generated:"
+        " 70,000 bytes a line)"
+    ]
 
 
 async def test_a_path_is_a_file_or_a_folder_and_no_beginning_of_a_name(

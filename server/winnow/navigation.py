@@ -37,11 +37,17 @@ from winnow.symbols.facts import (
 from winnow.symbols.resolve.names import External, Module, Name, Target
 from winnow.symbols.resolve.places import Place, function_around, places
 from winnow.symbols.resolve.references import Reference, Resolver, Tier
+from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import FileFacts
 from winnow.symbols.view import File, View
 from winnow.symbols.weight import place_of, weight
 
 Kind = Literal["call", "import", "type", "read", "write", "definition"]
+
+# Of files without facts, so much is looked through for a name at every request: some ten
+# milliseconds. A small file counts as more than it has, since opening one takes time, too.
+UNREAD_BYTES = 32 * 1024 * 1024
+UNREAD_LEAST = 64 * 1024
 
 _ASSIGNED = re.compile(rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|\+\+|--)")
 _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
@@ -212,6 +218,23 @@ class Navigation:
         """A path below the root that holds it, the deepest of several."""
         roots = [root.rstrip("/") + "/" for root in self.view.roots()]
         return path[max((len(root) for root in roots if path.startswith(root)), default=0) :]
+
+    def unread(self, asked: Asked) -> dict[str, str]:
+        """The files that hold the symbol's name, in a language that can use it, and of which no
+        facts could be taken, with the reasons."""
+        asking = self.view.file(asked.path)
+        around = world(asking.language) if asking else ""
+        name, left = asked.name.encode("utf-8", "surrogatepass"), UNREAD_BYTES
+        found: dict[str, str] = {}
+        for file, problem in self.view.problems().items():
+            if not file.language or (around and world(file.language) != around):
+                continue
+            raw = self.sources.raw(file.path, left) if left > 0 else None
+            # Where there is too much to look through, it is not claimed that there is nothing.
+            if left <= 0 or (raw is not None and (len(raw) > left or name in raw)):
+                found[file.path] = problem
+            left -= max(len(raw or b""), UNREAD_LEAST)
+        return found
 
     # --- answers ---------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,7 +26,6 @@ from winnow.symbol_requests import (
     ask,
     index_reasons,
     sources_of,
-    unread_files,
 )
 from winnow.symbols.facts import Definition
 from winnow.symbols.resolve.places import Place, function_around
@@ -54,12 +53,14 @@ _TIERS = {"certain": 0, "likely": 1, "possible": 2}
 
 
 class Found(msgspec.Struct, frozen=True):
-    """All references, in the order of the answer, and what was asked for."""
+    """All references, in the order of the answer, and what was asked for; ``unread`` is what
+    :meth:`Navigation.unread` says."""
 
     asked: Asked
     others: list[tuple[File, Definition]]
     references: list[Reference]
     undecided: int
+    unread: dict[str, str]
 
 
 async def find_references(
@@ -90,7 +91,8 @@ async def find_references(
         places = {(use.path, use.at) for use in uses}
         others = [one for one in others if (one[0].path, one[1].at) not in places]
         references = [shown.reference(use) for use in uses]
-        return Found(asked, others, references, navigation.resolver.undecided)
+        undecided = navigation.resolver.undecided
+        return Found(asked, others, references, undecided, navigation.unread(asked))
 
     progress("Finding references")
     try:
@@ -98,8 +100,7 @@ async def find_references(
             answered = await ask(workspace, asking, work, progress)
     except NoSymbol as error:
         raise await _explained(workspace, asking, error) from None
-    unread = await unread_files(workspace, answered.result.asked.name)
-    result = _result(params, roots, answered, unread, _Shown(answered.navigation, roots))
+    result = _result(params, roots, answered, _Shown(answered.navigation, roots))
     if progress.streaming and not params.max_tokens and result.references:
         progress(
             f"{result.returned} references",
@@ -293,7 +294,6 @@ def _result(
     params: FindReferencesParams,
     roots: Sequence[Path],
     answered: Answered[Found],
-    unread: Mapping[str, str],
     shown: _Shown,
 ) -> FindReferencesResult:
     found = answered.result
@@ -304,8 +304,8 @@ def _result(
         params, int, lambda position: min(position, total), lambda end: _stamp(found, end)
     )
     reasons = [*index_reasons(answered), *([CHANGED] if changed else [])]
-    if unread:
-        named = [f"{shown.whole(path)} ({why})" for path, why in unread.items()]
+    if found.unread:
+        named = [f"{shown.whole(path)} ({why})" for path, why in found.unread.items()]
         more = f" and {len(named) - UNREAD_NAMED} more" if len(named) > UNREAD_NAMED else ""
         reasons.append(
             f"nothing is known of files that hold the name: {', '.join(named[:UNREAD_NAMED])}{more}"

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -32,9 +32,6 @@ COMPLETE = frozenset(("ready", "stale"))
 
 # How often what is known so far is sent, before the index is complete.
 EARLY_SECONDS = 0.15
-# Of files without facts, so much is looked through for a name.
-UNREAD_FILES = 200
-UNREAD_BYTES = 64 * 1024 * 1024
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -143,27 +140,6 @@ async def _prepare(
             progress(f"{taken} files read")
             await tell_early()
     return loop.time() >= ripgrep.deadline
-
-
-async def unread_files(workspace: Workspace, name: str) -> dict[str, str]:
-    """The files that hold a name and of which no facts could be taken, with the reasons."""
-    problems = await workspace.index.problems()
-    if not problems:
-        return {}
-    sources = Sources(search_roots(workspace.folders), {}, UNREAD_BYTES)
-    return await asyncio.to_thread(_holding, problems, sources, name.encode())
-
-
-def _holding(problems: Mapping[str, str], sources: Sources, name: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
-    left = UNREAD_BYTES
-    for path, problem in list(problems.items())[:UNREAD_FILES]:
-        raw = sources.raw(path) if left > 0 else None
-        # Where there is too much to look through, it is not claimed that there is nothing.
-        if left <= 0 or (raw is not None and (len(raw) > UNREAD_BYTES or name in raw)):
-            found[path] = problem
-        left -= len(raw or b"")
-    return found
 
 
 def index_reasons(answered: Answered[T]) -> list[str]:

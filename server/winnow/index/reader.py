@@ -75,10 +75,13 @@ class Reader:
         rows = self._rows("SELECT path, mtime_ns, ctime_ns, size, problem FROM file")
         return {os.fsdecode(row[0]): FileState(*row[1:]) for row in rows}
 
-    def problems(self) -> dict[str, str]:
-        """The files of which no facts could be taken, and why."""
-        rows = self._rows("SELECT path, problem FROM file WHERE problem <> ''")
-        return {os.fsdecode(path): problem for path, problem in rows}
+    def problems(self) -> dict[File, str]:
+        """The files of which no facts could be taken, and why, the smallest first; some are of no
+        known language."""
+        rows = self._rows(
+            "SELECT path, language, problem FROM file WHERE problem<>'' ORDER BY size, path"
+        )
+        return {File(os.fsdecode(path), language): problem for path, language, problem in rows}
 
     def file(self, path: str) -> File | None:
         """The file, if facts of it are known."""

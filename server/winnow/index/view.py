@@ -201,6 +201,14 @@ class StoreView:
         found = located and located[0].file(located[1])
         return found and File(path, found.language)
 
+    def problems(self) -> dict[File, str]:
+        return {
+            File(prefix + file.path, file.language): problem
+            for prefix, reader in self._stores
+            for file, problem in reader.problems().items()
+            if prefix + file.path not in self._overlay
+        }
+
     def _locate(self, path: str) -> tuple[Reader, str] | None:
         """The store that knows of a file, and the file's path there."""
         for prefix, reader in self._deepest_first:

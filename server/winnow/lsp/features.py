@@ -157,7 +157,7 @@ class _Request:
         return await self._ask(asking, work) if asking else None
 
     async def references(self, include_declaration: bool) -> list[Plain] | None:
-        from winnow.symbol_requests import Early, unread_files
+        from winnow.symbol_requests import Early
 
         sent: set[tuple[str, int]] = set()
 
@@ -187,11 +187,14 @@ class _Request:
             return None
         early = Early(lambda one: found(one, True), emit) if self.partial is not None else None
         undecided = 0
+        unread: dict[str, str] = {}
 
         def all_found(navigation: Navigation) -> list[tuple[Use, Plain]]:
-            nonlocal undecided
+            nonlocal undecided, unread
             uses = found(navigation, False)
             undecided = navigation.resolver.undecided
+            asked = self._asked(navigation)
+            unread = navigation.unread(asked) if asked is not None else {}
             return uses
 
         with Reporter(self.server, self.work_done, None, "References") as progress:
@@ -202,7 +205,7 @@ class _Request:
                 f"{undecided} more uses of {asking.names[0]!r} have receivers of unknown type, and"
                 " other classes define it, too"
             )
-        for path, problem in (await unread_files(self.workspace, asking.names[0])).items():
+        for path, problem in unread.items():
             self._log(f"{path} holds {asking.names[0]!r}, but nothing is known of it: {problem}")
         if self.partial is not None:
             emit(uses)
