@@ -207,6 +207,24 @@ async def test_answers_say_how_much_the_index_knows(workspace: Workspace) -> Non
     assert places(warm) == places(cold) == SEND
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "send()",
+        "Client.send(data",
+        "client/Client::send(data)",
+        "net/client/Client#send",
+        "Client.send.",
+    ],
+)
+async def test_a_name_may_be_spelled_as_in_code_and_in_messages(
+    workspace: Workspace, name: str
+) -> None:
+    workspace.reconfigure(Config(index=Index(enabled=False)))
+    assert places(await find(workspace, name=name, path="net/client.py")) == SEND
+    assert places(await find(workspace, name=name, path="app.py", line=5)) == SEND
+
+
 async def test_what_is_defined_elsewhere_has_uses_too(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
@@ -338,6 +356,8 @@ async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -
         ({"name": "nothing_is_called_so"}, NoSymbol, "find_symbol"),
         ({"path": "app.py", "line": 2}, NoSymbol, "No symbol"),
         ({"path": "app.py", "line": 5}, NoSymbol, "client, send"),
+        ({"path": "app.py", "line": 5, "name": "::"}, NoSymbol, "client, send"),
+        ({"name": "."}, NoSymbol, "No file that is known defines '.'"),
         ({"path": "app.py", "line": 99}, NoSymbol, "no line 99"),
         ({"path": "gone.py", "line": 1}, NotFound, "gone.py"),
         ({"path": "../other.py", "line": 1}, PathOutsideWorkspace, "other.py"),

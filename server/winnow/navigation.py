@@ -190,8 +190,7 @@ class Navigation:
     def named(self, name_path: str) -> list[tuple[File, Definition]]:
         """The definitions that a name such as `send`, `Client.send` or `net/Client::send` means,
         the likeliest first."""
-        name_path = _ARGUMENTS.sub("", name_path.strip())
-        parts = [part for part in _SEPARATOR.split(name_path) if part]
+        parts = parts_of(name_path)
         if not parts:
             return []
         *around, leaf = parts
@@ -324,6 +323,11 @@ def kind_of(source: Source, end: int, flags: int, is_class: bool = False) -> Kin
     if flags & BINDS or role == KEYWORD or _ASSIGNED.match(source.data, end, end + 50):
         return "write"
     return "read"
+
+
+def parts_of(name_path: str) -> list[str]:
+    """The names that a name such as `net/Client::send(data)` consists of, what it means last."""
+    return [part for part in _SEPARATOR.split(_ARGUMENTS.sub("", name_path.strip())) if part]
 
 
 def _is_within(file: File, definition: Definition, around: Sequence[str]) -> bool:

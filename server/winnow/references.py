@@ -16,7 +16,7 @@ from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, NoSymbol
 from winnow.globs import InvalidGlob, glob_regex
-from winnow.navigation import Asked, Navigation, Use
+from winnow.navigation import Asked, Navigation, Use, parts_of
 from winnow.shorten import shorten
 from winnow.sources import Sources
 from winnow.symbol_requests import (
@@ -78,8 +78,8 @@ async def find_references(
     located = locate(params.path, roots, tuple(workspace.buffers)) if params.path else None
     chosen = _chosen(params, roots)
     paths = [absolute(roots, located)] if located else []
-    names = [_leaf(params.name)] if params.name else []
-    if not names:
+    names = parts_of(params.name)[-1:]
+    if not params.name:
         names = await asyncio.to_thread(_names_at, sources_of(workspace), paths[0], params)
     asking = Asking(names, paths)
 
@@ -199,7 +199,8 @@ def _asked_at(navigation: Navigation, params: FindReferencesParams, path: str, l
     if params.column:
         asked = navigation.at(path, start)
     elif params.name:
-        place = source.find(line, _leaf(params.name))
+        parts = parts_of(params.name)
+        place = source.find(line, parts[-1]) if parts else None
         asked = navigation.at(path, place) if place is not None else None
     else:
         defined = [one for one in navigation.view.definitions_in(path) if one.line == line]
@@ -216,11 +217,6 @@ def _asked_at(navigation: Navigation, params: FindReferencesParams, path: str, l
             params.path,
         )
     return asked
-
-
-def _leaf(name: str) -> str:
-    """The last part of a qualified name."""
-    return re.split(r"[.#/]|::", name.strip())[-1]
 
 
 # --- the answer ----------------------------------------------------------------------------
