@@ -28,7 +28,6 @@ from winnow.types import IndexState, Progress, SearchParams
 from winnow.workspace import Workspace
 
 ATTEMPTS = 3
-COMPLETE = frozenset(("ready", "stale"))
 
 # How often what is known so far is sent, before the index is complete.
 EARLY_SECONDS = 0.15
@@ -75,11 +74,11 @@ async def ask(
     timed_out = prepared = False
     state, attempts = workspace.index.state(), 0
     while True:
-        if state.state not in COMPLETE and not prepared:
+        if not (state.knows_all or prepared):
             timed_out, prepared = await _prepare(workspace, asking, progress, early), True
         async with workspace.index.snapshot(workspace.buffers, asked=asking.paths) as (view, state):
             # Somebody may have deleted the store: then it is known only from here on.
-            if state.state not in COMPLETE and not prepared:
+            if not (state.knows_all or prepared):
                 continue
             navigation = Navigation(view, sources_of(workspace))
             result = await view.read(work, navigation)
@@ -146,7 +145,7 @@ def index_reasons(answered: Answered[T]) -> list[str]:
     """Why an answer may lack something, as far as the index is concerned."""
     reasons = []
     state = answered.state
-    if state.state not in COMPLETE:
+    if not state.knows_all:
         reasons.append(
             f"the index is {'being built' if state.state == 'building' else 'not built'}"
             f" ({state.files_indexed} of {state.files_total} files): types and imports in other"

@@ -119,7 +119,7 @@ class _Search:
     async def run(self, progress: Progress) -> None:
         """Find the page; read files first that the index lacks, or that have changed."""
         patience = CATCH_UP_SECONDS
-        if not _is_whole(self.workspace.index.state()):
+        if not self.workspace.index.state().knows_all:
             # Of a small tree, the index is complete before the files are read.
             await self._look_up(self.query, 0)
             self.reasons.append(await self._read_candidates(progress))
@@ -128,7 +128,7 @@ class _Search:
         for _ in range(ROUNDS):
             # A file that has just been written counts as changed once more.
             changed = set(await self._look_up(self.query, patience)) - read
-            if not self.reasons and self.state and not _is_whole(self.state):
+            if not self.reasons and self.state and not self.state.knows_all:
                 # The store has been deleted: what was found is what a new one has.
                 self.reasons.append(await self._read_candidates(progress))
                 continue
@@ -137,7 +137,7 @@ class _Search:
             read |= await self._read(changed, SEARCH_SECONDS)
         else:
             self.reasons.append("files were changing while they were searched")
-        if self.state and _is_whole(self.state):
+        if self.state and self.state.knows_all:
             self.reasons = [one for one in self.reasons if not one.startswith(NO_INDEX)]
 
     async def _look_up(self, query: Query, patience: float = CATCH_UP_SECONDS) -> list[str]:
@@ -340,10 +340,6 @@ class _Search:
             root=at.root,
             uri=at.uri,
         )
-
-
-def _is_whole(state: IndexState) -> bool:
-    return state.state in ("ready", "stale")
 
 
 def _as_search(params: FindSymbolParams) -> SearchParams:

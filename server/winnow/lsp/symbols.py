@@ -66,12 +66,11 @@ async def workspace_symbols(
 
 async def _found(workspace: Workspace, query: str, progress: Reporter) -> Found:
     """What matches, in files as they are now."""
-    from winnow.symbol_requests import COMPLETE
     from winnow.symbol_search import find_symbols, search_symbols
     from winnow.types.find_symbol import FindSymbolParams
 
     cold = FindSymbolParams(name=query, max_results=LIMIT) if query.strip() else None
-    if cold and workspace.index.state().state not in COMPLETE:
+    if cold and not workspace.index.state().knows_all:
         # Has the files read first that may define it.
         await find_symbols(workspace, cold, progress)
         cold = None
@@ -83,7 +82,7 @@ async def _found(workspace: Workspace, query: str, progress: Reporter) -> Found:
                 search_symbols, view, workspace.names, query, limit=LIMIT, open_files=opened
             )
             changed = set(view.changed({symbol.file.path for symbol in found.symbols}))
-        if cold and state.state not in COMPLETE:  # its store has been deleted
+        if cold and not state.knows_all:  # its store has been deleted
             await find_symbols(workspace, cold, progress)
             cold = None
         # A file that has just been written counts as changed once more.
