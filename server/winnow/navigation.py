@@ -41,6 +41,7 @@ from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import FileFacts
 from winnow.symbols.view import File, View
 from winnow.symbols.weight import place_of, weight
+from winnow.text.paths import held_by
 
 Kind = Literal["call", "import", "type", "read", "write", "definition"]
 
@@ -215,8 +216,8 @@ class Navigation:
 
     def below(self, path: str) -> str:
         """A path below the root that holds it, the deepest of several."""
-        roots = [root.rstrip("/") + "/" for root in self.view.roots()]
-        return path[max((len(root) for root in roots if path.startswith(root)), default=0) :]
+        held = held_by(path, self.view.roots())
+        return held[1] if held else path
 
     def unread(self, asked: Asked) -> dict[str, str]:
         """The files that hold the symbol's name, in a language that can use it, and of which no

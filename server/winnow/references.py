@@ -30,8 +30,8 @@ from winnow.symbol_requests import (
 from winnow.symbols.facts import Definition
 from winnow.symbols.resolve.places import Place, function_around
 from winnow.symbols.view import File
-from winnow.text.files import search_roots
-from winnow.text.paths import locate, path_of_uri
+from winnow.text.files import Shown, search_roots, shown_below
+from winnow.text.paths import held_by, locate, path_of_uri
 from winnow.types import Completeness, Progress, Skipped
 from winnow.types.find_references import (
     FindReferencesParams,
@@ -223,10 +223,11 @@ def _asked_at(navigation: Navigation, params: FindReferencesParams, path: str, l
 
 
 def _below(roots: Sequence[Path], path: str) -> tuple[Path, str]:
-    """The root that a file is in, the deepest of several, and the path below it."""
-    holding = [root for root in roots if path.startswith(root.as_posix().rstrip("/") + "/")]
-    root = max(holding, key=lambda one: len(str(one)), default=roots[0])
-    return root, os.path.relpath(path, root).replace(os.sep, "/")
+    """The root that a file of the index is in, and the path below it."""
+    held = held_by(path, [root.as_posix() for root in roots])
+    if held is None:  # of a folder that was added while this was asked
+        return roots[0], os.path.relpath(path, roots[0]).replace(os.sep, "/")
+    return roots[held[0]], held[1]
 
 
 class _Shown:
@@ -236,19 +237,13 @@ class _Shown:
         self._navigation = navigation
         self._roots = roots
 
-    def path(self, path: str) -> dict[str, str | None]:
-        root, below = _below(self._roots, path)
-        text, encoded = shown_path(below)
-        return {
-            "path": text,
-            "root": shown_path(str(root))[0] if len(self._roots) > 1 else None,
-            "uri": f"{root.as_uri()}/{encoded}" if encoded else None,
-        }
+    def path(self, path: str) -> Shown:
+        return shown_below(*_below(self._roots, path), several=len(self._roots) > 1)
 
     def whole(self, path: str) -> str:
         """A path in a sentence, with its root where there are several."""
         found = self.path(path)
-        return f"{found['root']}/{found['path']}" if found["root"] else str(found["path"])
+        return f"{found.root}/{found.path}" if found.root else found.path
 
     def reference(self, use: Use) -> Reference:
         source = self._navigation.sources.read(use.path)
@@ -259,6 +254,7 @@ class _Shown:
         if len(text) > TEXT_CHARACTERS:
             text = text[: TEXT_CHARACTERS - 1] + "…"
         around = function_around(self._navigation.view, use.path, use.at)
+        at = self.path(use.path)
         return Reference(
             line=number + 1,
             column=column,
@@ -267,14 +263,16 @@ class _Shown:
             confidence="certain" if use.tier == "certain" else "possible",
             text=text,
             within=around.qualified_name if around and around.at != use.at else "",
-            **self.path(use.path),  # type: ignore[arg-type]
+            path=at.path,
+            root=at.root,
+            uri=at.uri,
         )
 
     def symbol(self, place: Place) -> ReferencedSymbol | None:
         source = self._navigation.sources.read(place.path)
         if source is None:
             return None
-        definition = place.definition
+        definition, at = place.definition, self.path(place.path)
         return ReferencedSymbol(
             name=place.name,
             qualified_name=definition.qualified_name if definition else place.name,
@@ -282,7 +280,9 @@ class _Shown:
             line=source.line_at(place.at) + 1,
             column=source.column(place.at, "utf-32") + 1,
             signature=definition.signature if definition else "",
-            **self.path(place.path),  # type: ignore[arg-type]
+            path=at.path,
+            root=at.root,
+            uri=at.uri,
         )
 
 

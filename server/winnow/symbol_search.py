@@ -30,7 +30,8 @@ from winnow.symbols.language import generic_languages
 from winnow.symbols.query import KINDS, Query, parse
 from winnow.symbols.view import File
 from winnow.text.definers import Look, all_files, files_with, looks
-from winnow.text.files import Scope, search_scope
+from winnow.text.files import Scope, search_scope, shown_below
+from winnow.text.paths import held_by
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.selection import file_type_globs
 from winnow.types import Completeness, IndexState, Progress, SearchParams, Skipped
@@ -271,12 +272,7 @@ class _Search:
 
     def located(self, path: str) -> tuple[int, str] | None:
         """The number of the root that holds a file, and the path below it."""
-        roots = [f"{root.as_posix().rstrip('/')}/" for root in self.scope.roots]
-        places = [place for place, root in enumerate(roots) if path.startswith(root)]
-        if not places:
-            return None
-        place = max(places, key=lambda one: len(roots[one]))
-        return place, path[len(roots[place]) :]
+        return held_by(path, [root.as_posix() for root in self.scope.roots])
 
     # --- without an index ------------------------------------------------------------------
 
@@ -379,7 +375,8 @@ class _Search:
         if located is None:
             return None
         place, below = located
-        at = self.scope.shown(self.scope.prefix(place) + below)
+        roots = self.scope.roots
+        at = shown_below(roots[place], below, several=len(roots) > 1)
         definition = symbol.definition
         return FoundSymbol(
             name=definition.name,
