@@ -59,7 +59,7 @@ async def build_index(server: WinnowServer) -> None:
 
 async def _load_names(workspace: Workspace) -> None:
     async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
-        await asyncio.to_thread(view.names, workspace.names)
+        await view.read(view.names, workspace.names)
 
 
 def tell_changes(server: WinnowServer, uris: Iterable[str]) -> None:
