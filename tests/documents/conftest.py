@@ -15,7 +15,7 @@ from conftest import write_files
 from winnow.config import Config, merged
 from winnow.documents.format import _by_end, format_of, formats
 from winnow.documents.found import Document
-from winnow.documents.library import Library
+from winnow.documents.library import Library, Reporting
 from winnow.text.process import Processes
 
 FORMATS = '''
@@ -86,11 +86,13 @@ async def make_library(
     """Libraries, each with a cache of its own unless one is given."""
     made: list[Library] = []
 
-    def make(folder: Path | None = None, **documents: object) -> Library:
+    def make(
+        folder: Path | None = None, reporting: Reporting | None = None, **documents: object
+    ) -> Library:
         config, problems = merged(Config(), {"documents": documents}, "test")
         assert problems == []
         folder = folder or tmp_path_factory.mktemp("texts")
-        made.append(Library(Processes(), formats_of_tests, lambda: config, folder))
+        made.append(Library(Processes(), formats_of_tests, lambda: config, folder, reporting))
         return made[-1]
 
     yield make

@@ -212,14 +212,13 @@ async def test_the_background_reads_the_last_changed_first_and_tells(
     write_files(tmp_path, {name: f"text {name}" for name in names})
     for number, name in enumerate(names):
         os.utime(tmp_path / name, (number * 100, number * 100))
-    library = make_library()
     told: list[tuple[int, int]] = []
 
     @contextlib.asynccontextmanager
     async def reporting() -> AsyncIterator[Report]:
         yield lambda done, total: told.append((done, total))
 
-    library.reporting = reporting
+    library = make_library(reporting=reporting)
     documents = documents_in(tmp_path, *names)
     assert [one.path for one in (await library.sort(documents)).unread] == names[::-1]
     library.go_on(documents[:20])

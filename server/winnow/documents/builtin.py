@@ -129,7 +129,8 @@ class BuiltinSearch:
         return [
             "--json",
             f"--context={query.context}",
-            f"--max-count={query.max_count}",
+            # One more tells whether there are more.
+            f"--max-count={query.max_count + 1}",
             *query.query.arguments(),
             "--",
             *paths,
@@ -157,10 +158,10 @@ class BuiltinSearch:
         if text_map is None:  # deleted just now
             return
         by_number = {line.number: line for line in lines}
-        # Behind the last one that counts, ripgrep shows its context, which may match, too.
-        matched = [line for line in lines if line.matched][: self._query.max_count]
-        hits = tuple(self._hit(line, by_number, text_map) for line in matched)
-        more = len(hits) >= self._query.max_count
+        matched = [line for line in lines if line.matched]
+        most = self._query.max_count
+        hits = tuple(self._hit(line, by_number, text_map) for line in matched[:most])
+        more = len(matched) > most
         for document in documents:
             self._tell(Found(document, "builtin", hits, more))
 

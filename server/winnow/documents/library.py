@@ -64,8 +64,8 @@ class Sorted(Struct, frozen=True):
 class Library:
     """The documents of a workspace; made inside a running event loop.
 
-    ``config`` gives what holds now. ``reporting``, where somebody sets it, is told of the work in
-    the background.
+    ``config`` gives what holds now, ``folder`` is where texts are kept, a temporary one if there is
+    none; ``reporting`` is told of the work in the background.
     """
 
     def __init__(
@@ -74,8 +74,9 @@ class Library:
         environment: Mapping[str, str],
         config: Callable[[], Config],
         folder: Path | None,
+        reporting: Reporting | None = None,
     ) -> None:
-        self.reporting: Reporting | None = None
+        self._reporting = reporting or _nobody
         self._config = config
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if folder is None:
@@ -265,10 +266,9 @@ class Library:
         return len(self._waiting)
 
     async def _go_on(self) -> None:
-        reporting = self.reporting or _nobody
         done = 0
         try:
-            async with reporting() as report:
+            async with self._reporting() as report:
                 while self._waiting:
                     # In portions, so that what is asked for meanwhile is among the next.
                     some = dict(list(self._waiting.items())[:PORTION])

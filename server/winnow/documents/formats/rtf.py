@@ -228,7 +228,11 @@ class _Rtf:
         self._to_skip = 0
         starred, self._starred = self._starred, False
         group = self._group
-        if (starred and word not in _KNOWN and word not in _BESIDE) or word in _LEFT_OUT or word.endswith("Pr"):
+        if (
+            (starred and word not in _KNOWN and word not in _BESIDE)
+            or word in _LEFT_OUT
+            or word.endswith("Pr")
+        ):
             self._flush()
             group.left_out = True
         elif group.left_out:
