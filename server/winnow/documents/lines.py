@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from winnow.documents.output import Output, TextFull
+from winnow.documents.output import Output, TextFull, cleaned
 from winnow.documents.places import Place
 
 # The most that is held before it is a line; no more than this is a document's text.
 MOST_HELD = 16 * 1024**2
 # A title is shown with every hit: a paragraph that only looks like a heading must not be one.
 LONGEST_TITLE = 200
+
+
+def title_of(text: str) -> str:
+    """What a part is called that begins with this."""
+    return cleaned(text).strip()[:LONGEST_TITLE]
 
 
 class Sections:
@@ -40,7 +45,7 @@ class Sections:
 
     def heading(self, level: int, text: str) -> None:
         """A paragraph that a section begins with; those of higher levels are inside of it."""
-        title = text[:LONGEST_TITLE]
+        title = title_of(text)
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
         if self._above[-1:] != (title,) or self._path:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from winnow.documents.format import Format, Unreadable
 from winnow.documents.formats.html import read_html, read_page
-from winnow.documents.lines import LONGEST_TITLE, Sections
+from winnow.documents.lines import Sections, title_of
 from winnow.documents.output import Output
 from winnow.documents.places import Place
 from winnow.documents.source import Source
@@ -73,7 +73,7 @@ class _Chapter:
 
     def line(self, text: str, level: int | None) -> None:
         if self._sections is None:
-            title = self._title or text[: LONGEST_TITLE // 2]
+            title = self._title or title_of(text)
             self._output.part(title, Place(section=title, paragraph=1))
             self._sections = Sections(self._output, above=(title,))
             level = None  # two rulers for one title are too many
@@ -203,7 +203,7 @@ class _Toc(XmlReader):
         self._pieces.clear()
 
     def _refers(self, reference: str) -> None:
-        title = " ".join("".join(self._pieces).split())[: LONGEST_TITLE // 2]
+        title = title_of(" ".join("".join(self._pieces).split()))
         if title:
             self.found.setdefault(resolved(self._folder, reference), title)
 

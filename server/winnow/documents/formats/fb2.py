@@ -1,4 +1,4 @@
-"""Books in FictionBook, one file in XML, often in a ZIP archive; by expat of the standard library."""
+"""Books in FictionBook, which is XML, often in a ZIP archive. By expat of the standard library."""
 
 from __future__ import annotations
 

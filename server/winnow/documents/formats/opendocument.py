@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from winnow.documents.cells import Sheet
 from winnow.documents.format import Format, Unreadable
-from winnow.documents.lines import LONGEST_TITLE, Flow, Sections, write_part
+from winnow.documents.lines import Flow, Sections, title_of, write_part
 from winnow.documents.output import Output
 from winnow.documents.places import Place
 from winnow.documents.source import Source
@@ -329,7 +329,7 @@ class _Slide:
             self._notes.append(text)
             return
         if self.frame == "title" and not self._title:
-            self._title = text[:LONGEST_TITLE]
+            self._title = title_of(text)
         self._lines.append(text)
 
     def write(self, output: Output) -> None:

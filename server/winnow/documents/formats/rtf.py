@@ -228,11 +228,8 @@ class _Rtf:
         self._to_skip = 0
         starred, self._starred = self._starred, False
         group = self._group
-        if (
-            (starred and word not in _KNOWN and word not in _BESIDE)
-            or word in _LEFT_OUT
-            or word.endswith("Pr")
-        ):
+        unknown = starred and word not in _KNOWN and word not in _BESIDE
+        if unknown or word in _LEFT_OUT or word.endswith("Pr"):
             self._flush()
             group.left_out = True
         elif group.left_out:
@@ -240,7 +237,7 @@ class _Rtf:
         elif word == "u":
             if number is not None:
                 self._add(chr(number & 0xFFFF))
-            self._to_skip = group.skip
+                self._to_skip = group.skip
         elif word in _CHARS:
             self._add(" " if word == "tab" and group.in_table else _CHARS[word])
         elif word in _BESIDE:

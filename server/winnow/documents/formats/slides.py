@@ -7,7 +7,7 @@ diagrams. Slides come in the order of the presentation, hidden ones, too.
 from __future__ import annotations
 
 from winnow.documents.format import Format, Unreadable
-from winnow.documents.lines import LONGEST_TITLE, Flow
+from winnow.documents.lines import Flow, title_of
 from winnow.documents.output import Output
 from winnow.documents.places import Place
 from winnow.documents.source import Source
@@ -141,7 +141,7 @@ class DrawingReader(XmlReader):
         if self._kind in self._left_out:
             return
         if self._kind in ("title", "ctrTitle") and not self.title:
-            self.title = text[:LONGEST_TITLE]
+            self.title = title_of(text)
         self.lines.append(text)
 
     def _shape(self, _attributes: Attributes) -> None:
