@@ -66,6 +66,7 @@ PORTION = 64
 THREADS = min(4, os.cpu_count() or 1)
 EVERY_LINE = DocumentQuery(Query(""), context=0, max_count=0, width=RECORD_BYTES)
 TOO_LONG = f"lines of more than {RECORD_BYTES // 1024**2} MiB in it are left out"
+NO_UNICODE = "rga takes no path that is not Unicode"
 ANCHORED = (
     "`^` and `\\A` find nothing in it with rga, which puts page numbers and names of members before"
     " its lines"
@@ -92,6 +93,9 @@ class _Text:
     passed: int = 0
     too_long: bool = False
     whole: bool = False
+
+
+_LineGenerator = AsyncGenerator[tuple[_Text, "_Line | None"], None]
 
 
 @dataclasses.dataclass
@@ -213,6 +217,8 @@ class Rga:
 
     def reads(self, path: str) -> str | None:
         """Why rga does not read a document with this path; None if it does."""
+        if not _is_unicode(path):
+            return NO_UNICODE
         name = os.path.basename(path)
         end = end_of(name)
         if end.lower() not in KNOWN_ENDS:
@@ -452,6 +458,8 @@ def _directories(documents: Iterable[Document]) -> dict[str, Directory]:
 
 def _hidden(document: Document, query: Query, directory: Directory) -> tuple[list[str], bool]:
     """Why rga would not find all, or nothing at all, in a document, and say nothing of it."""
+    if not _is_unicode(document.absolute):
+        return [NO_UNICODE], True  # it ends at once, whatever else it is given
     reasons = []
     hidden = False
     if directory.encrypted:
@@ -480,6 +488,14 @@ def _forget(text: _Text, number: int, context: int) -> None:
     around = (text.lines.get(one) for one in range(number - context, number + context + 1))
     if not any(line is not None and line.matched for line in around):
         text.lines.pop(number, None)
+
+
+def _is_unicode(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _encrypted(directory: Directory) -> str:

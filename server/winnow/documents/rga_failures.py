@@ -23,12 +23,13 @@ _HEAD_LINES = 20  # of a path with line ends
 
 _ADAPTER = re.compile(r"^(?P<name>.*) adapter: (?P<adapter>\w+)$")
 _CAUSE = re.compile(r"^\s+(?:\d+: )?(?P<cause>\S.*)$")
-_COMPLAINT = re.compile(r"^.*: (?P<why>[^:]+?) \(os error (?P<number>\d+)\)$", re.S)
+_COMPLAINT = re.compile(r"(?:^|: )(?P<why>[^:\n]+) \(os error (?P<number>\d+)\)$", re.M)
 _MISSING = re.compile(r'Could not find executable "(?P<program>[^"]+)"')
 _ENCRYPTED = re.compile(r"Incorrect password|Unsupported encryption|password.protected", re.I)
 _DAMAGED = re.compile(
-    r"trailer dictionary|xref table|central directory|couldn't unpack|unexpected (?:end|eof)"
-    r"|deflate|corrupt|invalid|not a PDF|couldn't parse|parse error|malformed|\bheader\b|failed to",
+    r"Syntax Error|trailer dictionary|xref table|central directory|couldn't unpack"
+    r"|unexpected (?:end|eof)|deflate|More memory needed|corrupt|invalid|not a PDF|couldn't parse"
+    r"|malformed|\bheader\b|failed to",
     re.I,
 )
 _CACHE_DAMAGED = re.compile(
@@ -39,9 +40,10 @@ _CACHE = re.compile(r"rusqlite|Error code \d+: |database is locked|writing to ca
 
 
 class Failure:
-    """What was said of one document."""
+    """What was said of one document, whose path is ``shown`` there."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
         self.lines: list[str] = []
 
     @property
@@ -57,7 +59,8 @@ class Failure:
     @property
     def reason(self) -> str:
         """Why the document could not be read."""
-        said = [line for line in self._said() if not line.startswith("Syntax Warning")]
+        # Programs that write at the same time write into each other's lines.
+        said = [line for line in self._said() if "Syntax Warning" not in line]
         causes = self._causes()
         text = "\n".join([*said, *causes])
         if missing := _MISSING.search(text):
@@ -67,14 +70,15 @@ class Failure:
             return "it is encrypted"
         if self.of_cache:
             return f"rga cannot use its cache: {causes[-1]}"
-        if complaint := _COMPLAINT.match(text):
-            why = complaint["why"].rpartition("\n")[2].strip()
+        if complaint := _COMPLAINT.search(text):
             gone = complaint["number"] in ("2", "3")
-            return "it is gone" if gone else f"it cannot be read: {why}"
+            return "it is gone" if gone else f"it cannot be read: {complaint['why']}"
         telling = [line for line in causes if "ExitStatus" not in line and "Command {" not in line]
-        what = (said or telling[-1:] or ["its programs ended without a message"])[0]
-        damaged = "it is damaged" if _DAMAGED.search(what) else "rga cannot read it"
-        return f"{damaged}: {what.removeprefix('Syntax Error: ').removeprefix('Error: ')}"
+        for line in (*said, *telling):
+            if _DAMAGED.search(line):
+                return f"it is damaged: {line.rpartition('Syntax Error: ')[2]}"
+        what = said or telling[-1:] or ["its programs ended without a message"]
+        return f"rga cannot read it: {what[0]}"
 
     def member(self, path: str) -> str:
         """The member of an archive that could not be read, as far as rga says so."""
@@ -94,7 +98,9 @@ class Failure:
             (place for place, line in enumerate(self.lines) if line.startswith("Error: ")),
             len(self.lines),
         )
-        return [line for line in self.lines[:end] if line and not _ADAPTER.match(line)]
+        # There may be line ends in the path.
+        said = "\n".join(self.lines[:end]).replace(self._shown, "document").split("\n")
+        return [line for line in said if line and not _ADAPTER.match(line)]
 
     def _causes(self) -> list[str]:
         """What rga itself says, the deepest reason last."""
@@ -149,7 +155,7 @@ class Failures:
         while end >= 0:
             path = self._paths.get(said[:end])
             if path is not None:
-                self._take_message(path, said[end + 2 :])
+                self._take_message(path, said[:end], said[end + 2 :])
                 self._head = []
                 return True
             end = said.find(": ", end + 1)
@@ -158,8 +164,8 @@ class Failures:
         self._head = []
         return False
 
-    def _take_message(self, path: str, message: str) -> None:
-        failure = self.found.setdefault(path, Failure())
+    def _take_message(self, path: str, shown: str, message: str) -> None:
+        failure = self.found.setdefault(path, Failure(shown))
         if message.startswith(_FAILED) and "(os error" not in message:
             self._failure = failure
         else:
