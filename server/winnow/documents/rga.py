@@ -372,7 +372,7 @@ class Rga:
             text.failed.insert(0, Failure(_encrypted(directory)))
         if self.timed_out:
             text.failed.append(Failure("time ran out: the rest is left out"))
-        if text.failed and not text.lines:
+        if text.failed and not any(text.lines):
             raise Unreadable(text.failed[0].reason)
         known = TextMap(document.format, len(text.lines), tuple(text.anchors), tuple(text.failed))
         return text.lines, known
