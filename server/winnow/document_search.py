@@ -16,7 +16,7 @@ import msgspec
 
 from winnow.answers import left_out, second_look
 from winnow.document_answer import DocumentSearch, nothing_at, result_of
-from winnow.documents.builtin import BuiltinSearch
+from winnow.document_engines import run_engines
 from winnow.documents.format import UNREAD, format_of, formats
 from winnow.documents.found import Document, DocumentQuery, NotRead
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
@@ -168,12 +168,7 @@ async def _run(workspace: Workspace, search: DocumentSearch) -> None:
     if not search.documents:
         await _check_pattern(search, query.query)
         return
-    search.engines |= {document.format: "builtin" for document in search.documents}
-    builtin = BuiltinSearch(workspace.library, search.ripgrep, query, search.tell)
-    await builtin.run(search.documents)
-    search.pending += len(builtin.pending)
-    search.searched += builtin.searched
-    search.timed_out |= builtin.timed_out
+    await run_engines(workspace, search, query)
 
 
 async def _check_pattern(search: DocumentSearch, query: Query) -> None:

@@ -30,7 +30,9 @@ from winnow.text.workers import Kind, Workers
 
 # A worker reads the document, and holds as little of it as its format allows.
 MEMORY_BYTES = 256 * 1024**2
-OCR_MEMORY_BYTES = 1536 * 1024**2
+# Below 768 MB onnxruntime gives up, and a page takes seconds.
+OCR_MEMORY_BYTES = 1024 * 1024**2
+OCR_SECONDS = 300.0
 # What a library for a format may take for one document, before it counts as hanging.
 SECONDS = 20.0
 # One that takes longer than this has to wait for all others: a few that hang keep nobody waiting.
@@ -87,6 +89,8 @@ class Library:
         ocr = config().documents.ocr
         memory = OCR_MEMORY_BYTES if ocr else MEMORY_BYTES
         seconds = config().documents.seconds
+        if ocr:
+            seconds = max(seconds, OCR_SECONDS)
 
         def workers(hung: Callable[[Job, str], Taken], seconds: float) -> Workers[Job, Taken]:
             kind = Kind[Job, Taken](
