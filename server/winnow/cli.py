@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -145,8 +146,10 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
         if (value := getattr(options, field.name)) is not None
     }
     # A person means a path from here, not from the repository's root.
-    if os.path.exists(raw.get("path", "")) or GLOB_CHARACTERS.intersection(raw.get("path", "")):
-        raw["path"] = shown_path(os.path.abspath(raw["path"]))[0]
+    path = raw.get("path", "")
+    is_glob = GLOB_CHARACTERS.intersection(path) and not re.match(r"[\w-]{2,}:", path)
+    if os.path.exists(path) or is_glob:
+        raw["path"] = shown_path(os.path.abspath(path))[0]
     try:
         with contextlib.closing(_Status()) as status:
             result = asyncio.run(_call(tool, raw, status))
