@@ -40,7 +40,7 @@ def version() -> bytes:
     from importlib.metadata import version as version_of
 
     known = hashlib.blake2b(__version__.encode(), digest_size=8)
-    for package in ("pypdfium2", "python-calamine", "striprtf", "rapidocr"):
+    for package in ("pypdfium2", "python-calamine", "rapidocr"):
         with contextlib.suppress(PackageNotFoundError):
             known.update(version_of(package).encode())
     for folder in winnow.documents.__path__:

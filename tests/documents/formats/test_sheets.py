@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from documents.making_office import X, lines, places, relations, sheet, shown, xlsx
-from winnow.documents.formats.sheets import number_format, shown_number
-from winnow.documents.places import Place, cell_at
+from winnow.documents.format import Unreadable
+from winnow.documents.formats.sheets import number_format, read_by_calamine, shown_number
+from winnow.documents.output import Output
+from winnow.documents.places import Place, TextMap, cell_at
+from winnow.documents.source import Budget, Source
 
 STYLES = (
     f'<styleSheet {X}><numFmts><numFmt numFmtId="170" formatCode="[$-407]d/\\ mmm\\ yyyy;@"/>'
@@ -116,3 +121,51 @@ def test_dates_count_from_1904_where_a_workbook_says_so() -> None:
         {"One": sheet(rows)}, {"styles.xml": STYLES}, properties='<workbookPr date1904="1"/>'
     )
     assert lines("a.xlsx", document) == ["2024-01-31"]
+
+
+def old(name: str, document: bytes) -> list[tuple[str, Place]]:
+    """What calamine reads of a workbook, which is what reads the old ones and the binary ones."""
+    text = bytearray()
+    output = Output(text.extend, 1 << 20)
+    source = Source(name, io.BytesIO(document), len(document), budget=Budget(1 << 20, 1))
+    read_by_calamine(source, output)
+    found = TextMap("xls", output.lines, tuple(output.anchors))
+    return [
+        (line, found.place_at(number)) for number, line in enumerate(text.decode().splitlines(), 1)
+    ]
+
+
+def test_old_and_binary_workbooks_have_the_same_places() -> None:
+    rows = (
+        '<row r="3"><c r="B3" t="str"><v>a</v></c><c r="D3"><v>3.0</v></c></row>'
+        '<row r="4"><c r="B4" s="1"><v>45322</v></c><c r="C4" s="1"><v>45322.5</v></c>'
+        '<c r="D4" t="b"><v>1</v></c></row><row r="9"><c r="C9"><v>0.5</v></c></row>'
+    )
+    book = xlsx({"Empty": sheet(""), "Old": sheet(rows)}, {"styles.xml": STYLES})
+    assert old("a.xls", book) == [
+        ("a\t\t3", Place(sheet="Old", row=3, column=2)),
+        ("2024-01-31\t2024-01-31 12:00\tTRUE", Place(sheet="Old", row=4, column=2)),
+        ("0.5", Place(sheet="Old", row=9, column=3)),
+    ]
+
+
+def test_a_new_workbook_may_have_the_name_of_an_old_one() -> None:
+    row = '<row r="1"><c r="A1"><v>1</v></c></row>'
+    assert lines("a.xls", xlsx({"One": sheet(row)})) == ["1"]
+
+
+def test_an_old_workbook_that_is_none_says_so() -> None:
+    with pytest.raises(Unreadable, match=r"^it is damaged: "):
+        lines("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000))
+    with pytest.raises(Unreadable, match=r"^it is damaged: it is not what its name says$"):
+        lines("a.xls", b"<html><table><tr><td>1</table>")
+
+
+def test_numbers_that_no_program_writes_are_no_harm() -> None:
+    digits = "9" * 5000
+    rows = (
+        f'<row r="{digits}"><c r="A1" t="s"><v>{digits}</v></c><c r="ZZZZ1"><v>1</v></c>'
+        f'<c r="{digits}" t="zzz" s="{digits}"><v>2</v></c></row>'
+    )
+    document = xlsx({"One": sheet(rows)}, {"sharedStrings.xml": TEXTS})
+    assert [line for line, _ in places("a.xlsx", document)] == ["1\t2"]

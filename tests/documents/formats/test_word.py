@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from documents.making_office import W, docx, lines, make_docx, paragraph, places, shown
+import io
+import zipfile
+
+from documents.making_office import W, docx, lines, make_docx, paragraph, places, shown, zipped
 from winnow.documents.places import Place
+
+STRICT = "http://purl.oclc.org/ooxml"
 
 
 def run(content: str) -> str:
@@ -116,3 +121,17 @@ def test_notes_comments_and_headers_follow_the_text() -> None:
 def test_formulas_are_read() -> None:
     body = "<w:p><m:oMath><m:r><m:t>E=m</m:t></m:r><m:r><m:t>c</m:t></m:r></m:oMath></w:p>"
     assert lines("a.docx", docx(body)) == ["E=mc"]
+
+
+def test_a_document_in_strict_open_xml_is_read() -> None:
+    with zipfile.ZipFile(io.BytesIO(docx(paragraph("Kapitel", "berschrift1")))) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    office = "http://schemas.openxmlformats.org"
+    strict = {
+        name: part.replace(
+            f"{office}/wordprocessingml/2006/", f"{STRICT}/wordprocessingml/"
+        ).replace(f"{office}/officeDocument/2006/", f"{STRICT}/officeDocument/")
+        for name, part in parts.items()
+    }
+    assert strict["word/document.xml"] != parts["word/document.xml"]
+    assert places("a.docx", zipped(strict)) == [("Kapitel", Place(section="Kapitel", paragraph=1))]

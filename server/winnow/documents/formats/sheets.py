@@ -42,11 +42,11 @@ def read(source: Source, output: Output) -> None:
     beginning = source.file.read(8)
     source.file.seek(0)
     if beginning == OLE and not source.name.lower().endswith((".xlsx", ".xlsm", ".xltx", ".xltm")):
-        _read_by_calamine(source, output)
+        read_by_calamine(source, output)
     else:
         package = Package(source)
         if "xl/workbook.bin" in package:
-            _read_by_calamine(source, output)
+            read_by_calamine(source, output)
         else:
             _read_package(source, package, output)
     if not output.lines:
@@ -289,8 +289,8 @@ class _Rows(XmlReader):
             self._pieces.append(data)
 
     def _begin_row(self, attributes: Attributes) -> None:
-        number = attributes.get("r", "")
-        self._row = int(number) if number.isdecimal() else self._row + 1
+        number = _number(attributes.get("r", ""))
+        self._row = self._row + 1 if number is None else number
         self._column = 0
         self._held = 0
 
@@ -322,12 +322,17 @@ class _Rows(XmlReader):
 
     def _shown(self, value: str) -> str:
         if self._type == "s":
-            return self._shared.get(int(value)) if value.isdecimal() else ""
+            index = _number(value)
+            return "" if index is None else self._shared.get(index)
         if self._type == "n":
             return shown_number(value, self._styles.get(self._style), self._since_1904)
         if self._type == "b":
             return "TRUE" if value == "1" else "FALSE"
         return value
+
+
+def _number(digits: str) -> int | None:
+    return int(digits) if digits.isdecimal() and len(digits) < 10 else None
 
 
 def column_number(reference: str) -> int:
@@ -409,8 +414,8 @@ class _Notes(XmlReader):
 
     def _begin(self, attributes: Attributes) -> None:
         reference = attributes.get("ref", "")
-        row = reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-        self._cell = (int(row) if row.isdecimal() else 1, column_number(reference) or 1)
+        row = _number(reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        self._cell = (row or 1, column_number(reference) or 1)
         self._pieces.clear()
 
     def _begin_text(self, _attributes: Attributes) -> None:
@@ -427,7 +432,8 @@ class _Notes(XmlReader):
 # --- old and binary workbooks --------------------------------------------------------------------
 
 
-def _read_by_calamine(source: Source, output: Output) -> None:
+def read_by_calamine(source: Source, output: Output) -> None:
+    """Read an old or a binary workbook, of which calamine holds all cells at once."""
     from python_calamine import CalamineError, PasswordError, load_workbook
 
     if source.size > OLD_WORKBOOK_BYTES:
