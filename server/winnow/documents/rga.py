@@ -358,6 +358,8 @@ class Rga:
         reason if there are none, and what :meth:`search` does."""
         self.timed_out = False
         directory = await asyncio.to_thread(directory_of, document.absolute)
+        if directory.encrypted and directory.encrypted == directory.count:
+            raise Unreadable(_encrypted(directory))
         directories = {document.absolute: directory}
         with settings(self._base, self._inside) as own:
             run = _Run.of(EVERY_LINE, own, [document], directories)
