@@ -21,10 +21,11 @@ _TYPESETTING = {
 }
 _LINE_ENDS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 MOST_ANCHORS = 200_000
+MOST_FAILURES = 100
 
 
 class TextFull(Exception):
-    """There is no room for more text: the rest of the document is left out."""
+    """There is no room for more text: the rest of the document is left out, for this reason."""
 
 
 class Output:
@@ -37,7 +38,7 @@ class Output:
         self.lines = 0
         self.bytes = 0
         self.anchors: list[Anchor] = []
-        self.failures: list[Failure] = []
+        self._failures: dict[Failure, None] = {}
         self._write = write
         self._max_bytes = max_bytes
         self._member = ""
@@ -49,7 +50,8 @@ class Output:
         cleaned = _LINE_ENDS.sub(" ", text).translate(_TYPESETTING).rstrip()
         encoded = cleaned.encode("utf-8", "replace") + b"\n"
         if self.bytes + len(encoded) > self._max_bytes:
-            raise TextFull
+            limit = self._max_bytes // 1024**2
+            raise TextFull(f"it has more than {limit} MiB of text: the rest is left out")
         self.lines += 1
         self.bytes += len(encoded)
         self._write(encoded)
@@ -74,7 +76,7 @@ class Output:
 
     def _anchor(self, place: Place, ruler: str) -> None:
         if len(self.anchors) >= MOST_ANCHORS:
-            raise TextFull
+            raise TextFull(f"it has more than {MOST_ANCHORS} parts: the rest is left out")
         if self._member:
             place = msgspec.structs.replace(place, member=self._member)
         ruler = _LINE_ENDS.sub(" ", ruler).translate(_TYPESETTING).strip()
@@ -99,6 +101,12 @@ class Output:
         """A part of the document could not be read; ``member`` names a member of the archive that
         is read now. What is not named is the document, or the member, itself."""
         inner = [name for name in (self._member, member) if name]
-        failure = Failure(reason, "!/".join(inner))
-        if failure not in self.failures:
-            self.failures.append(failure)
+        if len(self._failures) < MOST_FAILURES:
+            self._failures[Failure(reason, "!/".join(inner))] = None
+        else:
+            self._failures[Failure("more of it could not be read than is told")] = None
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What could not be read, each told once."""
+        return tuple(self._failures)

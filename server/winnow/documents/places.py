@@ -9,6 +9,7 @@ these lines, too.
 from __future__ import annotations
 
 import bisect
+import functools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -53,7 +54,7 @@ class Failure(Struct, frozen=True, array_like=True):
     member: str = ""
 
 
-class TextMap(Struct, frozen=True):
+class TextMap(Struct, frozen=True, dict=True):
     """What is known of a document's text; ``lines`` is their number, without rulers."""
 
     format: str
@@ -82,7 +83,7 @@ class TextMap(Struct, frozen=True):
         """The number of a line where rulers are lines, too."""
         return line + bisect.bisect_right(self._ruled, line)
 
-    @property
+    @functools.cached_property
     def _ruled(self) -> list[int]:
         return [anchor.line for anchor in self.anchors if anchor.ruler]
 
