@@ -19,6 +19,7 @@ TEXT_BYTES = 16 * 1024**2  # the most text of one document
 UNPACKED_BYTES = 256 * 1024**2
 MEMBERS = 20_000  # looked at, texts or not
 DEEPEST = 5  # archives in archives
+TOO_MUCH_MEMORY = "it takes too much memory to read"
 MEMBER_TEXT_BYTES = 4 * 1024**2  # of a member that is a text itself
 
 
@@ -60,7 +61,7 @@ def _read(document: Format, source: Source, output: Output) -> None:
     except (Unreadable, TextFull, Unwritable):
         raise
     except MemoryError as error:
-        raise Unreadable("it takes too much memory to read") from error
+        raise Unreadable(TOO_MUCH_MEMORY) from error
     except Exception as error:
         # Whatever a library makes of a file that is not what it says: the file's fault, not ours.
         raise Unreadable(damaged(error)) from error

@@ -21,14 +21,16 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.documents.catalogue import Catalogue
 from winnow.documents.found import Document
-from winnow.documents.job import Job, Stamp, Taken, failed, hung, stamp_of
+from winnow.documents.job import Job, Stamp, Taken, failed, later, stamp_of
 from winnow.documents.places import TextMap
 from winnow.documents.texts import Texts
 from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
 from winnow.text.process import Processes
 from winnow.text.workers import Kind, Workers
 
-# A worker reads the document, and holds as little of it as its format allows.
+# A worker holds as little of a document as its format allows. The few that need more time or memory
+# than others are read one by one, so that all workers together stay below 400 MB.
+QUICK_MEMORY_BYTES = 112 * 1024**2
 MEMORY_BYTES = 256 * 1024**2
 # Below 768 MB onnxruntime gives up, and a page takes seconds.
 OCR_MEMORY_BYTES = 1024 * 1024**2
@@ -89,24 +91,26 @@ class Library:
         self.texts = Texts(folder)
         self._catalogue = Catalogue(folder)
         ocr = config().documents.ocr
-        memory = OCR_MEMORY_BYTES if ocr else MEMORY_BYTES
         seconds = config().documents.seconds
+        memory = MEMORY_BYTES
         if ocr:
-            seconds = max(seconds, OCR_SECONDS)
+            seconds, memory = max(seconds, OCR_SECONDS), OCR_MEMORY_BYTES
 
-        def workers(hung: Callable[[Job, str], Taken], seconds: float) -> Workers[Job, Taken]:
+        def workers(
+            failed: Callable[[Job, str], Taken], seconds: float, memory: int, limit: int | None
+        ) -> Workers[Job, Taken]:
             kind = Kind[Job, Taken](
                 module="winnow.documents.worker",
                 answer=Taken,
                 failed=failed,
-                hung=hung,
                 memory_bytes=memory,
                 batch=1,
             )
-            return Workers(processes, environment, kind, seconds)
+            return Workers(processes, environment, kind, seconds, limit)
 
-        self._quick = workers(hung, seconds if ocr else min(QUICK_SECONDS, seconds))
-        self._slow = workers(failed, seconds)
+        quick = min(QUICK_SECONDS, seconds)
+        self._quick = workers(later, quick, QUICK_MEMORY_BYTES, None)
+        self._slow = workers(failed, seconds, memory, 1)
         self._using = asyncio.Lock()  # of the catalogue
         self._ocr = ocr
         self._waiting: dict[str, Document] = {}
@@ -235,16 +239,18 @@ class Library:
         """Documents with what became of them: first those that are quick to read."""
         left = documents
         for workers in (self._quick, self._slow):
+            last = workers is self._slow
             jobs = {job.path: (job, one) for one in left for job in (self._job(one),)}
             left = []
-            answers = workers.extract([job for job, _ in jobs.values()], urgent)
+            # What is urgent may have a worker more; of these there is one, whatever is asked for.
+            answers = workers.extract([job for job, _ in jobs.values()], urgent and not last)
             async with contextlib.aclosing(answers):
                 async for job, taken in answers:
                     document = jobs[job.path][1]
-                    if taken.hung:
+                    if taken.later and not last:
                         left.append(document)
                     else:
-                        yield document, taken
+                        yield document, failed(job, taken.problem) if taken.later else taken
 
     def _job(self, document: Document) -> Job:
         return Job(

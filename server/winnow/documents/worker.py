@@ -13,9 +13,9 @@ from typing import IO
 
 import msgspec
 
-from winnow.documents.extraction import extract
+from winnow.documents.extraction import TOO_MUCH_MEMORY, extract
 from winnow.documents.format import Unreadable, format_of
-from winnow.documents.job import NEVER, Job, Taken, failed, stamp_of, stamp_when_read
+from winnow.documents.job import NEVER, Job, Taken, failed, later, stamp_of, stamp_when_read
 from winnow.documents.output import Unwritable
 from winnow.documents.texts import Texts, key_of
 from winnow.errors import NotFound, SearchError
@@ -36,8 +36,8 @@ def main() -> None:
 def _answer(job: Job) -> Taken:
     try:
         return take(job)
-    except (RecursionError, MemoryError) as error:
-        return failed(job, f"it needs too much memory: {type(error).__name__}")
+    except MemoryError:
+        return later(job, TOO_MUCH_MEMORY)
 
 
 def take(job: Job) -> Taken:
@@ -76,6 +76,8 @@ def _take(job: Job, path: str, file: IO[bytes], state: os.stat_result) -> Taken:
     try:
         known = texts.write(key, lambda write: extract(name, file, write, ocr=job.ocr))
     except Unreadable as reason:
+        if str(reason) == TOO_MUCH_MEMORY:
+            return later(job, TOO_MUCH_MEMORY)
         return Taken(stamp, problem=str(reason))
     except (OSError, Unwritable) as error:
         # Another time there may be room.

@@ -38,9 +38,9 @@ HERE = Path(winnow.__file__).parent.parent
 
 class Kind(Generic[J, A]):
     """What workers are: the ``module`` that each runs; the type of an ``answer``; what a job is
-    answered with on which one ``failed``, or ``hung``, which is else the same; the memory that one
-    may have; and how many jobs one takes in a ``batch``, so that it need not wait for the server:
-    what is urgent waits for these."""
+    answered with on which one ``failed``, and why; the memory that one may have; and how many jobs
+    one takes in a ``batch``, so that it need not wait for the server: what is urgent waits for
+    these."""
 
     def __init__(
         self,
@@ -48,13 +48,11 @@ class Kind(Generic[J, A]):
         module: str,
         answer: object,
         failed: Callable[[J, str], A],
-        hung: Callable[[J, str], A] | None = None,
         memory_bytes: int,
         batch: int,
     ) -> None:
         self.module = module
         self.failed = failed
-        self.hung = hung or failed
         self.memory_bytes = memory_bytes
         self.batch = batch
         self.encode: Callable[[J], bytes] = msgspec.msgpack.Encoder().encode
@@ -222,11 +220,8 @@ class Workers(Generic[J, A]):
         if not hung and not batch.crashed:
             batch.crashed = True
             return
-        if hung:
-            answer = self._kind.hung(batch.jobs[0], f"it took longer than {self._seconds:g} s")
-        else:
-            answer = self._kind.failed(batch.jobs[0], "its parser has crashed")
-        batch.answer(answer)
+        problem = f"it took longer than {self._seconds:g} s" if hung else "its parser has crashed"
+        batch.answer(self._kind.failed(batch.jobs[0], problem))
 
     async def _next(self, done: _Batch[J, A] | None = None) -> _Batch[J, A] | None:
         """The batch to do next; None if there is none for long."""
