@@ -24,6 +24,11 @@ MOST_ANCHORS = 200_000
 MOST_FAILURES = 100
 
 
+def cleaned(text: str) -> str:
+    """One line without what a page is set with."""
+    return _LINE_ENDS.sub(" ", text).translate(_TYPESETTING)
+
+
 class TextFull(Exception):
     """There is no room for more text: the rest of the document is left out, for this reason."""
 
@@ -47,8 +52,7 @@ class Output:
 
     def line(self, text: str) -> None:
         """One line; line ends in it become spaces. An empty one counts as a line, too."""
-        cleaned = _LINE_ENDS.sub(" ", text).translate(_TYPESETTING).rstrip()
-        encoded = cleaned.encode("utf-8", "replace") + b"\n"
+        encoded = cleaned(text).rstrip().encode("utf-8", "replace") + b"\n"
         if self.bytes + len(encoded) > self._max_bytes:
             limit = self._max_bytes // 1024**2
             raise TextFull(f"it has more than {limit} MiB of text: the rest is left out")
@@ -79,7 +83,7 @@ class Output:
             raise TextFull(f"it has more than {MOST_ANCHORS} parts: the rest is left out")
         if self._member:
             place = msgspec.structs.replace(place, member=self._member)
-        ruler = _LINE_ENDS.sub(" ", ruler).translate(_TYPESETTING).strip()
+        ruler = cleaned(ruler).strip()
         self.anchors.append(Anchor(self.lines + 1, place, ruler))
 
     # --- members of archives ---------------------------------------------------------------
