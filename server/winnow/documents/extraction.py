@@ -17,7 +17,7 @@ from winnow.documents.texts import blocks_of_text
 
 TEXT_BYTES = 16 * 1024**2  # the most text of one document
 UNPACKED_BYTES = 256 * 1024**2
-MEMBERS = 20_000  # looked at, texts or not
+MEMBERS = 50_000  # looked at, texts or not
 DEEPEST = 5  # archives in archives
 MEMBER_TEXT_BYTES = 4 * 1024**2  # of a member that is a text itself
 
