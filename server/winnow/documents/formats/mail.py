@@ -176,7 +176,8 @@ def _text(part: Message) -> str:
             return raw.decode(charset, "replace")
         except (LookupError, ValueError):
             pass  # an encoding that nobody knows
-    return decoded(raw) or ""
+    text = decoded(raw)
+    return raw.decode("utf-8", "replace") if text is None else text
 
 
 def _write_page(page: str, source: Source, output: Output) -> None:
