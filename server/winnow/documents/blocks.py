@@ -10,6 +10,8 @@ from winnow.text.encodings import LATIN_1, SAMPLE_BYTES, UTF_8, Encoding, detect
 
 # A line that does not end is cut there: what has such lines is seldom read by anyone.
 LONGEST_LINE = 1024 * 1024
+# Most of what is no text shows it at once, and need not be unpacked any further.
+_GLANCE_BYTES = 4096
 
 
 def blocks_of_text(stream: Readable) -> Iterator[str]:
@@ -18,8 +20,12 @@ def blocks_of_text(stream: Readable) -> Iterator[str]:
     What there is before the stream raises is given first.
     """
     pieces = Pieces(stream)
-    sample = pieces.take(SAMPLE_BYTES)
-    encoding = detect(sample, pieces.over)
+    sample = pieces.take(_GLANCE_BYTES)
+    if detect(sample, pieces.over) is not None:
+        sample += pieces.take(SAMPLE_BYTES - len(sample))
+        encoding = detect(sample, pieces.over)
+    else:
+        encoding = None
     if encoding is not None:
         yield from _whole_lines(_decoded(sample[len(encoding.mark) :], pieces, encoding))
     if pieces.error is not None:

@@ -17,7 +17,7 @@ from winnow.documents.source import Budget, BudgetSpent, Member, Source
 
 TEXT_BYTES = 16 * 1024**2  # the most text of one document
 UNPACKED_BYTES = 256 * 1024**2
-MEMBERS = 20_000  # looked at, texts or not
+MEMBERS = 50_000  # looked at, texts or not
 DEEPEST = 5  # archives in archives
 TOO_MUCH_MEMORY = "it takes too much memory to read"
 MEMBER_TEXT_BYTES = 4 * 1024**2  # of a member that is a text itself

@@ -73,14 +73,16 @@ class Zipped(Struct, frozen=True):
 def read_zip(source: Source, output: Output) -> None:
     """The members of a ZIP archive."""
     members, whole = _members(source)
-    if not whole:
-        output.failed("it is cut or damaged: what could be found of it is read")
     found = False
     for member in members:
         found = True
         _read_zipped(source, member, output)
-    if not (found or whole):
-        raise Unreadable("it is damaged, or no ZIP archive")
+    if not whole:
+        raise Unreadable(
+            "it is cut or damaged: what could be found of it is read"
+            if found
+            else "it is damaged, or no ZIP archive"
+        )
 
 
 def _members(source: Source) -> tuple[Iterator[Zipped], bool]:

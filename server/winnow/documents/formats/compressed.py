@@ -125,14 +125,16 @@ def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[Source, Outpu
         if format_of(inner) is not None:
             source.member(inner, unpacked, output)
             return
+        before, has_text = source.budget.left, False
         try:
             for block in blocks_of_text(Limited(unpacked, source.budget)):
                 output.text(block)
+                has_text = True
         except (BudgetSpent, TextFull):
             raise
         except Exception as error:
             raise Unreadable(damaged(error)) from error
-        if not output.lines:
+        if not has_text and source.budget.left < before:
             raise Unreadable("what it has inside is no text, and no document that is known")
 
     return read

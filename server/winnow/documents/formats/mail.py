@@ -7,75 +7,111 @@ of all messages. Pages in HTML are read as those in files are.
 
 from __future__ import annotations
 
-import email
+import binascii
 import io
 import mimetypes
+import re
 import sys
 from collections.abc import Iterator
 from email import errors
 from email.header import decode_header
 from email.message import Message
+from email.parser import BytesFeedParser
 from typing import IO
 
 from winnow.documents.format import Format, Unreadable, format_of, formats
 from winnow.documents.output import Output
 from winnow.documents.places import Place
-from winnow.documents.source import BudgetSpent, Source
+from winnow.documents.source import CHUNK_BYTES, BudgetSpent, Readable, Source
 from winnow.text.encodings import decoded
 
-# A message is parsed in memory, in several times its size.
+# A message is parsed in memory, in three times its size.
 LONGEST_MESSAGE = 32 * 1024**2
+# Ten seconds' work.
+LONGEST_MAILBOX = 512 * 1024**2
 _LONGEST_LINE = 1024**2
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _LONGEST_TITLE = 200
+# A message begins behind an empty line.
+_EMPTY_LINES = (b"\n\n", b"\n\r\n")
+# What other lines with these words are written with.
+_MARKED = re.compile(rb"^>(?=>*From )", re.MULTILINE)
+_BASE64_LETTERS = 8192
+_NO_BASE64 = re.compile("[^A-Za-z0-9+/=]+")
 _TOO_LONG = f"only the first {LONGEST_MESSAGE // 1024**2} MiB of a message are read"
 
 
 def read_message(source: Source, output: Output) -> None:
     """A message: headers, body, and attachments as members."""
-    raw = source.file.read(LONGEST_MESSAGE + 1)
-    if len(raw) > LONGEST_MESSAGE:
-        output.failed(_TOO_LONG)
-    message = email.message_from_bytes(raw[:LONGEST_MESSAGE])
+    parser, left = BytesFeedParser(), LONGEST_MESSAGE
+    while left and (chunk := source.file.read(min(left, CHUNK_BYTES))):
+        parser.feed(chunk)
+        left -= len(chunk)
+    message = parser.close()
     if not message.keys():
         raise Unreadable("it is no message: it has no headers")
-    del raw
     _write_message(message, source, output)
+    if source.size > LONGEST_MESSAGE:
+        output.failed(_TOO_LONG)
 
 
 def read_mailbox(source: Source, output: Output) -> None:
     """The messages of a mailbox, one after the other."""
-    for number, (raw, whole) in enumerate(_messages(source.file), 1):
-        message = email.message_from_bytes(raw)
+    for number, (message, whole) in enumerate(_messages(source.file), 1):
         subject = _header(message, "Subject")[:_LONGEST_TITLE]
         title = f"Message {number}: {subject}" if subject else f"Message {number}"
         output.part(title, Place(section=title[0].lower() + title[1:]))
+        _write_message(message, source, output)
         if not whole:
             output.failed(f"message {number}: {_TOO_LONG}")
-        _write_message(message, source, output)
+    if source.size > LONGEST_MAILBOX:
+        output.failed(f"only the first {LONGEST_MAILBOX // 1024**2} MiB of the mailbox are read")
 
 
-def _messages(file: IO[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """The messages of a mailbox, each with whether it is whole. A line with `From ` begins one,
-    after an empty line."""
-    message: bytearray | None = None
-    whole = begins = True
-    while line := file.readline(_LONGEST_LINE):
-        if begins and line.startswith(b"From "):
-            if message is not None:
-                yield bytes(message), whole
-            message, whole = bytearray(), True
-        elif message is not None:
-            if line.lstrip(b">").startswith(b"From "):
-                line = line.removeprefix(b">")  # what it is written with lest it begins one
-            whole = whole and len(message) + len(line) <= LONGEST_MESSAGE
-            if whole:
-                message += line
-        elif line.strip():
+def _messages(file: IO[bytes]) -> Iterator[tuple[Message, bool]]:
+    """The messages of a mailbox, each with whether it is whole."""
+    parser, size = None, 0
+    for begins, piece in _pieces(file):
+        if begins:
+            if parser is not None:
+                yield parser.close(), size <= LONGEST_MESSAGE
+            parser, size = BytesFeedParser(), 0
+        if parser is not None:
+            if size <= LONGEST_MESSAGE:
+                parser.feed(_MARKED.sub(b"", piece) if b">From " in piece else piece)
+            size += len(piece)
+        elif piece.strip():
             raise Unreadable("it is no mailbox: no message begins it")
-        begins = line in (b"\n", b"\r\n")
-    if message is not None:
-        yield bytes(message), whole
+    if parser is not None:
+        yield parser.close(), size <= LONGEST_MESSAGE
+
+
+def _pieces(file: IO[bytes]) -> Iterator[tuple[bool, bytes]]:
+    """A mailbox in pieces of whole lines, each with whether a message begins there."""
+    before, rest, left = b"\n\n", b"", LONGEST_MAILBOX
+    while left and (chunk := file.read(min(left, CHUNK_BYTES))):
+        left -= len(chunk)
+        whole, end, begun = (rest + chunk).rpartition(b"\n")
+        if not end and len(begun) < _LONGEST_LINE:
+            rest = begun
+            continue
+        lines, rest = (whole + end, begun) if end else (begun, b"")
+        yield from _split(before, lines)
+        before = (before + lines)[-3:]
+    if rest:
+        yield from _split(before, rest)
+
+
+def _split(before: bytes, lines: bytes) -> Iterator[tuple[bool, bytes]]:
+    window, at, begins = before + lines, len(before), False
+    found = window.find(b"From ", at)
+    while found >= 0:
+        if window[max(0, found - 3) : found].endswith(_EMPTY_LINES):
+            if found > at:
+                yield begins, window[at:found]
+            at, begins = found, True
+        found = window.find(b"From ", found + 1)
+    yield begins, window[at:]
 
 
 # --- one message -------------------------------------------------------------------------------
@@ -140,7 +176,8 @@ def _text(part: Message) -> str:
             return raw.decode(charset, "replace")
         except (LookupError, ValueError):
             pass  # an encoding that nobody knows
-    return decoded(raw) or ""
+    text = decoded(raw)
+    return raw.decode("utf-8", "replace") if text is None else text
 
 
 def _write_page(page: str, source: Source, output: Output) -> None:
@@ -160,15 +197,39 @@ def _write_page(page: str, source: Source, output: Output) -> None:
 
 def _read_attachment(part: Message, number: int, source: Source, output: Output) -> None:
     name = _attachment_name(part, number)
-    if part.get_content_type() == "message/rfc822" and part.is_multipart():
-        raw = b"".join(inner.as_bytes() for inner in _parts(part))
+    stream: Readable
+    if part.is_multipart():
+        stream = io.BytesIO(b"".join(inner.as_bytes() for inner in _parts(part)))
+    elif str(part.get("Content-Transfer-Encoding", "")).strip().lower() == "base64":
+        stream = _Base64(part.get_payload())
     else:
         payload = part.get_payload(decode=True)
-        raw = payload if isinstance(payload, bytes) else b""
-    if any(isinstance(defect, errors.InvalidBase64LengthDefect) for defect in part.defects):
-        output.failed("it is damaged: its base64 is cut", name)
-        return
-    source.member(name, io.BytesIO(raw), output, size=len(raw))
+        stream = io.BytesIO(payload if isinstance(payload, bytes) else b"")
+    source.member(name, stream, output)
+
+
+class _Base64:
+    """What is written in base64, piece by piece: email decodes it in five times its size."""
+
+    def __init__(self, text: object) -> None:
+        self._text = text if isinstance(text, str) else ""
+        self._at = 0
+        self._letters = ""
+        self._data = b""
+
+    def read(self, size: int, /) -> bytes:
+        while not self._data and self._at < len(self._text):
+            piece = self._text[self._at : self._at + _BASE64_LETTERS]
+            self._at += len(piece)
+            letters = self._letters + _NO_BASE64.sub("", piece)
+            whole = len(letters) // 4 * 4
+            self._letters = letters[whole:]
+            self._data = binascii.a2b_base64(letters[:whole])
+        if not self._data and self._letters:
+            letters, self._letters = self._letters, ""
+            self._data = binascii.a2b_base64(letters + "==")  # many leave out the padding
+        data, self._data = self._data[:size], self._data[size:]
+        return data
 
 
 def _attachment_name(part: Message, number: int) -> str:

@@ -1,0 +1,35 @@
+"""What a document's bytes become: for tests of whole answers."""
+
+from __future__ import annotations
+
+import io
+from typing import IO
+
+from msgspec import Struct
+
+from winnow.documents.extraction import extract
+from winnow.documents.places import TextMap
+
+
+class Extracted(Struct, frozen=True):
+    """The text of a document as lines, and what is known of them."""
+
+    lines: list[str]
+    text_map: TextMap
+
+    @property
+    def shown(self) -> list[str]:
+        return [line for line, _ in self.text_map.shown(self.lines)]
+
+    @property
+    def failed(self) -> list[tuple[str, str]]:
+        return [(failure.member, failure.reason) for failure in self.text_map.failed]
+
+
+def extracted(name: str, document: bytes | IO[bytes], *, ocr: bool = False) -> Extracted:
+    written: list[bytes] = []
+    file = io.BytesIO(document) if isinstance(document, bytes) else document
+    text_map = extract(name, file, written.append, ocr=ocr)
+    lines = b"".join(written).decode().splitlines()
+    assert len(lines) == text_map.lines
+    return Extracted(lines, text_map)
