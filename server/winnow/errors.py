@@ -12,6 +12,7 @@ SearchError
   NotAFile               a folder, a FIFO, a device, or a file that cannot be read
   NotAFolder             a file, where a folder is needed
   BinaryFile             a file without lines of text
+  UnreadableDocument     a document of which no text can be taken
   PathOutsideWorkspace   a path that resolves outside every workspace root
   NoWorkspace            no folder is open and no absolute path was given
   ProgramNotInstalled    a program that Winnow runs is missing
@@ -160,6 +161,15 @@ class BinaryFile(SearchError):
             path=path,
             bytes=size,
         )
+
+
+class UnreadableDocument(SearchError):
+    """A document of which no text can be taken; ``reason`` says why."""
+
+    kind = "unreadable_document"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path!r} cannot be read: {reason}", path=path, reason=reason)
 
 
 class PathOutsideWorkspace(SearchError):

@@ -22,11 +22,10 @@ from winnow.answers import (
     unsaved_failed,
 )
 from winnow.display import shown_path
-from winnow.errors import EmptyQuery, InvalidParams, PathOutsideWorkspace, SearchTimedOut
-from winnow.globs import InvalidGlob, glob_regex
+from winnow.errors import EmptyQuery, SearchTimedOut
 from winnow.shorten import shorten
 from winnow.text.buffers import Overlay, unsaved
-from winnow.text.files import Scope, order
+from winnow.text.files import Scope, order, path_matcher
 from winnow.text.listing import Listing, list_files
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import Progress
@@ -73,7 +72,7 @@ async def find_files(workspace: Workspace, params: GlobParams, progress: Progres
     if not params.pattern.strip():
         raise EmptyQuery
     scope = workspace.scope(params)
-    matches = _matcher(params.pattern, scope)
+    matches = path_matcher("pattern", params.pattern, scope)
     async with workspace.turns:
         progress(f"Listing files that match {params.pattern[:60]}")
         ripgrep = workspace.run_ripgrep()
@@ -93,36 +92,6 @@ async def find_files(workspace: Workspace, params: GlobParams, progress: Progres
         progress(f"{result.returned} files", partial=GlobPartial(files=result.files))
         return msgspec.structs.replace(result, files=[])
     return result
-
-
-def _matcher(pattern: str, scope: Scope) -> Callable[[str], bool]:
-    """Whether a path, as ripgrep printed it, matches: seen from its root or from the path asked."""
-    pattern = pattern.removeprefix("./")
-    if ".." in pattern.split("/"):
-        raise PathOutsideWorkspace(pattern)
-    try:
-        # An absolute pattern, as seen from each root that it begins with.
-        absolute = [
-            (folder, glob_regex(pattern[len(folder) - 1 :]))
-            for folder in (f"{root.as_posix().rstrip('/')}/" for root in scope.roots)
-            if pattern.startswith(folder)
-        ]
-        regex = glob_regex(pattern)
-    except InvalidGlob as error:
-        raise InvalidParams("pattern", str(error)) from None
-    asked = os.path.normpath(scope.paths[0]).replace(os.sep, "/") + "/"
-
-    def matches(path: str) -> bool:
-        root, below = scope.locate(path)
-        whole = f"{root.as_posix().rstrip('/')}/{below}" if absolute else ""
-        for folder, one in absolute:
-            if whole.startswith(folder) and one.fullmatch(whole, len(folder)):
-                return True
-        if regex.fullmatch(below):
-            return True
-        return below.startswith(asked) and bool(regex.fullmatch(below[len(asked) :]))
-
-    return matches
 
 
 # --- entries -------------------------------------------------------------------------------

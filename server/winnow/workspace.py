@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.config import Config
+from winnow.config import Config, cache_folder
 from winnow.ranking.models import Models
 from winnow.text.files import Scope, search_scope
 from winnow.text.links import with_links
@@ -21,6 +21,7 @@ from winnow.text.selection import Selector
 from winnow.types import FileParams, SearchParams
 
 if TYPE_CHECKING:
+    from winnow.documents.library import Library
     from winnow.index.index import Index
     from winnow.index.names import NameTables
 
@@ -50,6 +51,8 @@ class Workspace:
         self.turns = asyncio.Semaphore(self.config.limits.searches)
         # A pipeline may take long: it keeps others of its kind waiting, and no searches.
         self.pipelines = asyncio.Semaphore(1)
+        # So may a search of documents.
+        self.document_turns = asyncio.Semaphore(2)
         self.models = Models(self.config.llm, self.environment)
         self._retired: list[Models] = []
 
@@ -78,11 +81,10 @@ class Workspace:
             return await with_links(ripgrep, scope, params.include_hidden)
         return scope
 
-    def run_ripgrep(self) -> Ripgrep:
-        """How ripgrep is run for a request that begins now; raises ProgramNotInstalled."""
-        return self._ripgrep_for(self.config.limits.search_seconds)
-
-    def _ripgrep_for(self, seconds: float) -> Ripgrep:
+    def run_ripgrep(self, seconds: float | None = None) -> Ripgrep:
+        """How ripgrep is run for a request that begins now, and may take so long; raises
+        ProgramNotInstalled."""
+        seconds = seconds or self.config.limits.search_seconds
         return Ripgrep(
             processes=self.processes,
             program=self.ripgrep,
@@ -101,7 +103,7 @@ class Workspace:
             self.environment,
             config=lambda: self.config,
             folders=lambda: self.folders,
-            ripgrep=lambda: self._ripgrep_for(LIST_SECONDS),
+            ripgrep=lambda: self.run_ripgrep(LIST_SECONDS),
         )
 
     @functools.cached_property
@@ -110,6 +112,18 @@ class Workspace:
         from winnow.index.names import NameTables
 
         return NameTables()
+
+    @functools.cached_property
+    def library(self) -> Library:
+        """The texts of documents; loaded when they are first used."""
+        from winnow.documents.library import Library
+
+        return Library(
+            self.processes,
+            self.environment,
+            config=lambda: self.config,
+            folder=cache_folder(self.environment, "documents"),
+        )
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed: the one door for all who know."""
@@ -125,5 +139,7 @@ class Workspace:
         self.processes.close()
         if "index" in self.__dict__:
             await self.index.aclose()
+        if "library" in self.__dict__:
+            await self.library.aclose()
         for models in (*self._retired, self.models):
             await models.aclose()

@@ -19,6 +19,7 @@ from index.conftest import MakeWorkers, extracted, jobs, outcome
 from winnow.errors import SearchFailed
 from winnow.index import workers as module
 from winnow.index.files import Job
+from winnow.text import workers as workers_of_all_kinds
 from winnow.text.process import Child, Processes
 
 
@@ -184,7 +185,7 @@ async def test_a_query_does_not_wait_for_the_background(
 async def test_an_idle_worker_ends_and_another_one_begins(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(workers_of_all_kinds, "IDLE_SECONDS", 0.1)
     write_files(tmp_path, {"a.py": "def a(): pass\n"})
     workers = make_workers()
     for _ in range(2):
@@ -275,4 +276,4 @@ async def test_a_worker_is_there_before_its_work(
 
 @pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (64, 4)])
 def test_as_many_workers_as_a_machine_has_cores_to_spare(cores: int, expected: int) -> None:
-    assert module.workers_for(cores) == expected
+    assert workers_of_all_kinds.workers_for(cores) == expected

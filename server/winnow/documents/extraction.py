@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import IO
 
 from winnow.documents.format import Format, Unreadable, format_of
-from winnow.documents.output import Output, TextFull
+from winnow.documents.output import Output, TextFull, Unwritable
 from winnow.documents.places import TextMap
 from winnow.documents.source import Budget, Source
 from winnow.text.encodings import decoded
@@ -57,7 +57,7 @@ def _read(document: Format, source: Source, output: Output) -> None:
         raise Unreadable("it is a picture: recognition of characters (documents.ocr) is off")
     try:
         document.read(source, output)
-    except (Unreadable, TextFull, MemoryError):
+    except (Unreadable, TextFull, Unwritable, MemoryError):
         raise
     except Exception as error:
         # Whatever a library makes of a file that is not what it says: the file's fault, not ours.

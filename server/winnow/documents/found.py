@@ -15,11 +15,12 @@ EngineName = Literal["rga", "builtin"]
 
 class Document(Struct, frozen=True):
     """A document to search: its path as ripgrep prints it, relative to the scope's root or
-    absolute, the same as an absolute one, and the name of its format."""
+    absolute, the same as an absolute one, the name of its format, and the root that it is in."""
 
     path: str
     absolute: str
     format: str
+    root: str = ""
 
 
 class DocumentQuery(Struct, frozen=True):
@@ -34,14 +35,15 @@ class DocumentQuery(Struct, frozen=True):
 
 class DocumentHit(Struct, frozen=True):
     """A matching line. ``number`` is its line in the text of the document as a reader is shown it;
-    ``before`` and ``after`` are the lines around it, as far as they are of the same part."""
+    ``before`` and ``after`` are the lines around it, as far as they are of the same part; ``cells``
+    those of a sheet or a table that match."""
 
     number: int
     line: Line
     before: tuple[str, ...]
     after: tuple[str, ...]
     place: Place
-    cell: str | None = None
+    cells: tuple[str, ...] = ()
 
 
 class Found(Struct, frozen=True):

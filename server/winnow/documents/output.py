@@ -27,6 +27,10 @@ class TextFull(Exception):
     """There is no room for more text: the rest of the document is left out."""
 
 
+class Unwritable(Exception):
+    """The text cannot be written: the disk is full, for instance."""
+
+
 class Output:
     """Takes the text of one document, line by line.
 
@@ -52,7 +56,10 @@ class Output:
             raise TextFull
         self.lines += 1
         self.bytes += len(encoded)
-        self._write(encoded)
+        try:
+            self._write(encoded)
+        except OSError as error:
+            raise Unwritable(error.strerror or str(error)) from error
 
     def text(self, text: str) -> None:
         """Several lines, as the text has them."""

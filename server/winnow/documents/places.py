@@ -9,6 +9,7 @@ these lines, too.
 from __future__ import annotations
 
 import bisect
+import functools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -53,7 +54,7 @@ class Failure(Struct, frozen=True, array_like=True):
     member: str = ""
 
 
-class TextMap(Struct, frozen=True):
+class TextMap(Struct, frozen=True, dict=True):
     """What is known of a document's text; ``lines`` is their number, without rulers."""
 
     format: str
@@ -78,12 +79,20 @@ class TextMap(Struct, frozen=True):
             paragraph=None if place.paragraph is None else place.paragraph + further,
         )
 
+    def part_of(self, line: int) -> tuple[int, int]:
+        """The first line of the part that a line is of, and the one behind the last."""
+        ruled = self._ruled
+        found = bisect.bisect_right(ruled, line)
+        first = ruled[found - 1] if found else 1
+        return first, ruled[found] if found < len(ruled) else self.lines + 1
+
     def shown_line(self, line: int) -> int:
         """The number of a line where rulers are lines, too."""
         return line + bisect.bisect_right(self._ruled, line)
 
-    @property
+    @functools.cached_property
     def _ruled(self) -> list[int]:
+        """The lines before which a reader sees rulers."""
         return [anchor.line for anchor in self.anchors if anchor.ruler]
 
     def shown(self, lines: Sequence[str]) -> Iterator[tuple[str, Anchor | None]]:

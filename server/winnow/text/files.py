@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from winnow.config import OWN_FOLDER
 from winnow.display import shown_path
-from winnow.errors import InvalidParams, NotFound, NoWorkspace
+from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.globs import InvalidGlob, escaped, glob_regex, name_pattern
 from winnow.text.paths import SYSTEM, also_in, is_below, locate, path_of_uri
 from winnow.types import SearchParams
@@ -188,6 +188,37 @@ def order(scope: Scope) -> Callable[[str], tuple[int, bytes]]:
         return place, os.fsencode(path).replace(b"/", b"\0")
 
     return key
+
+
+def path_matcher(field: str, pattern: str, scope: Scope) -> Callable[[str], bool]:
+    """Whether a path, as ripgrep printed it, matches a glob: seen from its root or from the path
+    that was asked for. Raises InvalidParams, with the ``field``, and PathOutsideWorkspace."""
+    pattern = pattern.removeprefix("./")
+    if ".." in pattern.split("/"):
+        raise PathOutsideWorkspace(pattern)
+    try:
+        # An absolute pattern, as seen from each root that it begins with.
+        absolute = [
+            (folder, glob_regex(pattern[len(folder) - 1 :]))
+            for folder in (f"{root.as_posix().rstrip('/')}/" for root in scope.roots)
+            if pattern.startswith(folder)
+        ]
+        regex = glob_regex(pattern)
+    except InvalidGlob as error:
+        raise InvalidParams(field, str(error)) from None
+    asked = os.path.normpath(scope.paths[0]).replace(os.sep, "/") + "/"
+
+    def matches(path: str) -> bool:
+        root, below = scope.locate(path)
+        whole = f"{root.as_posix().rstrip('/')}/{below}" if absolute else ""
+        for folder, one in absolute:
+            if whole.startswith(folder) and one.fullmatch(whole, len(folder)):
+                return True
+        if regex.fullmatch(below):
+            return True
+        return below.startswith(asked) and bool(regex.fullmatch(below[len(asked) :]))
+
+    return matches
 
 
 def search_roots(folders: Sequence[Path], path: str = "") -> list[Path]:

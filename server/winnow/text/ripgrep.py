@@ -361,7 +361,7 @@ def _line(lines: _Text, spans: Sequence[tuple[int, int]], width: int) -> Line:
     spans = [(start, max(start, end)) for start, end in zip(starts, ends, strict=True)]
     if len(text) <= width:
         return Line(text, size, tuple(spans))
-    return _cut(text, spans, width)
+    return cut_line(text, spans, width)
 
 
 def _code_points(
@@ -373,7 +373,7 @@ def _code_points(
     return [(offset(start), offset(end)) for start, end in spans]
 
 
-def _cut(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
+def cut_line(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
     """The part of a long line around its first match; ellipses stand for the rest."""
     first = spans[0][0] if spans else 0
     start = max(0, min(first - width // 4, len(text) - width))

@@ -1,0 +1,286 @@
+"""The answer of a search of documents: what was found, in the words of the contract."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from winnow import cursor
+from winnow.answers import CHANGED, completeness_of, fractions
+from winnow.display import shown_path
+from winnow.documents.found import Document, DocumentHit, EngineName, Found, NotRead
+from winnow.errors import SearchError
+from winnow.shorten import shorten
+from winnow.text.files import Scope, order
+from winnow.text.listing import Listing
+from winnow.text.ripgrep import Ripgrep
+from winnow.types import Completeness, Progress, Skipped
+from winnow.types.search_docs import (
+    DocumentMatch,
+    DocumentMatches,
+    SearchDocsParams,
+    SearchDocsPartial,
+    SearchDocsResult,
+    Statistics,
+    UnreadDocument,
+)
+
+NO_MATCHES = "No matches found"
+# More that could not be read are counted only.
+MOST_FAILED = 100
+PREVIEW_SCHEME = "winnow-doc"
+
+
+@dataclass
+class DocumentSearch:
+    """A request while it is answered; ``told`` counts the lines that were sent as partial
+    results."""
+
+    params: SearchDocsParams
+    scope: Scope
+    ripgrep: Ripgrep
+    progress: Progress
+    started: float = field(default_factory=time.monotonic)
+    listing: Listing = field(default_factory=Listing)
+    documents: list[Document] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
+    not_read: list[NotRead] = field(default_factory=list)
+    engines: dict[str, EngineName] = field(default_factory=dict)
+    pending: int = 0
+    searched: int = 0
+    told: int = 0
+    timed_out: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def streaming(self) -> bool:
+        return self.progress.streaming and not self.params.max_tokens and not self.params.cursor
+
+    def tell(self, one: Found | NotRead) -> None:
+        """Take what an engine says, and send what it has found to whoever takes partial results."""
+        if isinstance(one, NotRead):
+            self.not_read.append(one)
+            return
+        self.found.append(one)
+        message = f"{len(self.found)} documents match"
+        room = self.params.max_results - self.told
+        if not self.streaming or room <= 0:
+            self.progress(message)
+            return
+        hits = one.hits[:room]
+        self.told += len(hits)
+        document = _document(self.scope, one, hits)
+        self.progress(message, partial=SearchDocsPartial(documents=[document]))
+
+
+class Position(msgspec.Struct, frozen=True, array_like=True):
+    """The last line that was answered: its document, and its place among the lines of that."""
+
+    path: bytes
+    place: int
+
+
+Row = tuple[Found, int]
+
+
+def nothing_at(root: Path, params: SearchDocsParams, error: SearchError) -> SearchDocsResult:
+    """The answer for a path that matches nothing."""
+    return SearchDocsResult(
+        search_id=uuid.uuid4().hex,
+        root=shown_path(str(root))[0],
+        documents=[],
+        failed=[],
+        engine="none",
+        engines={},
+        statistics=Statistics(files=0, matches=0, seconds=0.0),
+        message=NO_MATCHES,
+        total_found=0,
+        returned=0,
+        truncated=False,
+        completeness=Completeness(complete=True, reasons=[], skipped=Skipped(), timed_out=False),
+        warnings=[error.message],
+    )
+
+
+def result_of(search: DocumentSearch) -> SearchDocsResult:
+    """The page behind the cursor, in at most ``max_tokens``."""
+    params = search.params
+    key = order(search.scope)
+    found = sorted(search.found, key=lambda one: key(one.document.path))
+    rows = [(one, place) for one in found for place in range(len(one.hits))]
+    first, changed = _first_behind(params, search.scope, rows)
+    end = min(first + params.max_results, len(rows))
+    base = SearchDocsResult(
+        search_id=uuid.uuid4().hex,
+        root=shown_path(str(search.scope.root))[0],
+        documents=[],
+        failed=_failed(search),
+        engine=_engine(search),
+        engines=search.engines,
+        statistics=Statistics(
+            files=search.searched,
+            matches=len(rows),
+            seconds=round(time.monotonic() - search.started, 3),
+        ),
+        pending=search.pending or None,
+        message=None if rows else NO_MATCHES,
+        total_found=len(rows),
+        returned=search.told,
+        truncated=search.told < len(rows),
+        completeness=_completeness(search, changed),
+        warnings=[*search.scope.warnings, *search.warnings],
+    )
+    if search.streaming:
+        return base
+
+    def page_to(end: int, *, bare: bool = False) -> SearchDocsResult:
+        more = end < len(rows)
+        return msgspec.structs.replace(
+            base,
+            documents=list(_documents(search.scope, rows[first:end], bare=bare)),
+            returned=end - first,
+            truncated=more or (bare and end > first),
+            cursor=_cursor(params, rows[:end]) if more and end else None,
+        )
+
+    fewer = fractions(end - first)[1:]
+    steps = [functools.partial(page_to, end, bare=True)]
+    steps += [functools.partial(page_to, first + count, bare=True) for count in fewer]
+    return shorten(page_to(end), params.max_tokens, steps)
+
+
+# --- documents -----------------------------------------------------------------------------
+
+
+def _documents(scope: Scope, rows: Sequence[Row], *, bare: bool) -> Iterator[DocumentMatches]:
+    """The documents of some rows, each with its lines among them."""
+    hits: dict[str, tuple[Found, list[DocumentHit]]] = {}
+    for found, place in rows:
+        hits.setdefault(found.document.path, (found, []))[1].append(found.hits[place])
+    for found, some in hits.values():
+        yield _document(scope, found, some, bare=bare)
+
+
+def _document(
+    scope: Scope, found: Found, hits: Sequence[DocumentHit], *, bare: bool = False
+) -> DocumentMatches:
+    shown = scope.shown(found.document.path)
+    uri = Path(found.document.absolute).as_uri()
+    return DocumentMatches(
+        path=shown.path,
+        format=found.document.format,
+        engine=found.engine,
+        matches=[_match(found, hit, uri, bare=bare) for hit in hits],
+        total=len(found.hits),
+        total_is_lower_bound=found.more,
+        root=shown.root,
+        uri=shown.uri,
+    )
+
+
+def _match(found: Found, hit: DocumentHit, uri: str, *, bare: bool) -> DocumentMatch:
+    line, place = hit.line, hit.place
+    ranges = [(start + 1, end + 1) for start, end in line.ranges]
+    first = ranges[0] if ranges else (1, 1)
+    return DocumentMatch(
+        line=hit.number,
+        column=first[0],
+        text=line.text,
+        match_range=first,
+        ranges=ranges if len(ranges) > 1 else None,
+        text_column=line.start + 1 if line.cut else None,
+        before=[] if bare else list(hit.before),
+        after=[] if bare else list(hit.after),
+        preview_uri=preview_uri(uri, found.engine, hit.number),
+        open_uri=f"{uri}#page={place.page}" if place.page and not place.member else uri,
+        page=place.page,
+        slide=place.slide,
+        sheet=place.sheet,
+        cell=hit.cells[0] if hit.cells else None,
+        cells=list(hit.cells) if len(hit.cells) > 1 else None,
+        section=place.section,
+        paragraph=place.paragraph,
+        member=place.member,
+    )
+
+
+def preview_uri(uri: str, engine: EngineName, line: int | None = None) -> str:
+    """The URI of a document's text, as an engine reads it, at a line."""
+    which = "?engine=rga" if engine == "rga" else ""
+    return f"{PREVIEW_SCHEME}{uri.removeprefix('file')}{which}" + (f"#L{line}" if line else "")
+
+
+# --- what was left out ---------------------------------------------------------------------
+
+
+def _failed(search: DocumentSearch) -> list[UnreadDocument]:
+    failed = []
+    for one in search.not_read[:MOST_FAILED]:
+        shown = search.scope.shown(one.document.path)
+        failed.append(
+            UnreadDocument(
+                path=shown.path, reason=one.reason, member=one.member or None, root=shown.root
+            )
+        )
+    return failed
+
+
+def _completeness(search: DocumentSearch, changed: bool) -> Completeness:
+    reasons = [CHANGED] if changed else []
+    whole = len({one.document.path for one in search.not_read if not one.member})
+    parts = sum(bool(one.member) for one in search.not_read)
+    if whole:
+        reasons.append(f"{whole} documents could not be read, or not all of them: see `failed`")
+    if parts:
+        reasons.append(f"{parts} files in archives could not be read: see `failed`")
+    if search.pending:
+        reasons.append(f"{search.pending} documents are still to be read: ask again")
+    counted = completeness_of(
+        search.ripgrep,
+        search.listing.notes,
+        timed_out=search.timed_out,
+        unreadable=search.listing.unreadable,
+        more=reasons,
+    )
+    return counted
+
+
+def _engine(search: DocumentSearch) -> Literal["rga", "builtin", "both", "none"]:
+    names = set(search.engines.values())
+    if len(names) == 2:
+        return "both"
+    return names.pop() if names else "none"
+
+
+# --- pages ---------------------------------------------------------------------------------
+
+
+def _cursor(params: SearchDocsParams, answered: Sequence[Row]) -> str:
+    found, place = answered[-1]
+    position = Position(os.fsencode(found.document.path), place)
+    return cursor.encode(params, position, _stamp(answered))
+
+
+def _stamp(answered: Sequence[Row]) -> bytes:
+    return cursor.stamp_of(
+        [(found.document.path, found.hits[place].number) for found, place in answered]
+    )
+
+
+def _first_behind(params: SearchDocsParams, scope: Scope, rows: Sequence[Row]) -> tuple[int, bool]:
+    """The place of the first line behind the cursor, and whether those before have changed."""
+    key = order(scope)
+
+    def passed(position: Position) -> int:
+        last = (key(os.fsdecode(position.path)), position.place)
+        return sum((key(found.document.path), place) <= last for found, place in rows)
+
+    return cursor.resume(params, Position, passed, lambda first: _stamp(rows[:first]))

@@ -1,0 +1,198 @@
+"""search_docs: the lines of documents that match, from ripgrep-all, or from texts of our own.
+
+Documents are listed as every search lists files, divided between the two engines
+(:mod:`winnow.documents.builtin`, :mod:`winnow.documents.rga`), and what these find is put together
+in one answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from winnow.answers import left_out, second_look
+from winnow.document_answer import DocumentSearch, nothing_at, result_of
+from winnow.documents.builtin import BuiltinSearch
+from winnow.documents.format import UNREAD, format_of, formats
+from winnow.documents.found import Document, DocumentQuery, NotRead
+from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
+from winnow.text.buffers import Overlay
+from winnow.text.files import Scope, order, path_matcher, search_roots
+from winnow.text.listing import list_files
+from winnow.text.paths import path_of_uri
+from winnow.text.ripgrep import Query, pattern_problem
+from winnow.types import Progress
+from winnow.types.search_docs import SearchDocsParams, SearchDocsResult
+from winnow.workspace import Workspace
+
+TYPE = "winnowdocuments"  # the name under which ripgrep knows the names of documents
+_GLOB = frozenset("*?[{")
+
+
+async def search_documents(
+    workspace: Workspace, params: SearchDocsParams, progress: Progress
+) -> SearchDocsResult:
+    """The matching lines of documents.
+
+    Raises EmptyQuery, InvalidPattern, SearchTimedOut, and what a scope may raise.
+    """
+    if not params.query.strip():
+        raise EmptyQuery
+    ends = _ends(params.file_types)
+    try:
+        scope, wanted = _scope(workspace, params, ends)
+    except NotFound as error:
+        return nothing_at(search_roots(workspace.folders, params.path)[0], params, error)
+    async with workspace.document_turns:
+        progress("Listing documents")
+        search = DocumentSearch(params, scope, workspace.run_ripgrep(params.timeout), progress)
+        await _list(search, wanted, ends)
+        await _run(workspace, search)
+        if search.timed_out and not search.found and not search.searched:
+            raise SearchTimedOut(params.timeout)
+        result = await asyncio.to_thread(result_of, search)
+        if not search.documents and not params.cursor:
+            more = await _second_look(workspace, search, wanted, ends)
+            result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
+        return result
+
+
+# --- which documents -----------------------------------------------------------------------
+
+
+def _ends(file_types: Sequence[str]) -> frozenset[str]:
+    """The ends of names of the formats that are asked for. Raises InvalidParams."""
+    known = formats()
+    if not file_types:
+        return frozenset(end for one in known.values() for end in one.ends) | frozenset(UNREAD)
+    ends = {}
+    for place, name in enumerate(file_types):
+        plain = name.lower().lstrip("*.")
+        if plain in known:
+            ends.update(dict.fromkeys(known[plain].ends))
+        elif format_of(f"_.{plain}") is not None:
+            ends[f".{plain}"] = None
+        else:
+            raise InvalidParams(
+                f"file_types[{place}]",
+                f"unknown format {name!r}; known: {', '.join(sorted(known))}",
+            )
+    return frozenset(ends)
+
+
+def _scope(
+    workspace: Workspace, params: SearchDocsParams, ends: Iterable[str]
+) -> tuple[Scope, Callable[[str], bool]]:
+    """The scope, in which ripgrep lists documents only, and whether it is one that is meant."""
+    folder, pattern = _split(workspace, params.path)
+    asked = msgspec.structs.replace(params, path=folder, file_types=[TYPE])
+    scope = workspace.scope(asked)
+    named = tuple(f"--type-add={TYPE}:*{_any_case(end)}" for end in sorted(ends))
+    scope = msgspec.structs.replace(scope, arguments=(*named, *scope.arguments))
+    return scope, path_matcher("path", pattern, scope) if pattern else lambda path: True
+
+
+def _split(workspace: Workspace, path: str) -> tuple[str, str]:
+    """The folder that a path names, and the glob, if it has one: `legal`, `legal/*.pdf`."""
+    plain = (path_of_uri(path) or path).replace(os.sep, "/")
+    if not _GLOB.intersection(plain):
+        return path, ""
+    with contextlib.suppress(NotFound):  # a file may well have such a name
+        workspace.scope(SearchDocsParams(query="", path=path))
+        return path, ""
+    parts = plain.split("/")
+    first = next(place for place, part in enumerate(parts) if _GLOB.intersection(part))
+    folder = "/".join(parts[:first])
+    return folder + "/" * (folder == "" and plain.startswith("/")), plain
+
+
+def _any_case(end: str) -> str:
+    return "".join(f"[{char}{char.upper()}]" if char.isalpha() else char for char in end)
+
+
+async def _list(
+    search: DocumentSearch, wanted: Callable[[str], bool], ends: frozenset[str]
+) -> None:
+    """Find the documents in scope."""
+    scope = search.scope
+    search.listing = await list_files(search.ripgrep, scope, Overlay())
+    search.timed_out |= search.listing.timed_out
+    key = order(scope)
+    for path in sorted(filter(wanted, search.listing.paths), key=key):
+        absolute = os.path.join(scope.root, path)
+        document = format_of(path)
+        if document is not None and _has_end(path, ends):
+            root = str(scope.locate(path)[0])
+            search.documents.append(Document(path, absolute, document.name, root))
+        else:
+            unread = Document(path, absolute, os.path.splitext(path)[1].lstrip(".").lower())
+            search.not_read.append(NotRead(unread, _why_unread(path)))
+
+
+def _has_end(path: str, ends: Iterable[str]) -> bool:
+    name = path.lower()
+    return any(name.endswith(end) for end in ends)
+
+
+def _why_unread(path: str) -> str:
+    end = os.path.splitext(path)[1].lower()
+    if end in UNREAD:
+        return f"nothing here reads {end} files"
+    return "it is no document of a format that was asked for: `grep` searches texts"
+
+
+# --- the search ----------------------------------------------------------------------------
+
+
+async def _run(workspace: Workspace, search: DocumentSearch) -> None:
+    params = search.params
+    query = DocumentQuery(
+        Query(params.query, literal=params.literal, case_sensitive=params.case_sensitive),
+        context=params.context_lines,
+        max_count=params.max_count,
+        width=workspace.config.limits.line_characters,
+    )
+    search.progress(f"Searching {len(search.documents)} documents")
+    if not search.documents:
+        await _check_pattern(search, query.query)
+        return
+    search.engines |= {document.format: "builtin" for document in search.documents}
+    builtin = BuiltinSearch(workspace.library, search.ripgrep, query, search.tell)
+    await builtin.run(search.documents)
+    search.pending += len(builtin.pending)
+    search.searched += builtin.searched
+    search.timed_out |= builtin.timed_out
+
+
+async def _check_pattern(search: DocumentSearch, query: Query) -> None:
+    """Raise InvalidPattern, where there is nothing that ripgrep could be run on."""
+    arguments = [*query.arguments(), "--", os.devnull]
+    async with search.ripgrep.start(arguments, cwd=search.scope.root) as child:
+        async for _ in child.chunks():
+            pass
+        code = await child.wait()
+        if not child.timed_out and (problem := pattern_problem(code, child.stderr)):
+            raise InvalidPattern(query.pattern, problem)
+
+
+async def _second_look(
+    workspace: Workspace,
+    search: DocumentSearch,
+    wanted: Callable[[str], bool],
+    ends: Iterable[str],
+) -> list[str]:
+    """There are no documents: say how many there would be that were left out."""
+
+    async def count(params: SearchDocsParams) -> int:
+        scope, _ = _scope(workspace, params, ends)
+        listing = await list_files(second_look(search.ripgrep), scope, Overlay())
+        return sum(map(wanted, listing.paths))
+
+    found, flags = await left_out(search.params, count)
+    if not found:
+        return ["there are no documents in scope"]
+    return [f"no documents; {found} were left out: pass {' and '.join(flags)}"]

@@ -1,0 +1,188 @@
+"""document_text: a document as text, with rulers where its pages and other parts begin."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from msgspec import Struct
+
+from winnow import cursor
+from winnow.answers import CHANGED, fractions
+from winnow.display import shown_path
+from winnow.document_answer import PREVIEW_SCHEME, preview_uri
+from winnow.documents.format import format_of
+from winnow.documents.found import Document, EngineName
+from winnow.documents.places import Anchor, TextMap
+from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
+from winnow.shorten import shorten
+from winnow.text.files import search_roots
+from winnow.text.paths import Located, locate, path_of_uri
+from winnow.types import Completeness, Progress, Skipped
+from winnow.types.document_text import DocumentTextParams, DocumentTextResult, TextPart
+from winnow.workspace import Workspace
+
+SECONDS = 30.0
+
+
+class Shown(Struct, frozen=True):
+    """A document as a reader sees it: its lines, rulers among them, and the anchors of those lines
+    at which one begins."""
+
+    document: Document
+    lines: Sequence[str]
+    anchors: Sequence[tuple[int, Anchor]]
+    text_map: TextMap
+    stamp: bytes
+
+
+def document_at(folders: Sequence[Path], path: str) -> tuple[Path, Located, Document]:
+    """The document that a path stands for, and the root it is in.
+
+    Raises NoWorkspace, NotFound, PathOutsideWorkspace, NotAFile and UnreadableDocument.
+    """
+    roots = search_roots(folders, path)
+    located = locate(path, roots)
+    root = roots[located.place]
+    shown = shown_path(located.below)[0]
+    known = format_of(located.below)
+    if os.path.isdir(located.real):
+        raise NotAFile(shown, "it is a folder: see `tree` or `glob`")
+    if known is None:
+        raise UnreadableDocument(shown, "it is no document whose format is known: see `read_file`")
+    return root, located, Document(shown, located.real, known.name, os.path.realpath(root))
+
+
+async def shown_text(workspace: Workspace, document: Document) -> Shown:
+    """A document as a reader sees it. Raises what :meth:`Library.text` raises."""
+    lines, text_map = await workspace.library.text(document, SECONDS)
+    return await asyncio.to_thread(_shown, document, lines, text_map)
+
+
+def _shown(document: Document, lines: Sequence[str], text_map: TextMap) -> Shown:
+    made: list[str] = []
+    anchors = []
+    for line, anchor in text_map.shown(lines):
+        made.append(line)
+        if anchor is not None:
+            anchors.append((len(made), anchor))
+    stamp = cursor.stamp_of(len(made), sum(map(len, made)))
+    return Shown(document, made, anchors, text_map, stamp)
+
+
+async def read_document(
+    workspace: Workspace, params: DocumentTextParams, progress: Progress
+) -> DocumentTextResult:
+    """The text of a document.
+
+    Raises InvalidParams, NoWorkspace, NotFound, PathOutsideWorkspace, NotAFile, UnreadableDocument,
+    SearchTimedOut and SearchFailed.
+    """
+    path, engine = _asked(params)
+    root, located, document = await asyncio.to_thread(document_at, workspace.folders, path)
+    progress(f"Reading {document.path}")
+    async with workspace.document_turns:
+        shown = await shown_text(workspace, document)
+    room = workspace.config.limits.answer_bytes
+    return await asyncio.to_thread(_result, params, root, located, engine, shown, room)
+
+
+def _asked(params: DocumentTextParams) -> tuple[str, EngineName]:
+    """The path and the engine that params mean, who may have the URI of a preview as path."""
+    if not params.path.startswith(f"{PREVIEW_SCHEME}:"):
+        return params.path, params.engine
+    parts = urlsplit(params.path)
+    named = path_of_uri(parts._replace(scheme="file", query="", fragment="").geturl())
+    if not named:
+        raise InvalidParams("path", "this is no URI of a document's text")
+    engine: EngineName = "rga" if parse_qs(parts.query).get("engine") == ["rga"] else params.engine
+    return named, engine
+
+
+# --- the answer ----------------------------------------------------------------------------
+
+
+def _result(
+    params: DocumentTextParams,
+    root: Path,
+    located: Located,
+    engine: EngineName,
+    shown: Shown,
+    room: int,
+) -> DocumentTextResult:
+    """The lines that were asked for, as many as there is room for."""
+    continued = cursor.decode(params, int)
+    first, stamp = continued or (params.start, shown.stamp)
+    last = min(params.end or len(shown.lines), len(shown.lines))
+    reasons = [CHANGED] if stamp != shown.stamp else []
+    failed = [
+        f"{one.member}: {one.reason}" if one.member else one.reason for one in shown.text_map.failed
+    ]
+    if failed:
+        reasons.append(f"{len(failed)} parts could not be read: see `failed`")
+    completeness = Completeness(
+        complete=not reasons, reasons=reasons, skipped=Skipped(), timed_out=False
+    )
+    path, _ = shown_path(located.below)
+
+    def lines_to(end: int) -> DocumentTextResult:
+        more = end < last
+        return DocumentTextResult(
+            root=shown_path(str(root))[0],
+            path=path,
+            uri=preview_uri((root / located.below).as_uri(), engine),
+            format=shown.document.format,
+            engine=engine,
+            start=first,
+            text="".join(f"{line}\n" for line in shown.lines[first - 1 : end]),
+            total_lines=len(shown.lines),
+            line_map=_parts(shown, first, end),
+            failed=failed,
+            total_found=max(0, last - params.start + 1),
+            returned=max(0, end - first + 1),
+            truncated=more,
+            completeness=completeness,
+            warnings=[],
+            cursor=cursor.encode(params, end + 1, shown.stamp) if more else None,
+        )
+
+    end = _fitting(shown.lines, first, last, room)
+    fewer = fractions(end - first + 1)[1:]
+    steps = [functools.partial(lines_to, first + count - 1) for count in fewer]
+    return shorten(lines_to(end), params.max_tokens, steps)
+
+
+def _fitting(lines: Sequence[str], first: int, last: int, room: int) -> int:
+    """The last line that there is room for."""
+    for number in range(first, last + 1):
+        room -= 4 * len(lines[number - 1]) + 1
+        if room < 0 and number > first:
+            return number - 1
+    return last
+
+
+def _parts(shown: Shown, first: int, end: int) -> list[TextPart]:
+    """Where the lines come from."""
+    before = [one for one in shown.anchors if one[0] < first][-1:]
+    within = [one for one in shown.anchors if first <= one[0] <= end]
+    begins = within and within[0][0] == first
+    return [_part(line, anchor) for line, anchor in [*([] if begins else before), *within]]
+
+
+def _part(line: int, anchor: Anchor) -> TextPart:
+    place = anchor.place
+    return TextPart(
+        line=line,
+        title=anchor.ruler or None,
+        page=place.page,
+        slide=place.slide,
+        sheet=place.sheet,
+        row=place.row,
+        section=place.section,
+        paragraph=place.paragraph,
+        member=place.member,
+    )

@@ -1,0 +1,66 @@
+"""What a worker is asked, and what it answers; apart, so that neither side loads the other."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from msgspec import Struct
+
+from winnow.documents.places import Failure
+
+# Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
+CLOCK_NS = 50_000_000
+NEVER = -1
+
+
+class Stamp(Struct, frozen=True, array_like=True, gc=False):
+    """Tells whether a file is still the one that was read. Of one that had only just changed then,
+    ``ctime_ns`` is NEVER, which no file has: it is read again."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+class Job(Struct, frozen=True, array_like=True):
+    """A document to read: ``path``, as bytes, which must be inside of ``root``. Its text goes to a
+    cache in ``folder``, unless it is there."""
+
+    root: bytes
+    path: bytes
+    folder: bytes
+    max_bytes: int
+    ocr: bool = False
+
+
+class Taken(Struct, frozen=True, array_like=True):
+    """What became of a document. Without a ``stamp``, there is none any more. ``key`` is that of
+    its text in the cache; a document without one has a ``problem``. ``failed`` are the parts of it
+    that could not be read."""
+
+    stamp: Stamp | None
+    key: str = ""
+    problem: str = ""
+    failed: tuple[Failure, ...] = ()
+
+
+def stamp_of(state: os.stat_result) -> Stamp:
+    """The stamp of a file as it is."""
+    return Stamp(state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+
+
+def stamp_when_read(state: os.stat_result) -> Stamp:
+    """The stamp of a file that is read now, which may change right after."""
+    if abs(time.time_ns() - state.st_ctime_ns) >= CLOCK_NS:
+        return stamp_of(state)
+    return Stamp(state.st_size, state.st_mtime_ns, NEVER, state.st_ino)
+
+
+def failed(job: Job, problem: str) -> Taken:
+    """A document over which a worker died or hung."""
+    try:
+        return Taken(stamp_when_read(os.stat(job.path)), problem=problem)
+    except OSError:
+        return Taken(None)

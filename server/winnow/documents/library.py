@@ -1,0 +1,283 @@
+"""The library: what is known of the documents of a workspace, and what reads them.
+
+A document is read once, in a worker, into a text on disk (:mod:`winnow.documents.texts`); after
+that a search costs no more than a search of that text. What a request had no time for goes on in
+the background, the documents that were changed last first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from msgspec import Struct
+
+from winnow.config import Config
+from winnow.documents.catalogue import Catalogue
+from winnow.documents.found import Document
+from winnow.documents.job import Job, Stamp, Taken, failed, stamp_of
+from winnow.documents.places import TextMap
+from winnow.documents.texts import Texts
+from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
+from winnow.text.process import Processes
+from winnow.text.workers import Kind, Workers
+
+# A worker reads the document, and holds as little of it as its format allows.
+MEMORY_BYTES = 256 * 1024**2
+OCR_MEMORY_BYTES = 1536 * 1024**2
+# What a library for a format may take for one document, before it counts as hanging.
+SECONDS = 20.0
+# Texts are counted, and some deleted, after so many new ones.
+TRIM_EVERY = 200
+# What is read together is noted together.
+SAVE_SECONDS = 0.2
+
+# A text that another process deletes is made again, so often.
+ATTEMPTS = 3
+
+Report = Callable[[int, int], None]
+Reporting = Callable[[], AbstractAsyncContextManager[Report]]
+
+logger = logging.getLogger(__name__)
+
+
+class Sorted(Struct, frozen=True):
+    """Documents by what is known of them: those whose text is there, by its key; those that cannot
+    be read, with the reason; those that are still to be read, the last changed first."""
+
+    ready: Mapping[str, list[Document]]
+    partly: Sequence[tuple[Document, Taken]]
+    unreadable: Sequence[tuple[Document, str]]
+    unread: Sequence[Document]
+
+
+class Library:
+    """The documents of a workspace; made inside a running event loop.
+
+    ``config`` gives what holds now. ``reporting``, where somebody sets it, is told of the work in
+    the background.
+    """
+
+    def __init__(
+        self,
+        processes: Processes,
+        environment: Mapping[str, str],
+        config: Callable[[], Config],
+        folder: Path | None,
+    ) -> None:
+        self.reporting: Reporting | None = None
+        self._config = config
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="winnow-documents-")
+            folder = Path(self._temporary.name)
+        self.texts = Texts(folder)
+        self._catalogue = Catalogue(folder)
+        ocr = config().documents.ocr
+        kind = Kind[Job, Taken](
+            module="winnow.documents.worker",
+            arguments=(),
+            answer=Taken,
+            failed=failed,
+            memory_bytes=OCR_MEMORY_BYTES if ocr else MEMORY_BYTES,
+            batch=1,
+        )
+        seconds = config().documents.seconds
+        self._workers = Workers(processes, environment, kind, seconds)
+        self._using = asyncio.Lock()  # of the catalogue
+        self._ocr = ocr
+        self._waiting: dict[str, Document] = {}
+        self._going_on: asyncio.Task[None] | None = None
+        self._new = TRIM_EVERY  # the first ones may already be too many
+        self._marked: set[str] = set()
+
+    # --- what is known ---------------------------------------------------------------------
+
+    async def sort(self, documents: Sequence[Document]) -> Sorted:
+        """What is known of documents that are there now; those that are gone are left out."""
+        async with self._using:
+            return await asyncio.to_thread(self._sort, documents)
+
+    def _sort(self, documents: Sequence[Document]) -> Sorted:
+        known = self._catalogue.known([one.absolute for one in documents])
+        ready: dict[str, list[Document]] = {}
+        partly, unreadable, unread = [], [], []
+        for document in documents:
+            stamp = _stamp(document)
+            if stamp is None:
+                continue
+            taken = known[document.absolute]
+            if taken is None or taken.stamp != stamp:
+                unread.append((-stamp.mtime_ns, document.path, document))
+            elif taken.problem:
+                unreadable.append((document, taken.problem))
+            else:
+                ready.setdefault(taken.key, []).append(document)
+                if taken.failed:
+                    partly.append((document, taken))
+        unread.sort()
+        return Sorted(ready, partly, unreadable, [document for _, _, document in unread])
+
+    async def lost(self, keys: Mapping[str, Sequence[Document]]) -> None:
+        """Texts that were there are gone: their documents have to be read again."""
+        async with self._using:
+            for documents in keys.values():
+                for document in documents:
+                    self._catalogue.forget(document.absolute)
+
+    async def text(self, document: Document, seconds: float) -> tuple[list[str], TextMap]:
+        """The lines of a document, and what is known of them.
+
+        Raises UnreadableDocument, NotFound if it is gone, SearchTimedOut and SearchFailed.
+        """
+        end = asyncio.get_running_loop().time() + seconds
+        for _ in range(ATTEMPTS):
+            taken = await self._taken(document, end - asyncio.get_running_loop().time(), seconds)
+            if taken.problem:
+                raise UnreadableDocument(document.path, taken.problem)
+            text_map = self.texts.load_map(taken.key)
+            if text_map is not None:
+                with contextlib.suppress(OSError):
+                    return await asyncio.to_thread(self.texts.lines, taken.key), text_map
+            await self.lost({taken.key: [document]})
+        raise UnreadableDocument(document.path, "its text was deleted while it was read")
+
+    async def _taken(self, document: Document, left: float, seconds: float) -> Taken:
+        """What is known of a document, which is read first where that is needed."""
+        async with self._using:
+            known = await asyncio.to_thread(self._catalogue.known, [document.absolute])
+        taken = known[document.absolute]
+        stamp = _stamp(document)
+        if taken is not None and stamp is not None and taken.stamp == stamp:
+            return taken
+        try:
+            taken = await asyncio.wait_for(self._read_one(document), left)
+        except asyncio.TimeoutError:
+            self.go_on([document])
+            raise SearchTimedOut(seconds) from None
+        if taken.stamp is None:
+            raise NotFound(document.path)
+        return taken
+
+    async def _read_one(self, document: Document) -> Taken:
+        async with contextlib.aclosing(self.read([document])) as answers:
+            async for _, taken in answers:
+                return taken
+        return Taken(None)
+
+    def mark_used(self, keys: Sequence[str]) -> None:
+        """Keep texts from being the next to go; in the background, once for each."""
+        new = [key for key in keys if key not in self._marked]
+        self._marked.update(new)
+        if new:
+            loop = asyncio.get_running_loop()
+            loop.run_in_executor(None, self.texts.mark_used, new)
+
+    # --- reading ---------------------------------------------------------------------------
+
+    async def read(
+        self, documents: Sequence[Document], *, urgent: bool = True
+    ) -> AsyncGenerator[tuple[Document, Taken], None]:
+        """Read documents, in this order; gives each as it is done. Those that nobody has begun when
+        the iterator is closed are not read.
+
+        Raises SearchFailed if nothing can read them.
+        """
+        jobs = {job.path: (job, one) for one in documents for job in (self._job(one),)}
+        noted: dict[str, Taken] = {}
+        answers = self._workers.extract([job for job, _ in jobs.values()], urgent)
+        loop = asyncio.get_running_loop()
+        due = loop.time() + SAVE_SECONDS
+        try:
+            async with contextlib.aclosing(answers):
+                async for job, taken in answers:
+                    document = jobs[job.path][1]
+                    noted[document.absolute] = taken
+                    if loop.time() > due:
+                        noted, saved = {}, noted
+                        await self._note(saved)
+                        due = loop.time() + SAVE_SECONDS
+                    yield document, taken
+        finally:
+            await self._note(noted)
+
+    def _job(self, document: Document) -> Job:
+        return Job(
+            os.fsencode(document.root),
+            os.fsencode(document.absolute),
+            os.fsencode(self.texts.folder),
+            self._config().documents.file_bytes,
+            self._ocr,
+        )
+
+    async def _note(self, taken: Mapping[str, Taken]) -> None:
+        if not taken:
+            return
+        async with self._using:
+            await asyncio.to_thread(self._catalogue.add, taken)
+            self._new += len(taken)
+            if self._new >= TRIM_EVERY:
+                self._new = 0
+                await asyncio.to_thread(self.texts.trim, self._config().documents.cache_bytes)
+
+    # --- the background --------------------------------------------------------------------
+
+    def go_on(self, documents: Sequence[Document]) -> None:
+        """Read documents when nothing else is to be done, those that were changed last first."""
+        self._waiting.update({one.absolute: one for one in documents})
+        if self._waiting and (self._going_on is None or self._going_on.done()):
+            self._going_on = asyncio.create_task(self._go_on())
+
+    @property
+    def waiting(self) -> int:
+        """How many documents are still to be read in the background."""
+        return len(self._waiting)
+
+    async def _go_on(self) -> None:
+        reporting = self.reporting or _nobody
+        done = 0
+        try:
+            async with reporting() as report:
+                while self._waiting:
+                    # In portions, so that what is asked for meanwhile is among the next.
+                    some = dict(list(self._waiting.items())[:TRIM_EVERY])
+                    unread = (await self.sort(list(some.values()))).unread
+                    async with contextlib.aclosing(self.read(unread, urgent=False)) as answers:
+                        async for document, _ in answers:
+                            self._waiting.pop(document.absolute, None)
+                            some.pop(document.absolute, None)
+                            done += 1
+                            report(done, done + len(self._waiting))
+                    for path in some:
+                        self._waiting.pop(path, None)
+        except SearchFailed as error:
+            self._waiting.clear()
+            logger.warning("Documents are not read in the background: %s", error)
+
+    async def aclose(self) -> None:
+        """End what is under way, and the workers."""
+        if self._going_on is not None:
+            self._going_on.cancel()
+            await asyncio.gather(self._going_on, return_exceptions=True)
+        await self._workers.aclose()
+        self._catalogue.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+@contextlib.asynccontextmanager
+async def _nobody() -> AsyncIterator[Report]:
+    yield lambda done, total: None
+
+
+def _stamp(document: Document) -> Stamp | None:
+    try:
+        return stamp_of(os.stat(document.absolute))
+    except OSError:
+        return None
