@@ -2,8 +2,8 @@
 
 Of the documents in `tests/documents/fixtures` it is written down. Of any other, ten rare words are
 chosen in a text that another program takes of it, with the pages on which they stand there: for the
-built-in engine poppler's pdftotext, and for what has no pages pandoc, or MuPDF for e-books that
-pandoc refuses; for ripgrep-all, which runs the first two itself, PDFium, and the built-in engine's
+built-in engine poppler's pdftotext, and for what has no pages pandoc, which is given the pages of
+e-books that it refuses; for ripgrep-all, which runs the first two itself, PDFium, and the built-in engine's
 own text.
 """
 
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import unicodedata
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -155,14 +156,21 @@ def _by_pdfium(content: bytes) -> list[str]:
 
 
 def _by_pandoc(content: bytes, written: str) -> str:
-    with tempfile.NamedTemporaryFile(suffix=f".{written}") as file:
-        file.write(content)
-        file.flush()
-        command = ["pandoc", "--sandbox", "-f", written, "-t", "plain", "--wrap=none", file.name]
+    pandoc = ["pandoc", "--sandbox", "-t", "plain", "--wrap=none"]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "document")
+        file.write_bytes(content)
         try:
-            return _output(*command)
+            return _output(*pandoc, "-f", written, str(file))
         except subprocess.CalledProcessError:
-            return _output("mutool", "draw", "-F", "text", "-o", "-", file.name)
+            pages = _pages_of_book(file, Path(folder))
+            return _output(*pandoc, "-f", "html", *map(str, pages))
+
+
+def _pages_of_book(book: Path, folder: Path) -> list[Path]:
+    with zipfile.ZipFile(book) as package:
+        names = [name for name in package.namelist() if name.endswith("html")]
+        return [Path(package.extract(name, folder)) for name in names]
 
 
 def _by_ourselves(name: str, content: bytes) -> str:
