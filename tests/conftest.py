@@ -87,6 +87,14 @@ def project(tmp_path: Path) -> Path:
     return write_files(git_init(tmp_path / "project"), FILES)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is kept for a user goes to a folder of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def time_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counting symlinks is given up where it takes long, as it may on a busy machine."""
@@ -105,7 +113,8 @@ async def make_workspace() -> AsyncIterator[MakeWorkspace]:
     def make(
         *folders: Path, config: Config | None = None, environment: dict[str, str] | None = None
     ) -> Workspace:
-        workspace = Workspace(list(folders), config, environment or {})
+        kept = {"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+        workspace = Workspace(list(folders), config, {**kept, **(environment or {})})
         made.append(workspace)
         return workspace
 

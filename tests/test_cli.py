@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import child_environment, requires_posix
+from conftest import child_environment, requires_posix, write_files
 from model_server import ModelServer
 from winnow import __version__
+from winnow.text.ripgrep import find_ripgrep
 
 SEARCH = ("keyword-search", "how are plugins loaded", "load_plugin", "registry")
 
@@ -129,6 +130,26 @@ def test_doctor_says_what_is_here_and_what_is_missing(project: Path) -> None:
     assert "no key: FIREWORKS_API_KEY is not set" in done.stdout
     assert "key in OPENAI_API_KEY" in done.stdout
     assert "sk-very-secret" not in done.stdout
+
+
+@requires_posix
+def test_doctor_says_which_programs_for_documents_are_here(project: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("rga", "pandoc"):
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    own = write_files(project, {"bin/pdftotext": "#!/bin/sh\n"}) / "bin"
+    (own / "pdftotext").chmod(0o755)
+    path = os.pathsep.join([str(programs), str(own)])
+    config = tmp_path / "config.toml"
+    config.write_text(f"[programs]\nrg = '{find_ripgrep(None)}'\n")
+    done = winnow(project, "doctor", PATH=path, WINNOW_CONFIG=str(config))
+    assert done.returncode == 0
+    assert f"ok rga: {programs}/rga: documents can be searched" in done.stdout
+    assert f"ok pandoc: {programs}/pandoc: rga reads EPUB" in done.stdout
+    # What the project brings along is not run.
+    assert "-- pdftotext: not found\n   With it, rga reads PDF. Install it: " in done.stdout
 
 
 def test_doctor_fails_where_ripgrep_is_missing(project: Path, tmp_path: Path) -> None:

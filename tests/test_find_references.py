@@ -207,6 +207,24 @@ async def test_answers_say_how_much_the_index_knows(workspace: Workspace) -> Non
     assert places(warm) == places(cold) == SEND
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "send()",
+        "Client.send(data",
+        "client/Client::send(data)",
+        "net/client/Client#send",
+        "Client.send.",
+    ],
+)
+async def test_a_name_may_be_spelled_as_in_code_and_in_messages(
+    workspace: Workspace, name: str
+) -> None:
+    workspace.reconfigure(Config(index=Index(enabled=False)))
+    assert places(await find(workspace, name=name, path="net/client.py")) == SEND
+    assert places(await find(workspace, name=name, path="app.py", line=5)) == SEND
+
+
 async def test_what_is_defined_elsewhere_has_uses_too(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
@@ -241,15 +259,59 @@ async def test_what_is_defined_elsewhere_has_uses_too(
 async def test_files_without_facts_that_hold_the_name_are_told(workspace: Workspace) -> None:
     root = workspace.folders[0]
     # Files that nobody has written by hand are not parsed.
-    for name, line in (("bundle.js", "send();"), ("other.js", "x();")):
+    for name, line in (("bundle.py", "send();"), ("other.py", "x();")):
         (root / name).write_text(line * 10_000)
     await workspace.index.build()
     result = await find(workspace, name="Client.send")
     assert not result.completeness.complete
     [reason] = result.completeness.reasons
-    assert reason.startswith("nothing is known of files that hold the name: bundle.js (it is min")
+    assert reason == (
+        "nothing is known of files that hold the name: bundle.py (it is minified or generated:"
+        " 70,000 bytes a line)"
+    )
     with pytest.raises(NoSymbol, match="minified"):
-        await find(workspace, path="bundle.js", line=1, name="send")
+        await find(workspace, path="bundle.py", line=1, name="send")
+
+
+async def test_a_file_too_large_to_look_through_may_hold_the_name(workspace: Workspace) -> None:
+    root = workspace.folders[0]
+    for name, size, end in (("a.py", 5, b"x()"), ("b.py", 5, b"send()"), ("c.py", 40, b"x()")):
+        with (root / name).open("wb") as file:
+            file.seek(size * 1024 * 1024)
+            file.write(end)
+    await workspace.index.build()
+    result = await find(workspace, name="Client.send")
+    assert result.completeness.reasons == [
+        "nothing is known of files that hold the name: b.py (it is larger than 4,194,304 bytes),"
+        " c.py (it is larger than 4,194,304 bytes)"
+    ]
+    # What is open in the editor is known.
+    workspace.buffers = {root / "b.py": "", root / "c.py": "def send(): ...\n"}
+    assert (await find(workspace, name="Client.send")).completeness.complete
+
+
+async def test_files_that_cannot_use_a_symbol_need_not_be_known(workspace: Workspace) -> None:
+    root = workspace.folders[0]
+    write_files(
+        root,
+        {
+            "AUTHORS": "send\n",
+            "dist/bundle.js": "send();" * 10_000,
+            "web/app.ts": "export function send() {}\n",
+        },
+    )
+    await workspace.index.build()
+    assert await workspace.index.problems() == {
+        f"{root}/AUTHORS": "its language is not known",
+        f"{root}/dist/bundle.js": "it is minified or generated: 70,000 bytes a line",
+    }
+    assert (await find(workspace, name="Client.send")).completeness.complete
+    # JavaScript can use what TypeScript defines.
+    result = await find(workspace, name="send", path="web/app.ts")
+    assert result.completeness.reasons == [
+        "nothing is known of files that hold the name: dist/bundle.js (it is minified or generated:"
+        " 70,000 bytes a line)"
+    ]
 
 
 async def test_a_path_is_a_file_or_a_folder_and_no_beginning_of_a_name(
@@ -294,6 +356,8 @@ async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -
         ({"name": "nothing_is_called_so"}, NoSymbol, "find_symbol"),
         ({"path": "app.py", "line": 2}, NoSymbol, "No symbol"),
         ({"path": "app.py", "line": 5}, NoSymbol, "client, send"),
+        ({"path": "app.py", "line": 5, "name": "::"}, NoSymbol, "client, send"),
+        ({"name": "."}, NoSymbol, "No file that is known defines '.'"),
         ({"path": "app.py", "line": 99}, NoSymbol, "no line 99"),
         ({"path": "gone.py", "line": 1}, NotFound, "gone.py"),
         ({"path": "../other.py", "line": 1}, PathOutsideWorkspace, "other.py"),

@@ -17,15 +17,15 @@ from winnow.display import shown_path
 from winnow.errors import NotAllowed
 from winnow.pipeline.bounds import Bounds
 from winnow.pipeline.expand import MOST_WORDS, expand
-from winnow.pipeline.installed import child_environment, find_program
 from winnow.pipeline.options import Command, command
 from winnow.pipeline.parse import Word, parse
 from winnow.pipeline.programs import program
-from winnow.pipeline.rga import settings as rga_settings
 from winnow.shorten import shorten
 from winnow.text.buffers import changed_paths
 from winnow.text.files import Scope
+from winnow.text.installed import child_environment, find_program
 from winnow.text.process import Child
+from winnow.text.rga import settings as rga_settings
 from winnow.types import Completeness, Progress, SearchParams, Skipped
 from winnow.types.bash import BashParams, BashResult
 from winnow.workspace import Workspace
@@ -116,17 +116,18 @@ def _prepared(
         arguments: list[list[str]] = []
         folders: list[str] = []
         for one in commands:
-            own: list[str] = []
+            own: tuple[str, ...] = ()
             if one.program == "rga":
-                own = stack.enter_context(rga_settings(workspace.environment, bounds))
+                settings = rga_settings(workspace.environment, bounds.contains)
+                own = stack.enter_context(settings).arguments
                 # It looks for ripgrep on PATH.
                 folders.append(os.path.dirname(os.path.abspath(workspace.ripgrep)))
             if one.program == "rg":
                 path = workspace.ripgrep
             else:
-                path = find_program(one.program, workspace.environment, bounds)
+                path = find_program(one.program, workspace.environment, bounds.contains)
             arguments.append([path, *own, *one.arguments])
-        yield arguments, child_environment(workspace.environment, bounds, *folders)
+        yield arguments, child_environment(workspace.environment, bounds.contains, *folders)
 
 
 async def _read(children: Sequence[Child], most: int) -> Output:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ import winnow
 from winnow import config as configuration
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, SearchError
+from winnow.globs import GLOB_CHARACTERS
 from winnow.terminal import Style
 from winnow.text.files import repository_root
 from winnow.tool import Field, Tool, is_list_of_ranges
@@ -124,13 +126,15 @@ def _add_field(command: argparse.ArgumentParser, field: Field) -> None:
         options["choices"] = list(kind.values)
     elif isinstance(kind, inspection.IntType):
         options |= {"type": int, "metavar": "N"}
+    elif isinstance(kind, inspection.FloatType):
+        options |= {"type": float, "metavar": "N"}
     elif isinstance(kind, inspection.BoolType):
         options["action"] = argparse.BooleanOptionalAction if field.default else "store_true"
         options |= {"default": None}
     if field.required:
         command.add_argument(field.name, **options)
         return
-    if field.default and isinstance(field.default, (str, int)):
+    if field.default and isinstance(field.default, (str, int, float)):
         options["help"] += f" Default: {field.default}."
     command.add_argument("--" + field.name.replace("_", "-"), **options)
 
@@ -142,8 +146,10 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
         if (value := getattr(options, field.name)) is not None
     }
     # A person means a path from here, not from the repository's root.
-    if os.path.exists(raw.get("path", "")):
-        raw["path"] = shown_path(os.path.abspath(raw["path"]))[0]
+    path = raw.get("path", "")
+    is_glob = GLOB_CHARACTERS.intersection(path) and not re.match(r"[\w-]{2,}:", path)
+    if os.path.exists(path) or is_glob:
+        raw["path"] = shown_path(os.path.abspath(path))[0]
     try:
         with contextlib.closing(_Status()) as status:
             result = asyncio.run(_call(tool, raw, status))

@@ -125,8 +125,8 @@ class Documents(Section, frozen=True, kw_only=True):
     cache_bytes: Annotated[int, Meta(ge=1024 * 1024)] = 1024 * 1024 * 1024
     """The most that texts of documents take on disk; those that were used longest ago go first."""
     seconds: Positive = 20.0
-    """A document that takes longer to read is left alone. A change takes effect at the next
-    start."""
+    """A document that takes longer to read is left alone; with `ocr`, 300 seconds at least. A
+    change takes effect at the next start."""
 
 
 class Prices(Section, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -15,10 +16,18 @@ from winnow import config as configuration
 from winnow.errors import SearchError, SearchFailed
 from winnow.ranking.models import Models
 from winnow.text.files import repository_root
+from winnow.text.installed import how_to_install, located
+from winnow.text.paths import is_inside
 from winnow.text.process import Processes
 from winnow.text.ripgrep import NO_CONFIG, find_ripgrep
 
 VERSION_SECONDS = 10.0
+# What searches documents where it is there; without it, Winnow takes their text itself.
+DOCUMENT_PROGRAMS = {
+    "rga": "documents can be searched with ripgrep-all",
+    "pandoc": "rga reads EPUB, ODT, DOCX, FB2, IPYNB and HTML",
+    "pdftotext": "rga reads PDF",
+}
 PACKAGES = ("pygls", "lsprotocol", "msgspec", "openai", "anthropic")
 
 
@@ -37,6 +46,7 @@ def examine(folder: Path, environment: Mapping[str, str]) -> list[Finding]:
     config, problems = configuration.load(environment, root)
     findings = [Finding("winnow", True, f"{winnow.__version__}, Python {sys.version.split()[0]}")]
     findings.append(_ripgrep(config.programs.rg))
+    findings += [_program(name, environment, root) for name in DOCUMENT_PROGRAMS]
     findings.append(Finding("search root", True, str(root)))
     findings += [_package(name) for name in PACKAGES]
     findings += [Finding("configuration", False, problem) for problem in problems]
@@ -74,6 +84,16 @@ async def _version(program: str) -> str:
         if code != 0 or not lines:
             raise SearchFailed(program, code, child.stderr[:200])
         return lines[0].decode("utf-8", "replace")
+
+
+def _program(name: str, environment: Mapping[str, str], root: Path) -> Finding:
+    """A program that is no more than useful: with it, documents can be searched in one way more."""
+    real_root = os.path.realpath(root)
+    found = located(name, environment, lambda path: is_inside(os.path.realpath(path), real_root))
+    if found:
+        return Finding(name, True, f"{found}: {DOCUMENT_PROGRAMS[name]}")
+    advice = f"With it, {DOCUMENT_PROGRAMS[name]}. Install it: {how_to_install(name)}"
+    return Finding(name, False, "not found", advice)
 
 
 def _package(name: str) -> Finding:

@@ -17,6 +17,7 @@ from winnow import cursor
 from winnow.answers import CHANGED, completeness_of, fractions
 from winnow.display import shown_path
 from winnow.documents.found import Document, DocumentHit, EngineName, Found, NotRead
+from winnow.documents.places import preview_uri
 from winnow.errors import SearchError
 from winnow.shorten import shorten
 from winnow.text.files import Scope, order
@@ -36,7 +37,6 @@ from winnow.types.search_docs import (
 NO_MATCHES = "No matches found"
 # More that could not be read are counted only.
 MOST_FAILED = 100
-PREVIEW_SCHEME = "winnow-doc"
 
 
 @dataclass
@@ -210,12 +210,6 @@ def _match(found: Found, hit: DocumentHit, uri: str, *, bare: bool) -> DocumentM
         paragraph=place.paragraph,
         member=place.member,
     )
-
-
-def preview_uri(uri: str, engine: EngineName, line: int | None = None) -> str:
-    """The URI of a document's text, as an engine reads it, at a line."""
-    which = "?engine=rga" if engine == "rga" else ""
-    return f"{PREVIEW_SCHEME}{uri.removeprefix('file')}{which}" + (f"#L{line}" if line else "")
 
 
 # --- what was left out ---------------------------------------------------------------------

@@ -16,21 +16,21 @@ import msgspec
 
 from winnow.answers import left_out, second_look
 from winnow.document_answer import DocumentSearch, nothing_at, result_of
-from winnow.documents.builtin import BuiltinSearch
+from winnow.document_engines import run_engines
 from winnow.documents.format import UNREAD, format_of, formats
 from winnow.documents.found import Document, DocumentQuery, NotRead
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
+from winnow.globs import GLOB_CHARACTERS
 from winnow.text.buffers import Overlay
 from winnow.text.files import Scope, order, path_matcher, search_roots
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
 from winnow.text.ripgrep import Query, pattern_problem
-from winnow.types import Progress
+from winnow.types import Progress, SearchParams
 from winnow.types.search_docs import SearchDocsParams, SearchDocsResult
 from winnow.workspace import Workspace
 
 TYPE = "winnowdocuments"  # the name under which ripgrep knows the names of documents
-_GLOB = frozenset("*?[{")
 
 
 async def search_documents(
@@ -89,23 +89,27 @@ def _scope(
 ) -> tuple[Scope, Callable[[str], bool]]:
     """The scope, in which ripgrep lists documents only, and whether it is one that is meant."""
     folder, pattern = _split(workspace, params.path)
-    asked = msgspec.structs.replace(params, path=folder, file_types=[TYPE])
-    scope = workspace.scope(asked)
-    named = tuple(f"--type-add={TYPE}:*{_any_case(end)}" for end in sorted(ends))
-    scope = msgspec.structs.replace(scope, arguments=(*named, *scope.arguments))
+    scope = document_scope(workspace, msgspec.structs.replace(params, path=folder), ends)
     return scope, path_matcher("path", pattern, scope) if pattern else lambda path: True
+
+
+def document_scope(workspace: Workspace, params: SearchParams, ends: Iterable[str]) -> Scope:
+    """A scope in which ripgrep lists only files with these ends of names, in any case."""
+    scope = workspace.scope(msgspec.structs.replace(params, file_types=[TYPE]))
+    named = tuple(f"--type-add={TYPE}:*{_any_case(end)}" for end in sorted(ends))
+    return msgspec.structs.replace(scope, arguments=(*named, *scope.arguments))
 
 
 def _split(workspace: Workspace, path: str) -> tuple[str, str]:
     """The folder that a path names, and the glob, if it has one: `legal`, `legal/*.pdf`."""
     plain = (path_of_uri(path) or path).replace(os.sep, "/")
-    if not _GLOB.intersection(plain):
+    if not GLOB_CHARACTERS.intersection(plain):
         return path, ""
     with contextlib.suppress(NotFound):  # a file may well have such a name
         workspace.scope(SearchDocsParams(query="", path=path))
         return path, ""
     parts = plain.split("/")
-    first = next(place for place, part in enumerate(parts) if _GLOB.intersection(part))
+    first = next(place for place, part in enumerate(parts) if GLOB_CHARACTERS.intersection(part))
     folder = "/".join(parts[:first])
     return folder + "/" * (folder == "" and plain.startswith("/")), plain
 
@@ -121,16 +125,20 @@ async def _list(
     scope = search.scope
     search.listing = await list_files(search.ripgrep, scope, Overlay())
     search.timed_out |= search.listing.timed_out
-    key = order(scope)
-    for path in sorted(filter(wanted, search.listing.paths), key=key):
-        absolute = os.path.join(scope.root, path)
-        document = format_of(path)
-        if document is not None and _has_end(path, ends):
-            root = str(scope.locate(path)[0])
-            search.documents.append(Document(path, absolute, document.name, root))
+    for path in sorted(filter(wanted, search.listing.paths), key=order(scope)):
+        document = document_in(scope, path)
+        if document.format and _has_end(path, ends):
+            search.documents.append(document)
         else:
-            unread = Document(path, absolute, os.path.splitext(path)[1].lstrip(".").lower())
-            search.not_read.append(NotRead(unread, _why_unread(path)))
+            search.not_read.append(NotRead(document, _why_unread(path)))
+
+
+def document_in(scope: Scope, path: str) -> Document:
+    """The document that a path as ripgrep prints it stands for; without a format if it is none."""
+    known = format_of(path)
+    absolute = os.path.join(scope.root, path)
+    root = str(scope.locate(path)[0])
+    return Document(path, absolute, known.name if known else "", root)
 
 
 def _has_end(path: str, ends: Iterable[str]) -> bool:
@@ -160,12 +168,7 @@ async def _run(workspace: Workspace, search: DocumentSearch) -> None:
     if not search.documents:
         await _check_pattern(search, query.query)
         return
-    search.engines |= {document.format: "builtin" for document in search.documents}
-    builtin = BuiltinSearch(workspace.library, search.ripgrep, query, search.tell)
-    await builtin.run(search.documents)
-    search.pending += len(builtin.pending)
-    search.searched += builtin.searched
-    search.timed_out |= builtin.timed_out
+    await run_engines(workspace, search, query)
 
 
 async def _check_pattern(search: DocumentSearch, query: Query) -> None:

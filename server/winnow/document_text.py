@@ -14,11 +14,12 @@ from msgspec import Struct
 from winnow import cursor
 from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
-from winnow.document_answer import PREVIEW_SCHEME, preview_uri
-from winnow.documents.format import format_of
+from winnow.document_engines import find_rga
+from winnow.documents.format import Unreadable, format_of
 from winnow.documents.found import Document, EngineName
-from winnow.documents.places import Anchor, TextMap
+from winnow.documents.places import PREVIEW_SCHEME, Anchor, TextMap, preview_uri
 from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
+from winnow.pipeline.bounds import Bounds
 from winnow.shorten import shorten
 from winnow.text.files import search_roots
 from winnow.text.paths import Located, locate, path_of_uri
@@ -57,9 +58,19 @@ def document_at(folders: Sequence[Path], path: str) -> tuple[Path, Located, Docu
     return root, located, Document(shown, located.real, known.name, os.path.realpath(root))
 
 
-async def shown_text(workspace: Workspace, document: Document) -> Shown:
-    """A document as a reader sees it. Raises what :meth:`Library.text` raises."""
-    lines, text_map = await workspace.library.text(document, SECONDS)
+async def shown_text(
+    workspace: Workspace, document: Document, engine: EngineName = "builtin"
+) -> Shown:
+    """A document as a reader sees it. Raises what :meth:`Library.text` and :meth:`Rga.text` raise."""
+    if engine == "rga":
+        bounds = Bounds(document.root, (document.root,))
+        deadline = asyncio.get_running_loop().time() + SECONDS
+        try:
+            lines, text_map = await find_rga(workspace, bounds).text(document, deadline)
+        except Unreadable as reason:
+            raise UnreadableDocument(document.path, str(reason)) from None
+    else:
+        lines, text_map = await workspace.library.text(document, SECONDS)
     return await asyncio.to_thread(_shown, document, lines, text_map)
 
 
@@ -83,10 +94,12 @@ async def read_document(
     SearchTimedOut and SearchFailed.
     """
     path, engine = _asked(params)
+    if params.end is not None and params.end < params.start:
+        raise InvalidParams("end", f"it is before the start {params.start}")
     root, located, document = await asyncio.to_thread(document_at, workspace.folders, path)
     progress(f"Reading {document.path}")
     async with workspace.document_turns:
-        shown = await shown_text(workspace, document)
+        shown = await shown_text(workspace, document, engine)
     room = workspace.config.limits.answer_bytes
     return await asyncio.to_thread(_result, params, root, located, engine, shown, room)
 

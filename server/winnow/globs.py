@@ -19,6 +19,9 @@ class InvalidGlob(ValueError):
 # Alternatives of one pattern, all of its braces taken together.
 MOST_ALTERNATIVES = 1_000
 
+# A path with one of them may be a glob.
+GLOB_CHARACTERS = frozenset("*?[{")
+
 _STAR = "*"
 _ANY_FOLDERS = "**"
 

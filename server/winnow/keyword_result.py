@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 import uuid
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from winnow.display import printable, shown_path
+from winnow.documents.laid import Laid
+from winnow.documents.places import TextMap, preview_uri
 from winnow.ranking import local
 from winnow.shorten import shorten
 from winnow.text import budget
@@ -32,11 +36,13 @@ SHOWN_MATCHES = 8
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What stage 1 hands on: the terms whose matches go on, and the files that they match."""
+    """What stage 1 hands on: the terms whose matches go on, the files that they match, and which
+    of these are documents."""
 
     search: Search
     kept: Sequence[TermMatches]
     candidates: Sequence[Candidate]
+    laid: Laid
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -62,7 +68,7 @@ def result_of(
     result = KeywordSearchResult(
         search_id=uuid.uuid4().hex,
         root=shown_path(str(scope.root))[0],
-        files=[ranked_file(scope, one) for one in page],
+        files=[ranked_file(scope, one, found.laid) for one in page],
         no_relevant_files=not chosen.ranked,
         ranked_by=chosen.ranked_by,
         terms=[_report(one, found) for one in found.search.terms],
@@ -89,6 +95,10 @@ def _completeness(found: Found, chosen: Chosen) -> Completeness:
     if search.timed_out:
         seconds = search.limits.search_seconds
         reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")
+    if pending := found.laid.pending:
+        reasons.append(f"{pending} documents are still to be read: ask again")
+    if unread := found.laid.unreadable:
+        reasons.append(f"{unread} documents could not be read: `search_docs` says why")
     if binary:
         reasons.append(f"{len(binary)} binary files match: left out")
     if unreadable:
@@ -146,17 +156,23 @@ def _status(one: TermMatches, kept: Sequence[TermMatches]) -> TermStatus:
     return "shrunk" if one.shrunk else "used"
 
 
-def ranked_file(scope: Scope, one: Ranked) -> RankedFile:
+def ranked_file(scope: Scope, one: Ranked, laid: Laid) -> RankedFile:
     """A file that a ranker chose, with its best matching lines."""
     candidate = one.candidate
     shown = scope.shown(candidate.path)
     numbers = sorted({number for hits in candidate.hits.values() for number in hits})
     best = _best_lines(one, numbers)
+    text_map = laid.documents.get(candidate.path)
+    matches = [_match(number, candidate.lines[number]) for number in sorted(best)]
+    if text_map is not None:
+        matches = [_placed(match, text_map) for match in matches]
     return RankedFile(
         path=shown.path,
         reason=one.reason,
         terms=list(candidate.counts),
-        matches=[_match(number, candidate.lines[number]) for number in sorted(best)],
+        matches=matches,
+        format=text_map.format if text_map else None,
+        preview_uri=_preview(scope, candidate.path, best) if text_map else None,
         line=best[0] if best else None,
         total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
         score=one.score,
@@ -195,6 +211,24 @@ def _match(number: int, line: Line) -> Match:
         match_range=(start + 1, end + 1),
         text_column=line.start or None,
     )
+
+
+def _placed(match: Match, text_map: TextMap) -> Match:
+    """A match in a document, with the place that it stands in."""
+    place = text_map.place_at(text_map.text_line(match.line))
+    return msgspec.structs.replace(
+        match,
+        page=place.page,
+        slide=place.slide,
+        sheet=place.sheet,
+        section=place.section,
+        member=place.member,
+    )
+
+
+def _preview(scope: Scope, path: str, best: Sequence[int]) -> str:
+    uri = Path(os.path.join(scope.root, path)).as_uri()
+    return preview_uri(uri, "builtin", best[0] if best else None)
 
 
 def _shorter(

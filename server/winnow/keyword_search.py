@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
 from winnow.answers import left_out
+from winnow.documents.laid import Laid
 from winnow.errors import (
     EmptyQuery,
     InvalidParams,
@@ -54,6 +55,7 @@ class Request:
     params: KeywordSearchParams
     progress: Progress
     scope: Scope
+    laid: Laid = field(default_factory=Laid)
 
 
 async def search_keywords(
@@ -102,7 +104,7 @@ async def find(request: Request) -> Found:
     request.progress(f"Searching for {len(search.terms)} terms")
     teller = asyncio.create_task(_tell_while_searching(request, search, news))
     try:
-        with unsaved(workspace.buffers, request.scope) as search.overlay:
+        async with _overlaid(request, search):
             await search.run()
             if params.broad_terms == "shrink":
                 await search.shrink_broad_terms()
@@ -113,7 +115,29 @@ async def find(request: Request) -> Found:
         teller.result()  # it has failed, which must not be passed over
     _refuse_hopeless(search)
     kept = _terms_that_fit(search)
-    return Found(search, kept, candidates_of(kept))
+    candidates = list(map(request.laid.numbered, candidates_of(kept)))
+    return Found(search, kept, candidates, request.laid)
+
+
+@contextlib.asynccontextmanager
+async def _overlaid(request: Request, search: Search) -> AsyncIterator[None]:
+    """Have the search see unsaved documents, and the texts of PDFs and the like if wanted."""
+    workspace, params = request.workspace, request.params
+    with unsaved(workspace.buffers, request.scope) as overlay:
+        search.overlay = overlay
+        if not params.include_documents or params.file_types:
+            yield
+            return
+        # Not needed for other searches.
+        from winnow.document_overlay import with_documents
+
+        request.progress("Reading documents")
+        joined = with_documents(workspace, params, request.scope, overlay)
+        async with joined as (search.overlay, request.laid):
+            search.deadline = (
+                asyncio.get_running_loop().time() + workspace.config.limits.search_seconds
+            )
+            yield
 
 
 async def _tell_while_searching(request: Request, search: Search, news: asyncio.Event) -> None:
@@ -122,7 +146,8 @@ async def _tell_while_searching(request: Request, search: Search, news: asyncio.
         await news.wait()
         await asyncio.sleep(pause)
         news.clear()
-        candidates = candidates_of([found for found in search.terms if not found.over])
+        found = candidates_of([found for found in search.terms if not found.over])
+        candidates = list(map(request.laid.numbered, found))
         if candidates:
             _tell_local(request, await _ranked_locally(request, search, candidates))
             pause = NEXT_PARTIAL_SECONDS
@@ -141,7 +166,10 @@ async def _ranked_locally(
 def _tell_local(request: Request, ranked: Sequence[Ranked]) -> None:
     if not ranked:
         return
-    files = [ranked_file(request.scope, one) for one in ranked[: request.params.max_results]]
+    files = [
+        ranked_file(request.scope, one, request.laid)
+        for one in ranked[: request.params.max_results]
+    ]
     partial = KeywordSearchPartial(files=files, ranked_by=RankedBy(kind="local"))
     request.progress(f"{len(ranked)} files match", partial=partial)
 
@@ -261,7 +289,7 @@ async def _choose(
     request.progress(f"Asking {models[0].name} about {len(by_local.ranked)} files")
 
     def tell(model: NamedModel, one: Ranked) -> None:
-        file = ranked_file(request.scope, one)
+        file = ranked_file(request.scope, one, request.laid)
         partial = KeywordSearchPartial(files=[file], ranked_by=_ranked_by(model))
         request.progress(f"{model.name}: {file.path}", partial=partial)
 

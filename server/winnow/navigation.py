@@ -37,11 +37,18 @@ from winnow.symbols.facts import (
 from winnow.symbols.resolve.names import External, Module, Name, Target
 from winnow.symbols.resolve.places import Place, function_around, places
 from winnow.symbols.resolve.references import Reference, Resolver, Tier
+from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import FileFacts
 from winnow.symbols.view import File, View
 from winnow.symbols.weight import place_of, weight
+from winnow.text.paths import held_by
 
 Kind = Literal["call", "import", "type", "read", "write", "definition"]
+
+# Of files without facts, so much is looked through for a name at every request: some ten
+# milliseconds. A small file counts as more than it has, since opening one takes time, too.
+UNREAD_BYTES = 32 * 1024 * 1024
+UNREAD_LEAST = 64 * 1024
 
 _ASSIGNED = re.compile(rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|\+\+|--)")
 _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
@@ -184,8 +191,7 @@ class Navigation:
     def named(self, name_path: str) -> list[tuple[File, Definition]]:
         """The definitions that a name such as `send`, `Client.send` or `net/Client::send` means,
         the likeliest first."""
-        name_path = _ARGUMENTS.sub("", name_path.strip())
-        parts = [part for part in _SEPARATOR.split(name_path) if part]
+        parts = parts_of(name_path)
         if not parts:
             return []
         *around, leaf = parts
@@ -210,8 +216,25 @@ class Navigation:
 
     def below(self, path: str) -> str:
         """A path below the root that holds it, the deepest of several."""
-        roots = [root.rstrip("/") + "/" for root in self.view.roots()]
-        return path[max((len(root) for root in roots if path.startswith(root)), default=0) :]
+        held = held_by(path, self.view.roots())
+        return held[1] if held else path
+
+    def unread(self, asked: Asked) -> dict[str, str]:
+        """The files that hold the symbol's name, in a language that can use it, and of which no
+        facts could be taken, with the reasons."""
+        asking = self.view.file(asked.path)
+        around = world(asking.language) if asking else ""
+        name, left = asked.name.encode("utf-8", "surrogatepass"), UNREAD_BYTES
+        found: dict[str, str] = {}
+        for file, problem in self.view.problems().items():
+            if not file.language or (around and world(file.language) != around):
+                continue
+            raw = self.sources.raw(file.path, left) if left > 0 else None
+            # Where there is too much to look through, it is not claimed that there is nothing.
+            if left <= 0 or (raw is not None and (len(raw) > left or name in raw)):
+                found[file.path] = problem
+            left -= max(len(raw or b""), UNREAD_LEAST)
+        return found
 
     # --- answers ---------------------------------------------------------------------------
 
@@ -301,6 +324,11 @@ def kind_of(source: Source, end: int, flags: int, is_class: bool = False) -> Kin
     if flags & BINDS or role == KEYWORD or _ASSIGNED.match(source.data, end, end + 50):
         return "write"
     return "read"
+
+
+def parts_of(name_path: str) -> list[str]:
+    """The names that a name such as `net/Client::send(data)` consists of, what it means last."""
+    return [part for part in _SEPARATOR.split(_ARGUMENTS.sub("", name_path.strip())) if part]
 
 
 def _is_within(file: File, definition: Definition, around: Sequence[str]) -> bool:

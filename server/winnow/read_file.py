@@ -15,13 +15,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from winnow import cursor
 from winnow.config import Limits
 from winnow.display import shown_path
-from winnow.errors import BinaryFile, InvalidParams, NotAFile, NotFound
+from winnow.errors import (
+    BinaryFile,
+    InvalidParams,
+    NotAFile,
+    NotFound,
+    SearchError,
+    UnreadableDocument,
+)
 from winnow.shorten import estimated_tokens, shorten
 from winnow.text.encodings import UTF_8, Encoding, binary_kind, decoded
 from winnow.text.files import search_roots
@@ -41,6 +49,9 @@ from winnow.text.reading import (
 from winnow.types import Completeness, Progress, Skipped
 from winnow.types.read_file import Chunk, LineEndings, ReadFileParams, ReadFileResult, Span
 from winnow.workspace import Workspace
+
+if TYPE_CHECKING:
+    from winnow.document_text import Shown
 
 # More of a line is rarely read, and lines of generated files can be megabytes long.
 LINE_CHARACTERS = 2_000
@@ -77,6 +88,7 @@ class Page(msgspec.Struct, frozen=True):
     reading: Reading
     stamp: bytes
     unsaved: bool
+    document: str | None
     seconds: float
     changed: bool
     warnings: Sequence[str]
@@ -90,11 +102,39 @@ async def read(workspace: Workspace, params: ReadFileParams, progress: Progress)
     progress(f"Reading {params.path}")
     limits = workspace.config.limits
     folders, buffers = tuple(workspace.folders), dict(workspace.buffers)
+    document, problem = await _document(workspace, params.path)
     cancelled = threading.Event()
     try:
-        return await asyncio.to_thread(answer, folders, buffers, params, limits, cancelled.is_set)
+        return await asyncio.to_thread(
+            answer, folders, buffers, params, limits, cancelled.is_set, document
+        )
+    except BinaryFile:
+        if problem is not None:
+            raise problem from None
+        raise
     finally:
         cancelled.set()
+
+
+async def _document(
+    workspace: Workspace, path: str
+) -> tuple[Shown | None, UnreadableDocument | None]:
+    """The text of a document that is no text itself, or why there is none; neither of a file."""
+    # Not needed for files.
+    from winnow.document_text import document_at, shown_text
+    from winnow.documents.format import formats
+
+    try:
+        _, _, document = await asyncio.to_thread(document_at, workspace.folders, path)
+    except SearchError:
+        return None, None  # which is said below, in the words for files
+    if formats()[document.format].is_text:
+        return None, None
+    try:
+        async with workspace.document_turns:
+            return await shown_text(workspace, document), None
+    except UnreadableDocument as error:
+        return None, error
 
 
 def answer(
@@ -103,8 +143,10 @@ def answer(
     params: ReadFileParams,
     limits: Limits,
     cancelled: Callable[[], bool] = lambda: False,
+    document: Shown | None = None,
 ) -> ReadFileResult:
-    """What :func:`read` answers, made in the calling thread; worthless once ``cancelled``."""
+    """What :func:`read` answers, made in the calling thread; worthless once ``cancelled``. The text
+    of a ``document`` stands in the place of the file's."""
     deadline = time.monotonic() + limits.search_seconds
     ranges = merged([_lines(span, place) for place, span in enumerate(params.spans)])
     first, expected = cursor.decode(params, int) or (1, None)
@@ -115,7 +157,7 @@ def answer(
         lines=params.max_lines, line_characters=LINE_CHARACTERS, bytes=limits.answer_bytes
     )
     shown = shown_path(located.below)[0]
-    with _source(located, root, _text_of(located, buffers)) as source:
+    with _source(located, root, _text_of(located, buffers), document) as source:
         stamp = source.stamp()
         try:
             reading = read_lines(
@@ -143,6 +185,7 @@ def answer(
         reading=reading,
         stamp=stamp,
         unsaved=source.unsaved,
+        document=document.document.format if document else None,
         seconds=limits.search_seconds,
         changed=expected not in (None, stamp),
         warnings=warnings,
@@ -179,8 +222,15 @@ def _can_be_document(real: str) -> bool:
 
 
 @contextlib.contextmanager
-def _source(located: Located, root: Path, text: str | None) -> Iterator[Source]:
-    """The editor's text if it is not what is on disk, else the file. Raises as open_regular."""
+def _source(
+    located: Located, root: Path, text: str | None, document: Shown | None
+) -> Iterator[Source]:
+    """A document's text; the editor's text if it is not what is on disk; else the file. Raises as
+    open_regular."""
+    if document is not None:
+        raw = "".join(f"{line}\n" for line in document.lines).encode()
+        yield Source(io.BytesIO(raw).read, len(raw), lambda: document.stamp, UTF_8)
+        return
     if text is not None and _differs(text, located.real, root):
         raw = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
         stamp = cursor.stamp_of(raw)
@@ -267,6 +317,7 @@ def _with(page: Page, lines: Sequence[Line], shortened: bool = False) -> ReadFil
         byte_order_mark=bool(reading.encoding.mark),
         line_endings=_line_endings(lines),
         unsaved=page.unsaved,
+        document=page.document,
         total_found=count_within(page.ranges, reading.seen),
         returned=len(lines),
         truncated=next_line is not None or bool(cut) or reading.missed,

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,7 @@ from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, NoSymbol
 from winnow.globs import InvalidGlob, glob_regex
-from winnow.navigation import Asked, Navigation, Use
+from winnow.navigation import Asked, Navigation, Use, parts_of
 from winnow.shorten import shorten
 from winnow.sources import Sources
 from winnow.symbol_requests import (
@@ -26,13 +26,12 @@ from winnow.symbol_requests import (
     ask,
     index_reasons,
     sources_of,
-    unread_files,
 )
 from winnow.symbols.facts import Definition
 from winnow.symbols.resolve.places import Place, function_around
 from winnow.symbols.view import File
-from winnow.text.files import search_roots
-from winnow.text.paths import locate, path_of_uri
+from winnow.text.files import Shown, search_roots, shown_below
+from winnow.text.paths import held_by, locate, path_of_uri
 from winnow.types import Completeness, Progress, Skipped
 from winnow.types.find_references import (
     FindReferencesParams,
@@ -54,12 +53,14 @@ _TIERS = {"certain": 0, "likely": 1, "possible": 2}
 
 
 class Found(msgspec.Struct, frozen=True):
-    """All references, in the order of the answer, and what was asked for."""
+    """All references, in the order of the answer, and what was asked for; ``unread`` is what
+    :meth:`Navigation.unread` says."""
 
     asked: Asked
     others: list[tuple[File, Definition]]
     references: list[Reference]
     undecided: int
+    unread: dict[str, str]
 
 
 async def find_references(
@@ -77,8 +78,8 @@ async def find_references(
     located = locate(params.path, roots, tuple(workspace.buffers)) if params.path else None
     chosen = _chosen(params, roots)
     paths = [absolute(roots, located)] if located else []
-    names = [_leaf(params.name)] if params.name else []
-    if not names:
+    names = parts_of(params.name)[-1:]
+    if not params.name:
         names = await asyncio.to_thread(_names_at, sources_of(workspace), paths[0], params)
     asking = Asking(names, paths)
 
@@ -90,15 +91,16 @@ async def find_references(
         places = {(use.path, use.at) for use in uses}
         others = [one for one in others if (one[0].path, one[1].at) not in places]
         references = [shown.reference(use) for use in uses]
-        return Found(asked, others, references, navigation.resolver.undecided)
+        undecided = navigation.resolver.undecided
+        return Found(asked, others, references, undecided, navigation.unread(asked))
 
     progress("Finding references")
     try:
-        answered = await ask(workspace, asking, work, progress)
+        async with workspace.turns:
+            answered = await ask(workspace, asking, work, progress)
     except NoSymbol as error:
         raise await _explained(workspace, asking, error) from None
-    unread = await unread_files(workspace, answered.result.asked.name)
-    result = _result(params, roots, answered, unread, _Shown(answered.navigation, roots))
+    result = _result(params, roots, answered, _Shown(answered.navigation, roots))
     if progress.streaming and not params.max_tokens and result.references:
         progress(
             f"{result.returned} references",
@@ -197,7 +199,8 @@ def _asked_at(navigation: Navigation, params: FindReferencesParams, path: str, l
     if params.column:
         asked = navigation.at(path, start)
     elif params.name:
-        place = source.find(line, _leaf(params.name))
+        parts = parts_of(params.name)
+        place = source.find(line, parts[-1]) if parts else None
         asked = navigation.at(path, place) if place is not None else None
     else:
         defined = [one for one in navigation.view.definitions_in(path) if one.line == line]
@@ -216,19 +219,15 @@ def _asked_at(navigation: Navigation, params: FindReferencesParams, path: str, l
     return asked
 
 
-def _leaf(name: str) -> str:
-    """The last part of a qualified name."""
-    return re.split(r"[.#/]|::", name.strip())[-1]
-
-
 # --- the answer ----------------------------------------------------------------------------
 
 
 def _below(roots: Sequence[Path], path: str) -> tuple[Path, str]:
-    """The root that a file is in, the deepest of several, and the path below it."""
-    holding = [root for root in roots if path.startswith(root.as_posix().rstrip("/") + "/")]
-    root = max(holding, key=lambda one: len(str(one)), default=roots[0])
-    return root, os.path.relpath(path, root).replace(os.sep, "/")
+    """The root that a file of the index is in, and the path below it."""
+    held = held_by(path, [root.as_posix() for root in roots])
+    if held is None:  # of a folder that was added while this was asked
+        return roots[0], os.path.relpath(path, roots[0]).replace(os.sep, "/")
+    return roots[held[0]], held[1]
 
 
 class _Shown:
@@ -238,19 +237,13 @@ class _Shown:
         self._navigation = navigation
         self._roots = roots
 
-    def path(self, path: str) -> dict[str, str | None]:
-        root, below = _below(self._roots, path)
-        text, encoded = shown_path(below)
-        return {
-            "path": text,
-            "root": shown_path(str(root))[0] if len(self._roots) > 1 else None,
-            "uri": f"{root.as_uri()}/{encoded}" if encoded else None,
-        }
+    def path(self, path: str) -> Shown:
+        return shown_below(*_below(self._roots, path), several=len(self._roots) > 1)
 
     def whole(self, path: str) -> str:
         """A path in a sentence, with its root where there are several."""
         found = self.path(path)
-        return f"{found['root']}/{found['path']}" if found["root"] else str(found["path"])
+        return f"{found.root}/{found.path}" if found.root else found.path
 
     def reference(self, use: Use) -> Reference:
         source = self._navigation.sources.read(use.path)
@@ -261,6 +254,7 @@ class _Shown:
         if len(text) > TEXT_CHARACTERS:
             text = text[: TEXT_CHARACTERS - 1] + "…"
         around = function_around(self._navigation.view, use.path, use.at)
+        at = self.path(use.path)
         return Reference(
             line=number + 1,
             column=column,
@@ -269,14 +263,16 @@ class _Shown:
             confidence="certain" if use.tier == "certain" else "possible",
             text=text,
             within=around.qualified_name if around and around.at != use.at else "",
-            **self.path(use.path),  # type: ignore[arg-type]
+            path=at.path,
+            root=at.root,
+            uri=at.uri,
         )
 
     def symbol(self, place: Place) -> ReferencedSymbol | None:
         source = self._navigation.sources.read(place.path)
         if source is None:
             return None
-        definition = place.definition
+        definition, at = place.definition, self.path(place.path)
         return ReferencedSymbol(
             name=place.name,
             qualified_name=definition.qualified_name if definition else place.name,
@@ -284,7 +280,9 @@ class _Shown:
             line=source.line_at(place.at) + 1,
             column=source.column(place.at, "utf-32") + 1,
             signature=definition.signature if definition else "",
-            **self.path(place.path),  # type: ignore[arg-type]
+            path=at.path,
+            root=at.root,
+            uri=at.uri,
         )
 
 
@@ -292,7 +290,6 @@ def _result(
     params: FindReferencesParams,
     roots: Sequence[Path],
     answered: Answered[Found],
-    unread: Mapping[str, str],
     shown: _Shown,
 ) -> FindReferencesResult:
     found = answered.result
@@ -303,8 +300,8 @@ def _result(
         params, int, lambda position: min(position, total), lambda end: _stamp(found, end)
     )
     reasons = [*index_reasons(answered), *([CHANGED] if changed else [])]
-    if unread:
-        named = [f"{shown.whole(path)} ({why})" for path, why in unread.items()]
+    if found.unread:
+        named = [f"{shown.whole(path)} ({why})" for path, why in found.unread.items()]
         more = f" and {len(named) - UNREAD_NAMED} more" if len(named) > UNREAD_NAMED else ""
         reasons.append(
             f"nothing is known of files that hold the name: {', '.join(named[:UNREAD_NAMED])}{more}"

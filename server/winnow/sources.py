@@ -133,20 +133,20 @@ class Sources:
         text = self._buffers.get(Path(path))
         if text is not None:
             return Source(text.encode("utf-8", "replace"))
-        raw = self.raw(path)
+        raw = self.raw(path, self._max_bytes)
         if raw is None or len(raw) > self._max_bytes:
             return None
         text = decoded(raw)
         return None if text is None else Source(text.encode("utf-8", "replace"))
 
-    def raw(self, path: str) -> bytes | None:
-        """What is on disk, a byte more than the limit at most; None if it cannot be read."""
+    def raw(self, path: str, max_bytes: int) -> bytes | None:
+        """What is on disk, a byte more than these at most; None if it cannot be read."""
         real = os.path.realpath(path)
         held = held_by(real, self._roots)
         if held is None:
             return None
         try:
             with os.fdopen(open_regular(real, self._roots[held[0]]), "rb") as file:
-                return file.read(self._max_bytes + 1)
+                return file.read(max_bytes + 1)
         except (OSError, SearchError):
             return None

@@ -11,14 +11,14 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
 from winnow.errors import SearchError
-from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
+from winnow.index.index import again_if_damaged
 from winnow.navigation import Navigation
 from winnow.sources import Sources
 from winnow.text.definers import Look, files_with
@@ -28,13 +28,9 @@ from winnow.types import IndexState, Progress, SearchParams
 from winnow.workspace import Workspace
 
 ATTEMPTS = 3
-COMPLETE = frozenset(("ready", "stale"))
 
 # How often what is known so far is sent, before the index is complete.
 EARLY_SECONDS = 0.15
-# Of files without facts, so much is looked through for a name.
-UNREAD_FILES = 200
-UNREAD_BYTES = 64 * 1024 * 1024
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -78,28 +74,19 @@ async def ask(
     timed_out = prepared = False
     state, attempts = workspace.index.state(), 0
     while True:
-        if state.state not in COMPLETE and not prepared:
+        if not (state.knows_all or prepared):
             timed_out, prepared = await _prepare(workspace, asking, progress, early), True
-        async with navigating(workspace, asking.paths) as (navigation, state):
+        async with workspace.index.snapshot(workspace.buffers, asked=asking.paths) as (view, state):
             # Somebody may have deleted the store: then it is known only from here on.
-            if state.state not in COMPLETE and not prepared:
+            if not (state.knows_all or prepared):
                 continue
-            result = await asyncio.to_thread(work, navigation)
+            navigation = Navigation(view, sources_of(workspace))
+            result = await view.read(work, navigation)
         attempts += 1
         if not navigation.changed or attempts == ATTEMPTS:
             hindrances = workspace.index.hindrances()
             return Answered(result, navigation, state, timed_out, hindrances)
         workspace.files_changed(navigation.changed)
-
-
-@contextlib.asynccontextmanager
-async def navigating(
-    workspace: Workspace, asked: Sequence[str] = (), seconds: float = CATCH_UP_SECONDS
-) -> AsyncIterator[tuple[Navigation, IndexState]]:
-    """What is known now, for one thread at a time, of the files that are ``asked`` about in any
-    case; waits ``seconds`` for files that have changed."""
-    async with workspace.index.snapshot(workspace.buffers, seconds, asked) as (view, state):
-        yield Navigation(view, sources_of(workspace)), state
 
 
 def sources_of(workspace: Workspace) -> Sources:
@@ -136,8 +123,9 @@ async def _prepare(
     async def tell_early() -> None:
         nonlocal due
         if early is not None and loop.time() >= due:
-            async with navigating(workspace, asking.paths, 0) as (navigation, _):
-                early.emit(await asyncio.to_thread(early.work, navigation))
+            async with workspace.index.snapshot(workspace.buffers, 0, asking.paths) as (view, _):
+                navigation = Navigation(view, sources_of(workspace))
+                early.emit(await view.read(early.work, navigation))
             due = loop.time() + EARLY_SECONDS
 
     # What is asked about has uses itself, which are known at once.
@@ -153,32 +141,11 @@ async def _prepare(
     return loop.time() >= ripgrep.deadline
 
 
-async def unread_files(workspace: Workspace, name: str) -> dict[str, str]:
-    """The files that hold a name and of which no facts could be taken, with the reasons."""
-    problems = await workspace.index.problems()
-    if not problems:
-        return {}
-    sources = Sources(search_roots(workspace.folders), {}, UNREAD_BYTES)
-    return await asyncio.to_thread(_holding, problems, sources, name.encode())
-
-
-def _holding(problems: Mapping[str, str], sources: Sources, name: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
-    left = UNREAD_BYTES
-    for path, problem in list(problems.items())[:UNREAD_FILES]:
-        raw = sources.raw(path) if left > 0 else None
-        # Where there is too much to look through, it is not claimed that there is nothing.
-        if left <= 0 or (raw is not None and (len(raw) > UNREAD_BYTES or name in raw)):
-            found[path] = problem
-        left -= len(raw or b"")
-    return found
-
-
 def index_reasons(answered: Answered[T]) -> list[str]:
     """Why an answer may lack something, as far as the index is concerned."""
     reasons = []
     state = answered.state
-    if state.state not in COMPLETE:
+    if not state.knows_all:
         reasons.append(
             f"the index is {'being built' if state.state == 'building' else 'not built'}"
             f" ({state.files_indexed} of {state.files_total} files): types and imports in other"

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import functools
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,8 @@ from winnow.symbols.language import generic_languages
 from winnow.symbols.query import KINDS, Query, parse
 from winnow.symbols.view import File
 from winnow.text.definers import Look, all_files, files_with, looks
-from winnow.text.files import Scope, search_scope
+from winnow.text.files import Scope, search_scope, shown_below
+from winnow.text.paths import held_by
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.selection import file_type_globs
 from winnow.types import Completeness, IndexState, Progress, SearchParams, Skipped
@@ -56,8 +57,10 @@ NO_INDEX = "the index is not complete"
 SMALL_SECONDS = 2.0
 # Pages end here: what follows is no better than what is found by another query.
 MOST = 10_000
-# An index that was asked before a file changed is asked again.
+# An index that was asked before a file changed is asked again. While somebody types, such files are
+# waited for so long: the next letter asks anew.
 ROUNDS = 3
+TYPING_SECONDS = 1.0
 
 
 def search_symbols(
@@ -94,6 +97,73 @@ async def find_symbols(
     return _answer(search, more, progress)
 
 
+@again_if_damaged
+async def typed_symbols(
+    workspace: Workspace, text: str, limit: int, progress: Progress
+) -> Sequence[Symbol]:
+    """The best symbols for what somebody types in an editor, in files as they are now."""
+    opened = _absolute(workspace.buffers)
+    found: Sequence[Symbol] = ()
+
+    async def read_candidates() -> None:
+        await find_symbols(workspace, FindSymbolParams(name=text, max_results=limit), progress)
+
+    def find(view: StoreView) -> tuple[Sequence[Symbol], list[str]]:
+        symbols = search_symbols(
+            view, workspace.names, text, limit=limit, open_files=opened
+        ).symbols
+        return symbols, view.changed({symbol.file.path for symbol in symbols})
+
+    async def look() -> tuple[list[str], IndexState]:
+        nonlocal found
+        async with workspace.index.snapshot(workspace.buffers) as (view, state):
+            found, changed = await view.read(find, view)
+        return changed, state
+
+    prepare = read_candidates if text.strip() else None
+    if prepare and not workspace.index.state().knows_all:
+        await prepare()
+        prepare = None
+    await _settled(workspace, look, prepare, TYPING_SECONDS)
+    return found
+
+
+async def _settled(
+    workspace: Workspace,
+    look: Callable[[], Awaitable[tuple[Collection[str], IndexState]]],
+    prepare: Callable[[], Awaitable[None]] | None,
+    seconds: float,
+) -> bool:
+    """Look until all files in which something was found are known as they are; whether they are.
+
+    ``prepare`` comes first where the index does not know all files after all: its store has been
+    deleted, and what was found is what a new one has.
+    """
+    read: set[str] = set()
+    for _ in range(ROUNDS):
+        found_in, state = await look()
+        # A file that has just been written counts as changed once more.
+        changed = set(found_in) - read
+        if prepare and not state.knows_all:
+            await prepare()
+            prepare = None
+        elif changed:
+            read |= await _read(workspace, changed, seconds)
+        else:
+            return True
+    return False
+
+
+async def _read(workspace: Workspace, paths: Collection[str], seconds: float) -> set[str]:
+    """Bring files in the index up to date; gives those for which there was time."""
+    read: set[str] = set()
+    if paths and seconds > 0:
+        async with contextlib.aclosing(workspace.index.facts_for(paths, seconds)) as portions:
+            async for some in portions:
+                read.update(some)
+    return read
+
+
 @dataclass
 class _Search:
     """A request while it is answered."""
@@ -119,33 +189,33 @@ class _Search:
     async def run(self, progress: Progress) -> None:
         """Find the page; read files first that the index lacks, or that have changed."""
         patience = CATCH_UP_SECONDS
-        if not _is_whole(self.workspace.index.state()):
+
+        async def read_candidates() -> None:
+            self.reasons.append(await self._read_candidates(progress))
+
+        async def look() -> tuple[list[str], IndexState]:
+            return await self._look_up(self.query, patience)
+
+        prepare: Callable[[], Awaitable[None]] | None = read_candidates
+        if not self.workspace.index.state().knows_all:
             # Of a small tree, the index is complete before the files are read.
             await self._look_up(self.query, 0)
-            self.reasons.append(await self._read_candidates(progress))
-            patience = SMALL_SECONDS
-        read: set[str] = set()
-        for _ in range(ROUNDS):
-            # A file that has just been written counts as changed once more.
-            changed = set(await self._look_up(self.query, patience)) - read
-            if not self.reasons and self.state and not _is_whole(self.state):
-                # The store has been deleted: what was found is what a new one has.
-                self.reasons.append(await self._read_candidates(progress))
-                continue
-            if not changed:
-                break
-            read |= await self._read(changed, SEARCH_SECONDS)
-        else:
+            await read_candidates()
+            prepare, patience = None, SMALL_SECONDS
+        if not await _settled(self.workspace, look, prepare, SEARCH_SECONDS):
             self.reasons.append("files were changing while they were searched")
-        if self.state and _is_whole(self.state):
+        if self.state and self.state.knows_all:
             self.reasons = [one for one in self.reasons if not one.startswith(NO_INDEX)]
 
-    async def _look_up(self, query: Query, patience: float = CATCH_UP_SECONDS) -> list[str]:
+    async def _look_up(
+        self, query: Query, patience: float = CATCH_UP_SECONDS
+    ) -> tuple[list[str], IndexState]:
         """Ask the index; gives those files of the page that are not as they were when they came
-        into the index."""
+        into the index, and its state."""
         workspace = self.workspace
-        async with workspace.index.snapshot(workspace.buffers, patience) as (view, self.state):
-            return await asyncio.to_thread(self._find, view, query)
+        async with workspace.index.snapshot(workspace.buffers, patience) as (view, state):
+            self.state = state
+            return await view.read(self._find, view, query), state
 
     def _find(self, view: StoreView, query: Query) -> list[str]:
         self.found, first, self.changed = self._found_in(view, query)
@@ -202,12 +272,7 @@ class _Search:
 
     def located(self, path: str) -> tuple[int, str] | None:
         """The number of the root that holds a file, and the path below it."""
-        roots = [f"{root.as_posix().rstrip('/')}/" for root in self.scope.roots]
-        places = [place for place, root in enumerate(roots) if path.startswith(root)]
-        if not places:
-            return None
-        place = max(places, key=lambda one: len(roots[one]))
-        return place, path[len(roots[place]) :]
+        return held_by(path, [root.as_posix() for root in self.scope.roots])
 
     # --- without an index ------------------------------------------------------------------
 
@@ -223,7 +288,8 @@ class _Search:
             room = COLD_FILES - len(read)
             for some in filter(None, (paths[:FIRST_FILES], paths[FIRST_FILES:room])):
                 progress(f"Reading {len(some)} files")
-                read |= await self._read(some, self._until - asyncio.get_running_loop().time())
+                left = self._until - asyncio.get_running_loop().time()
+                read |= await _read(self.workspace, some, left)
                 if not self.exact:
                     await self._take_exact(progress)
                 if self.exact:  # the rest is a bonus
@@ -261,17 +327,6 @@ class _Search:
                 if look is None and len(found) == COLD_LISTED:
                     break
         return sorted(found, key=lambda path: (path.count("/"), path)) if look is None else found
-
-    async def _read(self, paths: Collection[str], seconds: float) -> set[str]:
-        """Bring files in the index up to date; gives those for which there was time."""
-        read: set[str] = set()
-        if paths and seconds > 0:
-            async with contextlib.aclosing(
-                self.workspace.index.facts_for(paths, seconds)
-            ) as portions:
-                async for some in portions:
-                    read.update(some)
-        return read
 
     async def _take_exact(self, progress: Progress) -> None:
         """See whether something has exactly the name, and send it: nothing that is found later
@@ -320,7 +375,8 @@ class _Search:
         if located is None:
             return None
         place, below = located
-        at = self.scope.shown(self.scope.prefix(place) + below)
+        roots = self.scope.roots
+        at = shown_below(roots[place], below, several=len(roots) > 1)
         definition = symbol.definition
         return FoundSymbol(
             name=definition.name,
@@ -340,10 +396,6 @@ class _Search:
             root=at.root,
             uri=at.uri,
         )
-
-
-def _is_whole(state: IndexState) -> bool:
-    return state.state in ("ready", "stale")
 
 
 def _as_search(params: FindSymbolParams) -> SearchParams:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TextIO
+from typing import Protocol, TextIO
 
 import msgspec
 from msgspec import Struct
@@ -46,6 +46,23 @@ class Style(Struct, frozen=True):
 
 
 FOR_AGENTS = Style(colour=False, options="")
+
+
+class Placed(Protocol):
+    """Something found in a file, whose path is below a root: that of the answer, or its own."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def root(self) -> str | None: ...
+
+
+def seen_path(found: Placed, root: str, folder: str | None) -> str:
+    """The path as seen from a folder; without one as the answer, which is about ``root``, has it,
+    below its own root where that is another."""
+    if folder is not None:
+        return printable(os.path.relpath(os.path.join(found.root or root, found.path), folder))
+    return printable(os.path.join(found.root, found.path) if found.root else found.path)
 
 
 def notes_of(result: Answer, summary: str, style: Style) -> Iterator[str]:

@@ -21,7 +21,7 @@ from winnow.text.selection import Selector
 from winnow.types import FileParams, SearchParams
 
 if TYPE_CHECKING:
-    from winnow.documents.library import Library
+    from winnow.documents.library import Library, Reporting
     from winnow.index.index import Index
     from winnow.index.names import NameTables
 
@@ -53,6 +53,8 @@ class Workspace:
         self.pipelines = asyncio.Semaphore(1)
         # So may a search of documents.
         self.document_turns = asyncio.Semaphore(2)
+        # Whom to tell of documents that are read in the background.
+        self.reporting: Reporting | None = None
         self.models = Models(self.config.llm, self.environment)
         self._retired: list[Models] = []
 
@@ -123,6 +125,7 @@ class Workspace:
             self.environment,
             config=lambda: self.config,
             folder=cache_folder(self.environment, "documents"),
+            reporting=self.reporting,
         )
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:

@@ -52,7 +52,7 @@ def occurring(store: Store, name: str) -> dict[str, bytes]:
 def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     strange = os.fsdecode(b"dir/\xff.py")
-    failed = FileFacts(FileState(1, 2, 3, "it is too large"), "")
+    failed = FileFacts(FileState(1, 2, 3, "it is too large"), "python")
     store.write(
         {
             "a.py": file_facts("one", "two"),
@@ -69,7 +69,7 @@ def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
             strange: FileState(1, 2, 3),
             "b/large.py": failed.state,
         }
-        assert reader.problems() == {"b/large.py": "it is too large"}
+        assert reader.problems() == {File("b/large.py", "python"): "it is too large"}
         assert set(reader.known(["dir", "a.py", "nowhere"])) == {strange, "a.py"}
         assert sorted(reader.occurrences("one"), key=str) == [
             (File("a.py", "python"), b"oneone"),

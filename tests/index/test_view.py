@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+import threading
 from pathlib import Path
 
+import pytest
+
 from conftest import write_files
-from indexed import indexed
+from indexed import fill, indexed
+from winnow.index.reader import Reader, ReaderStopped, Skeletons
+from winnow.index.store import Store
+from winnow.index.view import StoreView
 from winnow.symbols.extract import extract
 from winnow.symbols.facts import Facts
 from winnow.symbols.language import language_of
@@ -79,3 +87,86 @@ def test_several_folders_are_one_view(tmp_path: Path) -> None:
             f"{second.as_posix()}/main.py",
         ]
         assert view.definitions_in(f"{second.as_posix()}/main.py")[0].name == "save"
+
+
+# --- while a thread reads ------------------------------------------------------------------
+
+
+class Readers:
+    """Readers of one store, and the connections that they have handed back."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = Store(root / "symbols.db")
+        fill(self.store, root)
+        self.handed_back: list[sqlite3.Connection] = []
+
+    def reader(self) -> Reader:
+        connection = self.store.reader().connection
+        return Reader(connection, Skeletons(), self.handed_back.append)
+
+    def close(self) -> None:
+        for connection in self.handed_back:
+            connection.close()
+        self.store.close()
+
+
+async def test_a_request_that_is_cancelled_leaves_the_readers_to_its_thread(tmp_path: Path) -> None:
+    readers = Readers(write_files(tmp_path, FILES))
+    reader = readers.reader()
+    view = StoreView([tmp_path.as_posix()], [reader])
+    reading, closed, ended = threading.Event(), threading.Event(), threading.Event()
+    seen: list[object] = []
+
+    def work() -> None:
+        seen.append(len(names(view, "save")))
+        reading.set()
+        closed.wait(30)
+        seen.append(list(readers.handed_back))
+        try:
+            names(view, "save")
+        except ReaderStopped:
+            seen.append("stopped")
+            raise
+        finally:
+            ended.set()
+
+    task = asyncio.create_task(view.read(work))
+    await asyncio.to_thread(reading.wait, 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    view.close()
+    assert readers.handed_back == []
+    closed.set()
+    await asyncio.to_thread(ended.wait, 30)
+    for _ in range(3_000):
+        if readers.handed_back:
+            break
+        await asyncio.sleep(0.01)
+    assert seen == [2, [], "stopped"]
+    assert readers.handed_back == [reader.connection]
+    readers.close()
+
+
+async def test_a_view_hands_its_readers_back_once_and_is_not_read_any_more(tmp_path: Path) -> None:
+    readers = Readers(write_files(tmp_path, FILES))
+    first, second = readers.reader(), readers.reader()
+    with StoreView([f"{tmp_path}/app", f"{tmp_path}/lib"], [first, second]) as view:
+        assert await view.read(view.roots) == [f"{tmp_path}/app", f"{tmp_path}/lib"]
+        assert readers.handed_back == []
+    view.close()
+    assert readers.handed_back == [first.connection, second.connection]
+    with pytest.raises(ReaderStopped):
+        await view.read(view.roots)
+    with pytest.raises(ReaderStopped):
+        view.definitions_in(f"{tmp_path}/app/views.py")
+    readers.close()
+
+
+async def test_an_error_of_the_work_is_the_callers(tmp_path: Path) -> None:
+    readers = Readers(write_files(tmp_path, FILES))
+    with StoreView([tmp_path.as_posix()], [readers.reader()]) as view:
+        with pytest.raises(ZeroDivisionError):
+            await view.read(lambda: 1 // 0)
+        assert len(await view.read(names, view, "save")) == 2
+    readers.close()

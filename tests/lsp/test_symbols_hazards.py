@@ -12,6 +12,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -495,6 +496,56 @@ def test_two_hundred_requests_that_are_cancelled_at_once(start: Start, folder: P
         assert sorted(answer["id"] for answer in answers) == sorted(names)
         assert {answer["error"]["code"] for answer in answers if "error" in answer} == {CANCELLED}
         assert session.everything(folder / "net.py") == ALL
+
+
+def many_uses(folder: Path, files: int, lines: int) -> Path:
+    """A project with so many uses of `get` that finding them takes a good while."""
+    uses = "    made[0].get().get().other.get(thing.get)\n" * lines
+    for number in range(files):
+        before = f"from m{number - 1} import Model{number - 1}\n\n\n" if number else ""
+        base = f"(Model{number - 1})" if number else ""
+        text = f"class Model{number}{base}:\n    def get(self):\n        return self\n"
+        write_files(folder, {f"m{number}.py": f"{before}{text}\n\ndef make(thing, made):\n{uses}"})
+    return folder
+
+
+def seconds_used(pid: int) -> float:
+    """Of a processor, by all threads of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_long_requests_that_are_cancelled_stop(start: Start, folder: Path) -> None:
+    session = start(many_uses(folder, files=150, lines=60))
+    session.wait_for_index()
+    pid = session.wire.process.pid
+    asked = {"name": "get", "max_results": 1}
+
+    def used_by(do: Callable[[], object]) -> float:
+        before = seconds_used(pid)
+        do()
+        return seconds_used(pid) - before
+
+    def cancel(names: list[str]) -> None:
+        for name in names:
+            session.wire.notify("$/cancelRequest", {"id": name})
+        answers = [session.wire.receive(SECONDS) for _ in names]
+        assert sorted(answer["id"] for answer in answers) == sorted(names)
+        codes = {answer["error"]["code"] for answer in answers if "error" in answer}
+        assert codes == {CANCELLED}
+        assert session.ask("$/findSymbol", {"name": "Model7", "exact": True})["total_found"] > 0
+        time.sleep(one)
+
+    one = used_by(lambda: session.ask("$/findReferences", asked))
+    for wait in (0.0, one / 2, 2 * one):
+        names = [f"{wait}-{number}" for number in range(20)]
+        for name in names:
+            session.wire.request(name, "$/findReferences", asked)
+        time.sleep(wait)
+        # Any that went on would use as much as the one above.
+        assert used_by(partial(cancel, names)) < one
+    assert session.everything(folder / "net.py") == ALL
 
 
 @pytest.mark.parametrize(

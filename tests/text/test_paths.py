@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from conftest import requires_posix, write_files
 from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
-from winnow.text.paths import Located, also_in, is_below, is_inside, locate, open_regular
+from winnow.text.paths import (
+    Located,
+    also_in,
+    held_by,
+    is_below,
+    is_inside,
+    locate,
+    open_regular,
+)
 
 pytestmark = requires_posix
 
@@ -145,6 +153,19 @@ def test_a_document_need_not_be_on_disk(folder: Path) -> None:
         locate("new/b.py", [folder], unsaved)
     with pytest.raises(PathOutsideWorkspace):
         locate("/etc/new", [folder], unsaved)
+
+
+def test_of_roots_in_roots_the_deepest_holds_a_path() -> None:
+    roots = ["/a", "/a/b/", "/a/bc"]
+    held = {path: held_by(path, roots) for path in ("/a/x/y", "/a/b", "/a/b/x", "/a/bc/x", "/ab/x")}
+    assert held == {
+        "/a/x/y": (0, "x/y"),
+        "/a/b": (1, "."),
+        "/a/b/x": (1, "x"),
+        "/a/bc/x": (2, "x"),
+        "/ab/x": None,
+    }
+    assert held_by("/x\\y", ["/"]) == (0, "x\\y")
 
 
 def test_inside_means_whole_names() -> None:

@@ -63,22 +63,26 @@ class BuiltinSearch:
         self.pending = list(known.unread)
         reading = _Reading(self._library, known.unread)
         try:
-            await self._search(known.ready)
-            await self._search_unread(reading)
+            lost = await self._search(known.ready)
+            self.pending += lost
+            await self._search_unread(reading, known.unread)
+            # Somebody has emptied the cache.
+            reading.add(lost)
+            await self._search_unread(reading, lost)
         finally:
             await reading.aclose()
             # Also of a search that nobody waits for any more: the next one is probably like it.
             self._library.go_on(self.pending)
         self._library.mark_used(list(known.ready))
 
-    async def _search_unread(self, reading: _Reading) -> None:
+    async def _search_unread(self, reading: _Reading, documents: Sequence[Document]) -> None:
         """Search documents as they come from being read, until time is up."""
-        left = {one.absolute for one in self.pending}
+        left = {one.absolute for one in documents}
         while left:
             some = await reading.some(BATCH_SECONDS, self._ripgrep.deadline)
             if not some:
                 self.timed_out = True
-                break
+                return
             ready: dict[str, list[Document]] = {}
             for document, taken in some:
                 left.discard(document.absolute)
@@ -87,11 +91,12 @@ class BuiltinSearch:
                 elif taken.key:
                     ready.setdefault(taken.key, []).append(document)
                 self._tell_parts(document, taken)
-            await self._search(ready)
-            self.pending = [one for one in self.pending if one.absolute in left]
+            done = {document.absolute for document, _ in some}
+            lost = await self._search(ready)
+            self.pending = [*(one for one in self.pending if one.absolute not in done), *lost]
 
-    async def _search(self, ready: Mapping[str, Sequence[Document]]) -> None:
-        """Search texts that are there, by their keys."""
+    async def _search(self, ready: Mapping[str, Sequence[Document]]) -> list[Document]:
+        """Search texts that are there, by their keys; gives the documents whose texts are gone."""
         gone: dict[str, Sequence[Document]] = {}
         for paths in command_lines([text_path(key) for key in ready]):
             async with self._ripgrep.start(
@@ -109,23 +114,23 @@ class BuiltinSearch:
                 code = await child.wait()
                 if child.timed_out:
                     self.timed_out = True
-                    return
+                    break
                 if code not in (0, 1):
                     gone |= self._refused(code, child.stderr, paths, ready)
             self.searched += sum(len(ready[key_of_path(path)]) for path in paths)
-        if gone:
-            # Somebody has emptied the cache: the next search reads them again.
-            await self._library.lost(gone)
-            lost = [document for documents in gone.values() for document in documents]
+        lost = [document for documents in gone.values() for document in documents]
+        if lost:
             self.searched -= len(lost)
-            self.pending += lost
+            await self._library.lost(lost)
+        return lost
 
     def _arguments(self, paths: Sequence[str]) -> list[str]:
         query = self._query
         return [
             "--json",
             f"--context={query.context}",
-            f"--max-count={query.max_count}",
+            # One more tells whether there are more.
+            f"--max-count={query.max_count + 1}",
             *query.query.arguments(),
             "--",
             *paths,
@@ -153,8 +158,10 @@ class BuiltinSearch:
         if text_map is None:  # deleted just now
             return
         by_number = {line.number: line for line in lines}
-        hits = tuple(self._hit(line, by_number, text_map) for line in lines if line.matched)
-        more = len(hits) >= self._query.max_count
+        matched = [line for line in lines if line.matched]
+        most = self._query.max_count
+        hits = tuple(self._hit(line, by_number, text_map) for line in matched[:most])
+        more = len(matched) > most
         for document in documents:
             self._tell(Found(document, "builtin", hits, more))
 
@@ -196,11 +203,18 @@ def _cells(place: Place, text: str, ranges: Sequence[tuple[int, int]]) -> tuple[
 
 
 class _Reading:
-    """Documents while they are being read, in a task of its own."""
+    """Documents while they are being read, in tasks of its own."""
 
     def __init__(self, library: Library, documents: Sequence[Document]) -> None:
+        self._library = library
         self._done: asyncio.Queue[tuple[Document, Taken] | SearchFailed] = asyncio.Queue()
-        self._task = asyncio.create_task(self._read(library, documents)) if documents else None
+        self._tasks: list[asyncio.Task[None]] = []
+        self.add(documents)
+
+    def add(self, documents: Sequence[Document]) -> None:
+        """Read these, too."""
+        if documents:
+            self._tasks.append(asyncio.create_task(self._read(documents)))
 
     async def some(self, seconds: float, deadline: float) -> list[tuple[Document, Taken]]:
         """What has been read within some time of the first of it; nothing if time is up before.
@@ -222,9 +236,9 @@ class _Reading:
                 until = min(deadline, loop.time() + seconds)
         return taken
 
-    async def _read(self, library: Library, documents: Sequence[Document]) -> None:
+    async def _read(self, documents: Sequence[Document]) -> None:
         try:
-            async with contextlib.aclosing(library.read(documents)) as answers:
+            async with contextlib.aclosing(self._library.read(documents)) as answers:
                 async for one in answers:
                     self._done.put_nowait(one)
         except SearchFailed as error:
@@ -232,6 +246,6 @@ class _Reading:
 
     async def aclose(self) -> None:
         """Read no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

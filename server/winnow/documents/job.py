@@ -38,12 +38,15 @@ class Job(Struct, frozen=True, array_like=True):
 class Taken(Struct, frozen=True, array_like=True):
     """What became of a document. Without a ``stamp``, there is none any more. ``key`` is that of
     its text in the cache; a document without one has a ``problem``. ``failed`` are the parts of it
-    that could not be read."""
+    that could not be read; ``bytes`` were written now. Nothing is known of one that ``hung``: it
+    may only be slow."""
 
     stamp: Stamp | None
     key: str = ""
     problem: str = ""
     failed: tuple[Failure, ...] = ()
+    bytes: int = 0
+    hung: bool = False
 
 
 def stamp_of(state: os.stat_result) -> Stamp:
@@ -58,8 +61,13 @@ def stamp_when_read(state: os.stat_result) -> Stamp:
     return Stamp(state.st_size, state.st_mtime_ns, NEVER, state.st_ino)
 
 
+def hung(job: Job, problem: str) -> Taken:
+    """A document that takes long, and may be given more time."""
+    return Taken(None, problem=problem, hung=True)
+
+
 def failed(job: Job, problem: str) -> Taken:
-    """A document over which a worker died or hung."""
+    """A document over which a worker died, or hung for long."""
     try:
         return Taken(stamp_when_read(os.stat(job.path)), problem=problem)
     except OSError:

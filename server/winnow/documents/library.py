@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.documents.catalogue import Catalogue
 from winnow.documents.found import Document
-from winnow.documents.job import Job, Stamp, Taken, failed, stamp_of
+from winnow.documents.job import Job, Stamp, Taken, failed, hung, stamp_of
 from winnow.documents.places import TextMap
 from winnow.documents.texts import Texts
 from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
@@ -30,11 +30,17 @@ from winnow.text.workers import Kind, Workers
 
 # A worker reads the document, and holds as little of it as its format allows.
 MEMORY_BYTES = 256 * 1024**2
-OCR_MEMORY_BYTES = 1536 * 1024**2
+# Below 768 MB onnxruntime gives up, and a page takes seconds.
+OCR_MEMORY_BYTES = 1024 * 1024**2
+OCR_SECONDS = 300.0
 # What a library for a format may take for one document, before it counts as hanging.
 SECONDS = 20.0
-# Texts are counted, and some deleted, after so many new ones.
-TRIM_EVERY = 200
+# One that takes longer than this has to wait for all others: a few that hang keep nobody waiting.
+QUICK_SECONDS = 3.0
+# Texts are counted, and some deleted, after new ones of this share of the limit.
+TRIM_SHARE = 0.05
+# The background takes so many documents together.
+PORTION = 200
 # What is read together is noted together.
 SAVE_SECONDS = 0.2
 
@@ -60,8 +66,8 @@ class Sorted(Struct, frozen=True):
 class Library:
     """The documents of a workspace; made inside a running event loop.
 
-    ``config`` gives what holds now. ``reporting``, where somebody sets it, is told of the work in
-    the background.
+    ``config`` gives what holds now, ``folder`` is where texts are kept, a temporary one if there is
+    none; ``reporting`` is told of the work in the background.
     """
 
     def __init__(
@@ -70,8 +76,9 @@ class Library:
         environment: Mapping[str, str],
         config: Callable[[], Config],
         folder: Path | None,
+        reporting: Reporting | None = None,
     ) -> None:
-        self.reporting: Reporting | None = None
+        self._reporting = reporting or _nobody
         self._config = config
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if folder is None:
@@ -80,21 +87,29 @@ class Library:
         self.texts = Texts(folder)
         self._catalogue = Catalogue(folder)
         ocr = config().documents.ocr
-        kind = Kind[Job, Taken](
-            module="winnow.documents.worker",
-            arguments=(),
-            answer=Taken,
-            failed=failed,
-            memory_bytes=OCR_MEMORY_BYTES if ocr else MEMORY_BYTES,
-            batch=1,
-        )
+        memory = OCR_MEMORY_BYTES if ocr else MEMORY_BYTES
         seconds = config().documents.seconds
-        self._workers = Workers(processes, environment, kind, seconds)
+        if ocr:
+            seconds = max(seconds, OCR_SECONDS)
+
+        def workers(hung: Callable[[Job, str], Taken], seconds: float) -> Workers[Job, Taken]:
+            kind = Kind[Job, Taken](
+                module="winnow.documents.worker",
+                answer=Taken,
+                failed=failed,
+                hung=hung,
+                memory_bytes=memory,
+                batch=1,
+            )
+            return Workers(processes, environment, kind, seconds)
+
+        self._quick = workers(hung, seconds if ocr else min(QUICK_SECONDS, seconds))
+        self._slow = workers(failed, seconds)
         self._using = asyncio.Lock()  # of the catalogue
         self._ocr = ocr
         self._waiting: dict[str, Document] = {}
         self._going_on: asyncio.Task[None] | None = None
-        self._new = TRIM_EVERY  # the first ones may already be too many
+        self._new_bytes: float | None = None  # at the beginning, nobody has counted
         self._marked: set[str] = set()
 
     # --- what is known ---------------------------------------------------------------------
@@ -124,12 +139,11 @@ class Library:
         unread.sort()
         return Sorted(ready, partly, unreadable, [document for _, _, document in unread])
 
-    async def lost(self, keys: Mapping[str, Sequence[Document]]) -> None:
+    async def lost(self, documents: Iterable[Document]) -> None:
         """Texts that were there are gone: their documents have to be read again."""
         async with self._using:
-            for documents in keys.values():
-                for document in documents:
-                    self._catalogue.forget(document.absolute)
+            for document in documents:
+                self._catalogue.forget(document.absolute)
 
     async def text(self, document: Document, seconds: float) -> tuple[list[str], TextMap]:
         """The lines of a document, and what is known of them.
@@ -145,7 +159,7 @@ class Library:
             if text_map is not None:
                 with contextlib.suppress(OSError):
                     return await asyncio.to_thread(self.texts.lines, taken.key), text_map
-            await self.lost({taken.key: [document]})
+            await self.lost([document])
         raise UnreadableDocument(document.path, "its text was deleted while it was read")
 
     async def _taken(self, document: Document, left: float, seconds: float) -> Taken:
@@ -189,15 +203,12 @@ class Library:
 
         Raises SearchFailed if nothing can read them.
         """
-        jobs = {job.path: (job, one) for one in documents for job in (self._job(one),)}
         noted: dict[str, Taken] = {}
-        answers = self._workers.extract([job for job, _ in jobs.values()], urgent)
         loop = asyncio.get_running_loop()
         due = loop.time() + SAVE_SECONDS
         try:
-            async with contextlib.aclosing(answers):
-                async for job, taken in answers:
-                    document = jobs[job.path][1]
+            async with contextlib.aclosing(self._taking(documents, urgent)) as answers:
+                async for document, taken in answers:
                     noted[document.absolute] = taken
                     if loop.time() > due:
                         noted, saved = {}, noted
@@ -206,6 +217,23 @@ class Library:
                     yield document, taken
         finally:
             await self._note(noted)
+
+    async def _taking(
+        self, documents: Sequence[Document], urgent: bool
+    ) -> AsyncGenerator[tuple[Document, Taken], None]:
+        """Documents with what became of them: first those that are quick to read."""
+        left = documents
+        for workers in (self._quick, self._slow):
+            jobs = {job.path: (job, one) for one in left for job in (self._job(one),)}
+            left = []
+            answers = workers.extract([job for job, _ in jobs.values()], urgent)
+            async with contextlib.aclosing(answers):
+                async for job, taken in answers:
+                    document = jobs[job.path][1]
+                    if taken.hung:
+                        left.append(document)
+                    else:
+                        yield document, taken
 
     def _job(self, document: Document) -> Job:
         return Job(
@@ -221,10 +249,12 @@ class Library:
             return
         async with self._using:
             await asyncio.to_thread(self._catalogue.add, taken)
-            self._new += len(taken)
-            if self._new >= TRIM_EVERY:
-                self._new = 0
-                await asyncio.to_thread(self.texts.trim, self._config().documents.cache_bytes)
+            limit = self._config().documents.cache_bytes
+            new = sum(one.bytes for one in taken.values())
+            self._new_bytes = limit if self._new_bytes is None else self._new_bytes + new
+            if self._new_bytes > limit * TRIM_SHARE:
+                self._new_bytes = 0
+                await asyncio.to_thread(self.texts.trim, limit)
 
     # --- the background --------------------------------------------------------------------
 
@@ -240,13 +270,12 @@ class Library:
         return len(self._waiting)
 
     async def _go_on(self) -> None:
-        reporting = self.reporting or _nobody
         done = 0
         try:
-            async with reporting() as report:
+            async with self._reporting() as report:
                 while self._waiting:
                     # In portions, so that what is asked for meanwhile is among the next.
-                    some = dict(list(self._waiting.items())[:TRIM_EVERY])
+                    some = dict(list(self._waiting.items())[:PORTION])
                     unread = (await self.sort(list(some.values()))).unread
                     async with contextlib.aclosing(self.read(unread, urgent=False)) as answers:
                         async for document, _ in answers:
@@ -265,7 +294,7 @@ class Library:
         if self._going_on is not None:
             self._going_on.cancel()
             await asyncio.gather(self._going_on, return_exceptions=True)
-        await self._workers.aclose()
+        await asyncio.gather(self._quick.aclose(), self._slow.aclose())
         self._catalogue.close()
         if self._temporary is not None:
             self._temporary.cleanup()

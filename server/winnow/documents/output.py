@@ -23,6 +23,11 @@ _LINE_ENDS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 MOST_ANCHORS = 200_000
 
 
+def cleaned(text: str) -> str:
+    """One line without what a page is set with."""
+    return _LINE_ENDS.sub(" ", text).translate(_TYPESETTING)
+
+
 class TextFull(Exception):
     """There is no room for more text: the rest of the document is left out."""
 
@@ -50,8 +55,7 @@ class Output:
 
     def line(self, text: str) -> None:
         """One line; line ends in it become spaces. An empty one counts as a line, too."""
-        cleaned = _LINE_ENDS.sub(" ", text).translate(_TYPESETTING).rstrip()
-        encoded = cleaned.encode("utf-8", "replace") + b"\n"
+        encoded = cleaned(text).rstrip().encode("utf-8", "replace") + b"\n"
         if self.bytes + len(encoded) > self._max_bytes:
             raise TextFull
         self.lines += 1
@@ -84,7 +88,7 @@ class Output:
             raise TextFull
         if self._member:
             place = msgspec.structs.replace(place, member=self._member)
-        ruler = _LINE_ENDS.sub(" ", ruler).translate(_TYPESETTING).strip()
+        ruler = cleaned(ruler).strip()
         self.anchors.append(Anchor(self.lines + 1, place, ruler))
 
     # --- members of archives ---------------------------------------------------------------

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 RULER = "────"
+PREVIEW_SCHEME = "winnow-doc"
 
 
 class Place(Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -90,6 +91,11 @@ class TextMap(Struct, frozen=True, dict=True):
         """The number of a line where rulers are lines, too."""
         return line + bisect.bisect_right(self._ruled, line)
 
+    def text_line(self, shown: int) -> int:
+        """The number without rulers of a line as it is shown."""
+        rulers = [line + place for place, line in enumerate(self._ruled)]
+        return shown - bisect.bisect_left(rulers, shown)
+
     @functools.cached_property
     def _ruled(self) -> list[int]:
         """The lines before which a reader sees rulers."""
@@ -133,3 +139,9 @@ def column_name(number: int) -> str:
         number, letter = divmod(number - 1, 26)
         name = chr(ord("A") + letter) + name
     return name
+
+
+def preview_uri(uri: str, engine: str, line: int | None = None) -> str:
+    """The URI of a document's text, as an engine reads it, at a line."""
+    which = "?engine=rga" if engine == "rga" else ""
+    return f"{PREVIEW_SCHEME}{uri.removeprefix('file')}{which}" + (f"#L{line}" if line else "")

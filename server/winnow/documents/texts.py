@@ -40,7 +40,7 @@ def version() -> bytes:
     from importlib.metadata import version as version_of
 
     known = hashlib.blake2b(__version__.encode(), digest_size=8)
-    for package in ("pypdfium2", "python-calamine", "striprtf", "rapidocr"):
+    for package in ("pypdfium2", "python-calamine", "rapidocr"):
         with contextlib.suppress(PackageNotFoundError):
             known.update(version_of(package).encode())
     for folder in winnow.documents.__path__:
@@ -89,6 +89,10 @@ class Texts:
         """The lines of a text. Raises OSError if it is gone."""
         text = (self.folder / text_path(key)).read_text("utf-8", "replace")
         return text.removesuffix("\n").split("\n") if text else []
+
+    def size(self, key: str) -> int:
+        """The size of a text. Raises OSError if it is gone."""
+        return (self.folder / text_path(key)).stat().st_size
 
     def write(self, key: str, take: Callable[[Callable[[bytes], object]], TextMap]) -> TextMap:
         """Make a text: ``take`` hands its lines on, and gives the map. Whatever it raises, nothing

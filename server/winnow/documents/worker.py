@@ -17,7 +17,6 @@ from winnow.documents.extraction import extract
 from winnow.documents.format import Unreadable, format_of
 from winnow.documents.job import NEVER, Job, Taken, failed, stamp_of, stamp_when_read
 from winnow.documents.output import Unwritable
-from winnow.documents.places import TextMap
 from winnow.documents.texts import Texts, key_of
 from winnow.errors import NotFound, SearchError
 from winnow.text.paths import open_regular
@@ -71,20 +70,19 @@ def _take(job: Job, path: str, file: IO[bytes], state: os.stat_result) -> Taken:
     texts = Texts(Path(os.fsdecode(job.folder)))
     key = key_of(file, document.name, job.ocr)
     known = texts.load_map(key)
-    if known is None:
-        try:
-            known = texts.write(key, lambda write: _extract(path, file, write, job.ocr))
-        except Unreadable as reason:
-            return Taken(stamp, problem=str(reason))
-        except (OSError, Unwritable) as error:
-            # Another time there may be room.
-            passing = msgspec.structs.replace(stamp, ctime_ns=NEVER)
-            return Taken(passing, problem=f"its text cannot be kept: {error}")
-    return Taken(stamp, key, failed=known.failed)
-
-
-def _extract(path: str, file: IO[bytes], write: object, ocr: bool) -> TextMap:
-    return extract(os.path.basename(path), file, write, ocr=ocr)  # type: ignore[arg-type]
+    if known is not None:
+        return Taken(stamp, key, failed=known.failed)
+    name = os.path.basename(path)
+    try:
+        known = texts.write(key, lambda write: extract(name, file, write, ocr=job.ocr))
+    except Unreadable as reason:
+        return Taken(stamp, problem=str(reason))
+    except (OSError, Unwritable) as error:
+        # Another time there may be room.
+        passing = msgspec.structs.replace(stamp, ctime_ns=NEVER)
+        why = error.strerror if isinstance(error, OSError) else error
+        return Taken(passing, problem=f"its text cannot be kept: {why}")
+    return Taken(stamp, key, failed=known.failed, bytes=texts.size(key))
 
 
 if __name__ == "__main__":

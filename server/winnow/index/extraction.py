@@ -38,20 +38,22 @@ def extract_file(job: Job) -> FileFacts | None:
     with open(descriptor, "rb") as file:
         state = file_state(os.fstat(file.fileno()))
         if state.size > job.max_bytes:
-            return without_facts(state, f"it is larger than {job.max_bytes:,} bytes")
+            problem = f"it is larger than {job.max_bytes:,} bytes"
+            return without_facts(state, problem, language_of(path))
         raw = file.read(job.max_bytes + 1)
     text = decoded(raw)
     if text is None:
-        return without_facts(state, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
+        problem = f"it is {binary_kind(raw[:SAMPLE_BYTES])}"
+        return without_facts(state, problem, language_of(path))
     return _extracted(path, state, text.encode("utf-8", "replace"))
 
 
 def _extracted(path: str, state: FileState, source: bytes) -> FileFacts:
     language = language_of(path, source[:FIRST_LINE_BYTES].partition(b"\n")[0])
     if language is None:
-        return without_facts(state, "its language is not known")
+        return without_facts(state, "its language is not known", None)
     if problem := _unwritten(source):
-        return without_facts(state, problem)
+        return without_facts(state, problem, language)
     facts = extract(language, source)
     # A header may be of another language than its name says.
     return FileFacts(state, facts.language, packed(facts))

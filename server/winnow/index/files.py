@@ -7,6 +7,7 @@ import time
 
 from msgspec import Struct
 
+from winnow.symbols.language import Language, language_of
 from winnow.symbols.packed import Packed
 
 # Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
@@ -51,15 +52,19 @@ def file_state(told: os.stat_result) -> FileState:
     return FileState(told.st_mtime_ns, 0 if fresh else told.st_ctime_ns, told.st_size)
 
 
-def without_facts(state: FileState, problem: str) -> FileFacts:
-    return FileFacts(FileState(state.mtime_ns, state.ctime_ns, state.size, problem), "")
+def without_facts(state: FileState, problem: str, language: Language | None) -> FileFacts:
+    """A file of which no facts are taken, and its language, if that is known."""
+    named = language.name if language is not None else ""
+    return FileFacts(FileState(state.mtime_ns, state.ctime_ns, state.size, problem), named)
 
 
 def failed(job: Job, problem: str) -> FileFacts | None:
     """A file of which no facts can be taken; None where there is no file."""
+    language = language_of(os.fsdecode(job.path))
     if job.text is not None:
-        return without_facts(FileState(0, 0, 0), problem)
+        return without_facts(FileState(0, 0, 0), problem, language)
     try:
-        return without_facts(file_state(os.stat(os.path.join(job.root, job.path))), problem)
+        state = file_state(os.stat(os.path.join(job.root, job.path)))
     except OSError:
         return None
+    return without_facts(state, problem, language)

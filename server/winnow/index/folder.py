@@ -342,7 +342,7 @@ def _known(store: Store) -> dict[str, FileState]:
 
 def _problems(store: Store) -> dict[str, str]:
     with store.read() as reader:
-        return reader.problems()
+        return {file.path: problem for file, problem in reader.problems().items()}
 
 
 def _known_of(store: Store, paths: Iterable[str]) -> dict[str, FileState]:

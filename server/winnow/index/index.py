@@ -104,7 +104,7 @@ class Index:
 
         ``asked`` are files that the request is about: they are known as they are now, also those
         that no search covers. Waits ``seconds`` at most for files that have changed. One thread at
-        a time may read the view, until the block ends.
+        a time may read the view, with :meth:`StoreView.read`, until the block ends.
         """
         await self._catch_up(seconds)
         overlay = await self._overlay(buffers, asked)

@@ -26,6 +26,10 @@ class StoreDamaged(Exception):
     """What was read is not what was written: the store is to be made anew."""
 
 
+class ReaderStopped(Exception):
+    """Nobody waits any more for what is being read."""
+
+
 class Counts(Struct, frozen=True):
     """How much a store holds."""
 
@@ -35,7 +39,7 @@ class Counts(Struct, frozen=True):
 
 
 class Reader:
-    """A store at one moment. One thread at a time may use it."""
+    """A store at one moment. One thread at a time may use it; any may stop it."""
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class Reader:
         self._skeletons = skeletons
         self._release = release
         self._ids: dict[str, int | None] = {}
+        self._stopped = False
 
     @property
     def store(self) -> object:
@@ -54,17 +59,29 @@ class Reader:
         return self._skeletons
 
     def close(self) -> None:
+        """Hand the connection back, which no thread may be using then."""
+        self.stop()
         self._release(self.connection)
+
+    def stop(self) -> None:
+        """Raise ReaderStopped where something is read next: a thread cannot be ended otherwise.
+
+        Single reads take milliseconds, and whatever is long consists of thousands of them.
+        """
+        self._stopped = True
 
     def files(self) -> dict[str, FileState]:
         """All files by their paths."""
         rows = self._rows("SELECT path, mtime_ns, ctime_ns, size, problem FROM file")
         return {os.fsdecode(row[0]): FileState(*row[1:]) for row in rows}
 
-    def problems(self) -> dict[str, str]:
-        """The files of which no facts could be taken, and why."""
-        rows = self._rows("SELECT path, problem FROM file WHERE problem <> ''")
-        return {os.fsdecode(path): problem for path, problem in rows}
+    def problems(self) -> dict[File, str]:
+        """The files of which no facts could be taken, and why, the smallest first; some are of no
+        known language."""
+        rows = self._rows(
+            "SELECT path, language, problem FROM file WHERE problem<>'' ORDER BY size, path"
+        )
+        return {File(os.fsdecode(path), language): problem for path, language, problem in rows}
 
     def file(self, path: str) -> File | None:
         """The file, if facts of it are known."""
@@ -182,11 +199,16 @@ class Reader:
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
         with damage():
-            return self.connection.execute(statement, values).fetchall()
+            return self._execute(statement, values).fetchall()
 
     def _row(self, statement: str, *values: object) -> Any:
         with damage():
-            return self.connection.execute(statement, values).fetchone()
+            return self._execute(statement, values).fetchone()
+
+    def _execute(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+        if self._stopped:
+            raise ReaderStopped
+        return self.connection.execute(statement, values)
 
 
 class Skeletons:

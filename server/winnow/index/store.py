@@ -33,13 +33,14 @@ from winnow.index.files import FileFacts
 from winnow.index.reader import Reader, Skeletons, StoreDamaged, damage, unpacked_names
 
 # Changes with the tables below; what fills them has its own mark, see `version`.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SCHEMA = """
 CREATE TABLE file (
   id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL UNIQUE, base BLOB NOT NULL,
   language TEXT NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
   size INTEGER NOT NULL, problem TEXT NOT NULL);
 CREATE INDEX file_base ON file (base);
+CREATE INDEX file_problem ON file (id) WHERE problem<>'';
 CREATE TABLE content (file INTEGER PRIMARY KEY, skeleton BLOB NOT NULL, names BLOB NOT NULL);
 CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE definition (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import asyncio
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from winnow.index.names import NameTables
-from winnow.index.reader import Reader
+from winnow.index.reader import Reader, ReaderStopped
 from winnow.index.sources import changes_of
 from winnow.symbols.facts import Definition, Facts, Skeleton
 from winnow.symbols.packed import last_name
@@ -16,6 +19,7 @@ from winnow.symbols.view import File
 if TYPE_CHECKING:
     from winnow.symbols.names import Names
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 # What stands in the place of files, by absolute path; None for a file that is gone.
@@ -27,7 +31,7 @@ class StoreView:
 
     ``roots`` are absolute, with ``/``, and ``readers`` are those of their stores, in the same
     order. Used in a ``with`` block, or closed by the caller, the view closes them. One thread at a
-    time may use it.
+    time may use it. Where that is not the one that closes it, it goes through :meth:`read`.
     """
 
     def __init__(
@@ -41,6 +45,9 @@ class StoreView:
         self._deepest_first = sorted(self._stores, key=lambda one: -len(one[0]))
         self._overlay = dict(overlay or {})
         self._by_folder: dict[str, dict[str, list[File]]] = {}
+        self._lock = threading.Lock()  # of what follows
+        self._uses = 1  # the caller's, until the view is closed
+        self._closed = False
 
     def __enter__(self) -> StoreView:
         return self
@@ -49,8 +56,38 @@ class StoreView:
         self.close()
 
     def close(self) -> None:
+        """Close the readers; where a thread reads on for a request that was cancelled, it stops
+        soon, and closes them itself: a connection may go to the next one only when it is free."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
         for _, reader in self._stores:
-            reader.close()
+            reader.stop()
+        self._leave()
+
+    async def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the work gives, done in a thread. When this is cancelled the thread goes on, until
+        the view is closed: what the work reads then raises ReaderStopped."""
+        return await asyncio.to_thread(self._using, partial(work, *args, **kwargs))
+
+    def _using(self, work: Callable[[], T]) -> T:
+        with self._lock:
+            if self._closed:
+                raise ReaderStopped
+            self._uses += 1
+        try:
+            return work()
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._uses -= 1
+            is_last = not self._uses
+        if is_last:
+            for _, reader in self._stores:
+                reader.close()
 
     def roots(self) -> list[str]:
         return list(self._roots)
@@ -163,6 +200,14 @@ class StoreView:
         located = self._locate(path)
         found = located and located[0].file(located[1])
         return found and File(path, found.language)
+
+    def problems(self) -> dict[File, str]:
+        return {
+            File(prefix + file.path, file.language): problem
+            for prefix, reader in self._stores
+            for file, problem in reader.problems().items()
+            if prefix + file.path not in self._overlay
+        }
 
     def _locate(self, path: str) -> tuple[Reader, str] | None:
         """The store that knows of a file, and the file's path there."""

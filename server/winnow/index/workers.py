@@ -27,7 +27,6 @@ class Workers(workers.Workers[Job, Optional[FileFacts]]):  # noqa: UP045
     ) -> None:
         kind = workers.Kind[Job, Optional[FileFacts]](  # noqa: UP045
             module="winnow.index.worker",
-            arguments=(),
             answer=Optional[FileFacts],  # noqa: UP045
             failed=failed,
             memory_bytes=MEMORY_BYTES,

@@ -78,7 +78,9 @@ def add_features(server: WinnowServer) -> None:
 
     @server.feature(types.CALL_HIERARCHY_INCOMING_CALLS)
     async def incoming(params: types.CallHierarchyIncomingCallsParams) -> list[Plain] | None:
-        return await _Request(server, params, params.item).at_position(_incoming)
+        request = _Request(server, params, params.item)
+        async with request.workspace.turns:
+            return await request.at_position(_incoming)
 
     @server.feature(types.CALL_HIERARCHY_OUTGOING_CALLS)
     async def outgoing(params: types.CallHierarchyOutgoingCallsParams) -> list[Plain] | None:
@@ -155,7 +157,7 @@ class _Request:
         return await self._ask(asking, work) if asking else None
 
     async def references(self, include_declaration: bool) -> list[Plain] | None:
-        from winnow.symbol_requests import Early, unread_files
+        from winnow.symbol_requests import Early
 
         sent: set[tuple[str, int]] = set()
 
@@ -185,21 +187,25 @@ class _Request:
             return None
         early = Early(lambda one: found(one, True), emit) if self.partial is not None else None
         undecided = 0
+        unread: dict[str, str] = {}
 
         def all_found(navigation: Navigation) -> list[tuple[Use, Plain]]:
-            nonlocal undecided
+            nonlocal undecided, unread
             uses = found(navigation, False)
             undecided = navigation.resolver.undecided
+            asked = self._asked(navigation)
+            unread = navigation.unread(asked) if asked is not None else {}
             return uses
 
         with Reporter(self.server, self.work_done, None, "References") as progress:
-            uses = await self._ask(asking, all_found, progress, early)
+            async with self.workspace.turns:
+                uses = await self._ask(asking, all_found, progress, early)
         if undecided:
             self._log(
                 f"{undecided} more uses of {asking.names[0]!r} have receivers of unknown type, and"
                 " other classes define it, too"
             )
-        for path, problem in (await unread_files(self.workspace, asking.names[0])).items():
+        for path, problem in unread.items():
             self._log(f"{path} holds {asking.names[0]!r}, but nothing is known of it: {problem}")
         if self.partial is not None:
             emit(uses)

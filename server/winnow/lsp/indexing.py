@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import uuid
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from winnow.errors import SearchError
-from winnow.index.folder import Report
 from winnow.index.reader import StoreDamaged
 from winnow.lsp.convert import path_of
+from winnow.lsp.progress import background_progress
 
 if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
@@ -50,7 +49,7 @@ async def build_index(server: WinnowServer) -> None:
     """Bring the index up to date; when the progress ends, it is."""
     if server.searching is None or not server.searching.config.index.enabled:
         return
-    async with _progress(server) as report:
+    async with background_progress(server, "Indexing symbols", "files") as report:
         await server.searching.index.build(report)
     # The first query for a symbol need not wait for them.
     with contextlib.suppress(SearchError, StoreDamaged):
@@ -59,7 +58,7 @@ async def build_index(server: WinnowServer) -> None:
 
 async def _load_names(workspace: Workspace) -> None:
     async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
-        await asyncio.to_thread(view.names, workspace.names)
+        await view.read(view.names, workspace.names)
 
 
 def tell_changes(server: WinnowServer, uris: Iterable[str]) -> None:
@@ -67,34 +66,3 @@ def tell_changes(server: WinnowServer, uris: Iterable[str]) -> None:
     paths = [path for uri in uris if (path := path_of(uri)) is not None]
     if server.searching is not None:
         server.searching.files_changed(paths)
-
-
-@contextlib.asynccontextmanager
-async def _progress(server: WinnowServer) -> AsyncIterator[Report]:
-    """Work-done progress that the client shows, if it can."""
-    window = server.client_capabilities.window
-    progress = server.work_done_progress
-    token = f"winnow-index-{uuid.uuid4().hex[:12]}"
-    shown = bool(window and window.work_done_progress)
-    if shown:
-        try:
-            await asyncio.wait_for(progress.create_async(token), CLIENT_SECONDS)
-        except (JsonRpcException, asyncio.TimeoutError) as error:
-            logger.warning("The client shows no progress: %s", error)
-            shown = False
-    if not shown:
-        yield lambda done, total: None
-        return
-    progress.begin(token, types.WorkDoneProgressBegin(title="Indexing symbols", percentage=0))
-
-    def report(done: int, total: int) -> None:
-        said = types.WorkDoneProgressReport(
-            message=f"{done:,} of {total:,} files", percentage=100 * done // max(total, 1)
-        )
-        progress.report(token, said)
-
-    try:
-        yield report
-    finally:
-        progress.tokens.pop(token, None)
-        progress.end(token, types.WorkDoneProgressEnd())

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from winnow.types import Progress, Result
 
@@ -14,6 +19,10 @@ if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
 
 Token = str | int
+
+CLIENT_SECONDS = 5.0
+
+logger = logging.getLogger(__name__)
 
 
 class Reporter(Progress):
@@ -64,3 +73,37 @@ class Reporter(Progress):
             await writer.drain()
         else:
             await asyncio.sleep(0)
+
+
+@contextlib.asynccontextmanager
+async def background_progress(
+    server: WinnowServer, title: str, what: str
+) -> AsyncIterator[Callable[[int, int], None]]:
+    """Work-done progress of something that nobody asked for, which the client shows if it can; to
+    be told how many are done, of how many."""
+    window = server.client_capabilities.window
+    progress = server.work_done_progress
+    token = f"winnow-{uuid.uuid4().hex[:12]}"
+    shown = bool(window and window.work_done_progress)
+    if shown:
+        try:
+            await asyncio.wait_for(progress.create_async(token), CLIENT_SECONDS)
+        except (JsonRpcException, asyncio.TimeoutError) as error:
+            logger.warning("The client shows no progress: %s", error)
+            shown = False
+    if not shown:
+        yield lambda done, total: None
+        return
+    progress.begin(token, types.WorkDoneProgressBegin(title=title, percentage=0))
+
+    def report(done: int, total: int) -> None:
+        said = types.WorkDoneProgressReport(
+            message=f"{done:,} of {total:,} {what}", percentage=100 * done // max(total, 1)
+        )
+        progress.report(token, said)
+
+    try:
+        yield report
+    finally:
+        progress.tokens.pop(token, None)
+        progress.end(token, types.WorkDoneProgressEnd())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import signal
@@ -22,7 +23,7 @@ from winnow.errors import InvalidParams, SearchError
 from winnow.lsp.convert import folders_of, path_of
 from winnow.lsp.features import add_features
 from winnow.lsp.indexing import build_index, tell_changes, watch_files
-from winnow.lsp.progress import Reporter, Token
+from winnow.lsp.progress import Reporter, Token, background_progress
 from winnow.lsp.protocol import (
     INVALID_PARAMS,
     WinnowProtocol,
@@ -145,6 +146,9 @@ def _add_lifecycle(server: WinnowServer) -> None:
     @server.feature(types.INITIALIZE)
     async def initialize(params: types.InitializeParams) -> None:
         server.searching = Workspace(folders_of(params))
+        server.searching.reporting = functools.partial(
+            background_progress, server, "Reading documents", "documents"
+        )
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         server.configure()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +13,12 @@ from winnow.lsp.progress import Reporter
 
 if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
-    from winnow.symbols.find import Found, Symbol
-    from winnow.workspace import Workspace
+    from winnow.symbols.find import Symbol
 
 REQUEST_FAILED = -32803
 # As many as a list can show; further letters bring up others.
 LIMIT = 200
 FIRST = 20
-ROUNDS = 3
 SYMBOL_KINDS = {
     "module": 2, "namespace": 3, "class": 5, "method": 6, "property": 7, "field": 8,
     "constructor": 9, "enum": 10, "interface": 11, "trait": 11, "function": 12, "variable": 13,
@@ -41,7 +36,8 @@ async def workspace_symbols(
     server: WinnowServer, params: types.WorkspaceSymbolParams
 ) -> list[Plain]:
     """The symbols, the best first; in two portions for a client that takes partial results."""
-    from winnow.index.index import again_if_damaged
+    # Not needed to start a server.
+    from winnow.symbol_search import typed_symbols
 
     workspace = server.searching
     if workspace is None:
@@ -50,12 +46,12 @@ async def workspace_symbols(
     encoding = server.position_encoding
     with Reporter(server, params.work_done_token, None, "Symbols") as progress:
         try:
-            found = await again_if_damaged(_found)(workspace, params.query, progress)
+            found = await typed_symbols(workspace, params.query, LIMIT, progress)
         except NoWorkspace:
             return []
         except SearchError as error:
             raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
-    symbols = [_spelled(symbol, encoding) for symbol in found.symbols]
+    symbols = [_spelled(symbol, encoding) for symbol in found]
     if params.partial_result_token is None:
         return symbols
     for portion in (symbols[:FIRST], symbols[FIRST:]):
@@ -63,43 +59,6 @@ async def workspace_symbols(
             value = {"token": params.partial_result_token, "value": portion}
             server.protocol.tell("$/progress", value)
     return []
-
-
-async def _found(workspace: Workspace, query: str, progress: Reporter) -> Found:
-    """What matches, in files as they are now."""
-    from winnow.symbol_requests import COMPLETE
-    from winnow.symbol_search import find_symbols, search_symbols
-    from winnow.types.find_symbol import FindSymbolParams
-
-    cold = FindSymbolParams(name=query, max_results=LIMIT) if query.strip() else None
-    if cold and workspace.index.state().state not in COMPLETE:
-        # Has the files read first that may define it.
-        await find_symbols(workspace, cold, progress)
-        cold = None
-    opened = [path.as_posix() for path in workspace.buffers]
-    read: set[str] = set()
-    for _ in range(ROUNDS):
-        async with workspace.index.snapshot(workspace.buffers) as (view, state):
-            found = await asyncio.to_thread(
-                search_symbols, view, workspace.names, query, limit=LIMIT, open_files=opened
-            )
-            changed = set(view.changed({symbol.file.path for symbol in found.symbols}))
-        if cold and state.state not in COMPLETE:  # its store has been deleted
-            await find_symbols(workspace, cold, progress)
-            cold = None
-        # A file that has just been written counts as changed once more.
-        elif changed := changed - read:
-            await _take(workspace, changed)
-            read |= changed
-        else:
-            break
-    return found
-
-
-async def _take(workspace: Workspace, paths: Iterable[str]) -> None:
-    async with contextlib.aclosing(workspace.index.facts_for(paths, 1.0)) as taken:
-        async for _ in taken:
-            pass
 
 
 def _spelled(symbol: Symbol, encoding: str) -> Plain:

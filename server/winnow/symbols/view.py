@@ -51,6 +51,10 @@ class View(Protocol):
     def file(self, path: str) -> File | None:
         """The file of this path, if facts of it are known."""
 
+    def problems(self) -> Mapping[File, str]:
+        """The files of which no facts could be taken, and why, the smallest of a folder first; some
+        are of no known language."""
+
     def files_named(self, name: str) -> list[File]:
         """Files with this name, without folders."""
 

@@ -107,10 +107,7 @@ class Scope(Struct, frozen=True):
 
     def shown(self, path: str) -> Shown:
         """A path as ripgrep printed it, as results show it."""
-        root, below = self.locate(path)
-        text, encoded = shown_path(below)
-        several = shown_path(str(root))[0] if len(self.roots) > 1 else None
-        return Shown(text, several, f"{root.as_uri()}/{encoded}" if encoded else None)
+        return shown_below(*self.locate(path), several=len(self.roots) > 1)
 
     def absolute(self, path: str) -> str:
         """A path as ripgrep printed it, absolute, with ``/``."""
@@ -129,6 +126,13 @@ class Scope(Struct, frozen=True):
                 root = max(holding, key=lambda one: len(str(one)))
                 return root, path[len(str(root)) + 1 :].replace(os.sep, "/")
         return self.root, path
+
+
+def shown_below(root: Path, below: str, *, several: bool) -> Shown:
+    """A path below a root, which may be one of several, as results show it."""
+    text, encoded = shown_path(below)
+    named = shown_path(str(root))[0] if several else None
+    return Shown(text, named, f"{root.as_uri()}/{encoded}" if encoded else None)
 
 
 def is_ignored(below: str, rules: Sequence[Rule]) -> bool:

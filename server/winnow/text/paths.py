@@ -83,14 +83,17 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def held_by(real: str, real_roots: Sequence[str]) -> tuple[int, str] | None:
-    """The place of the root that a resolved path is in, the deepest if there are several, and the
-    path below it; None for a path outside of all."""
-    holding = [place for place, root in enumerate(real_roots) if is_below(real, root)]
+def held_by(path: str, roots: Sequence[str]) -> tuple[int, str] | None:
+    """The place of the root that a path is in, the deepest if there are several, and the path below
+    it; None for a path outside of all. All are absolute, and either resolved or all spelled alike,
+    as in the index."""
+    whole = path.replace(os.sep, "/") + "/"
+    folders = [root.replace(os.sep, "/").rstrip("/") + "/" for root in roots]
+    holding = [place for place, folder in enumerate(folders) if whole.startswith(folder)]
     if not holding:
         return None
-    place = max(holding, key=lambda one: len(real_roots[one]))
-    return place, os.path.relpath(real, real_roots[place]).replace(os.sep, "/")
+    place = max(holding, key=lambda one: len(folders[one]))
+    return place, whole[len(folders[place]) : -1] or "."
 
 
 def path_of_uri(uri: str) -> str | None:

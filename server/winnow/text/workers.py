@@ -27,6 +27,7 @@ A = TypeVar("A")
 # An idle worker has some 40 MB; to start another takes 150 ms.
 IDLE_SECONDS = 20.0
 START_SECONDS = 30.0
+START_ATTEMPTS = 3
 MOST_WORKERS = 4
 # With more cores than this, one is left to others. With fewer, that would make an index take twice
 # as long, and workers give way to everything else anyway.
@@ -36,8 +37,8 @@ HERE = Path(winnow.__file__).parent.parent
 
 
 class Kind(Generic[J, A]):
-    """What workers are: the ``module`` that each runs, with its ``arguments``; the type of an
-    ``answer``; what a job on which one ``failed`` is answered with, and why; the memory that one
+    """What workers are: the ``module`` that each runs; the type of an ``answer``; what a job is
+    answered with on which one ``failed``, or ``hung``, which is else the same; the memory that one
     may have; and how many jobs one takes in a ``batch``, so that it need not wait for the server:
     what is urgent waits for these."""
 
@@ -45,15 +46,15 @@ class Kind(Generic[J, A]):
         self,
         *,
         module: str,
-        arguments: Sequence[str],
         answer: object,
         failed: Callable[[J, str], A],
+        hung: Callable[[J, str], A] | None = None,
         memory_bytes: int,
         batch: int,
     ) -> None:
         self.module = module
-        self.arguments = arguments
         self.failed = failed
+        self.hung = hung or failed
         self.memory_bytes = memory_bytes
         self.batch = batch
         self.encode: Callable[[J], bytes] = msgspec.msgpack.Encoder().encode
@@ -158,6 +159,7 @@ class Workers(Generic[J, A]):
     async def _work(self) -> None:
         """One worker after another, as long as there is work."""
         left: _Batch[J, A] | None = None
+        attempts = 1
         while True:
             try:
                 async with self._started() as child:
@@ -167,8 +169,12 @@ class Workers(Generic[J, A]):
                     while batch is not None and await self._serve(child, batch):
                         batch = await self._next(batch)
             except SearchFailed as error:
+                if error.data["exit_code"] < 0 and attempts < START_ATTEMPTS:  # it was only killed
+                    attempts += 1
+                    continue
                 self._give_up(error, left)
                 return
+            attempts = 1
             if batch is None:
                 return
             left = batch
@@ -177,7 +183,7 @@ class Workers(Generic[J, A]):
     async def _started(self) -> AsyncIterator[Child]:
         """A worker that is ready. Raises SearchFailed."""
         async with self._processes.converse(
-            [sys.executable, "-m", self._kind.module, str(self._seconds), *self._kind.arguments],
+            [sys.executable, "-m", self._kind.module, str(self._seconds)],
             cwd=HERE,
             environment=self._environment,
             memory_bytes=self._kind.memory_bytes,
@@ -216,8 +222,11 @@ class Workers(Generic[J, A]):
         if not hung and not batch.crashed:
             batch.crashed = True
             return
-        problem = f"it took longer than {self._seconds:g} s" if hung else "its parser has crashed"
-        batch.answer(self._kind.failed(batch.jobs[0], problem))
+        if hung:
+            answer = self._kind.hung(batch.jobs[0], f"it took longer than {self._seconds:g} s")
+        else:
+            answer = self._kind.failed(batch.jobs[0], "its parser has crashed")
+        batch.answer(answer)
 
     async def _next(self, done: _Batch[J, A] | None = None) -> _Batch[J, A] | None:
         """The batch to do next; None if there is none for long."""

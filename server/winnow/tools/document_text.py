@@ -40,8 +40,7 @@ def text(result: DocumentTextResult, style: Style, folder: str) -> str:
 @tool(
     plain=plain,
     text=text,
-    positional=("path",),
-    example={"path": "docs/notes.zip"},
+    example={"path": "docs/handbook.pdf"},
     raises=(
         NoWorkspace,
         NotFound,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from winnow.display import printable
 from winnow.errors import (
     IndexUnavailable,
@@ -12,16 +10,13 @@ from winnow.errors import (
     NoWorkspace,
     PathOutsideWorkspace,
 )
-from winnow.terminal import FOR_AGENTS, Style, notes_of
+from winnow.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.find_references import (
     FindReferencesParams,
     FindReferencesPartial,
     FindReferencesResult,
-    Reference,
-    ReferencedSymbol,
-    ReferencesInFile,
 )
 from winnow.workspace import Workspace
 
@@ -38,13 +33,8 @@ def plain(result: FindReferencesResult) -> str:
 
 
 def _rendered(result: FindReferencesResult, style: Style, folder: str | None) -> str:
-    def shown(found: Reference | ReferencedSymbol | ReferencesInFile) -> str:
-        root, path = found.root or result.root, found.path
-        if folder is not None:
-            path = os.path.relpath(os.path.join(root, path), folder)
-        elif found.root:
-            path = os.path.join(root, path)
-        return style.path(printable(path))
+    def shown(found: Placed) -> str:
+        return style.path(seen_path(found, result.root, folder))
 
     lines: list[str] = []
     if symbol := result.symbol:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from winnow.display import printable
 from winnow.errors import SEARCHING, IndexUnavailable
-from winnow.terminal import FOR_AGENTS, Style, notes_of
+from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.find_symbol import (
@@ -21,31 +19,23 @@ from winnow.workspace import Workspace
 def text(result: FindSymbolResult, style: Style, folder: str) -> str:
     """One line a symbol: path as seen from ``folder``, line, kind, qualified name, signature; then
     what was left out."""
-
-    def path(symbol: FoundSymbol) -> str:
-        return os.path.relpath(os.path.join(symbol.root or result.root, symbol.path), folder)
-
-    return _rendered(result, [_line(one, path(one), style) for one in result.symbols], style)
+    return _rendered(result, style, folder)
 
 
 def plain(result: FindSymbolResult) -> str:
     """The same without colours, with paths as the result has them."""
-
-    def path(symbol: FoundSymbol) -> str:
-        return f"{symbol.root}/{symbol.path}" if symbol.root else symbol.path
-
-    lines = [_line(one, path(one), FOR_AGENTS) for one in result.symbols]
-    return _rendered(result, lines, FOR_AGENTS)
+    return _rendered(result, FOR_AGENTS, None)
 
 
 def _line(symbol: FoundSymbol, path: str, style: Style) -> str:
-    place = style.path(printable(path)) + style.dim(f":{symbol.line}:")
+    place = style.path(path) + style.dim(f":{symbol.line}:")
     name = style.match(printable(symbol.qualified_name))
     signature = f" — {printable(symbol.signature)}" if symbol.signature else ""
     return f"{place} {symbol.kind} {name}{style.dim(signature)}"
 
 
-def _rendered(result: FindSymbolResult, lines: list[str], style: Style) -> str:
+def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str:
+    lines = [_line(one, seen_path(one, result.root, folder), style) for one in result.symbols]
     least = "at least " * result.total_is_lower_bound
     summary = f"{result.returned} of {least}{result.total_found} symbols"
     return "\n".join([*lines, *[""] * bool(lines), *notes_of(result, summary, style)])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
-from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery
-from winnow.terminal import FOR_AGENTS, Style, notes_of
+from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
-from winnow.types.glob import GlobFile, GlobParams, GlobPartial, GlobResult
+from winnow.types.glob import GlobParams, GlobPartial, GlobResult
 from winnow.workspace import Workspace
 
 
@@ -17,21 +14,17 @@ def text(result: GlobResult, style: Style, folder: str) -> str:
     """One line a file: time, size, path as seen from ``folder``; then what was left out."""
     lines = []
     for file in result.files:
-        path = os.path.relpath(os.path.join(file.root or result.root, file.path), folder)
+        path = seen_path(file, result.root, folder)
         size = "" if file.size is None else f"{file.size:,}"
-        lines.append(
-            style.dim(f"{file.modified or '':20} {size:>12}  ") + style.path(printable(path))
-        )
+        lines.append(style.dim(f"{file.modified or '':20} {size:>12}  ") + style.path(path))
     return _with_notes(result, lines, style)
 
 
 def plain(result: GlobResult) -> str:
     """One path a line; then what was left out."""
-    return _with_notes(result, [printable(_path(file)) for file in result.files], FOR_AGENTS)
-
-
-def _path(file: GlobFile) -> str:
-    return f"{file.root}/{file.path}" if file.root else file.path
+    return _with_notes(
+        result, [seen_path(file, result.root, None) for file in result.files], FOR_AGENTS
+    )
 
 
 def _with_notes(result: GlobResult, lines: list[str], style: Style) -> str:

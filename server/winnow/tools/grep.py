@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
-from winnow.terminal import FOR_AGENTS, Style, notes_of
+from winnow.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.grep import (
-    GrepFile,
-    GrepMatch,
     GrepParams,
     GrepPartial,
     GrepResult,
@@ -33,13 +30,8 @@ def plain(result: GrepResult) -> str:
 
 
 def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
-    def shown(found: GrepMatch | GrepFile) -> str:
-        root, path = found.root or result.root, found.path
-        if folder is not None:
-            path = os.path.relpath(os.path.join(root, path), folder)
-        elif found.root:
-            path = os.path.join(root, path)
-        return style.path(printable(path))
+    def shown(found: Placed) -> str:
+        return style.path(seen_path(found, result.root, folder))
 
     lines: list[str] = []
     for file in result.files or []:

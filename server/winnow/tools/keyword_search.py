@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from winnow.display import printable
 from winnow.errors import (
     SEARCHING,
@@ -13,7 +11,7 @@ from winnow.errors import (
     NoLlmAvailable,
     TermsTooBroad,
 )
-from winnow.terminal import Style
+from winnow.terminal import Style, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.keyword_search import (
@@ -54,8 +52,7 @@ def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
 
 
 def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
-    path = os.path.relpath(os.path.join(file.root or root, file.path), folder)
-    rows = [style.path(printable(path)), f"    {file.reason}"]
+    rows = [style.path(seen_path(file, root, folder)), f"    {file.reason}"]
     best = next((match for match in file.matches if match.line == file.line), None)
     if best:
         rows[0] += style.dim(f":{best.line}")

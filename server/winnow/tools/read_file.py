@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from winnow.display import printable
-from winnow.errors import BinaryFile, NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.errors import (
+    BinaryFile,
+    NotAFile,
+    NotFound,
+    NoWorkspace,
+    PathOutsideWorkspace,
+    SearchTimedOut,
+    UnreadableDocument,
+)
 from winnow.terminal import Style
 from winnow.tool import tool
 from winnow.types import Progress
@@ -49,6 +57,8 @@ def _lines(chunk: Chunk) -> list[str]:
 def _notes(result: ReadFileResult) -> Iterator[str]:
     if result.total_lines == 0:
         yield "the file is empty"
+    if result.document:
+        yield f"the text of a document: {result.document}"
     if result.unsaved:
         yield "the editor's text, which is not saved"
     if result.encoding != "utf-8":
@@ -67,7 +77,15 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     text=text,
     command="read",
     example={"path": "src/loader.py", "spans": [{"start": 8, "end": 10}, {"start": 18}]},
-    raises=(NoWorkspace, NotFound, PathOutsideWorkspace, NotAFile, BinaryFile),
+    raises=(
+        NoWorkspace,
+        NotFound,
+        PathOutsideWorkspace,
+        NotAFile,
+        BinaryFile,
+        UnreadableDocument,
+        SearchTimedOut,
+    ),
 )
 async def read_file(
     workspace: Workspace, params: ReadFileParams, progress: Progress
@@ -79,6 +97,7 @@ async def read_file(
     - Lines are numbered from 1, as the search tools number them; ranges outside of the file are fine
     - What is open and unsaved in the editor is read as it is there, not from disk
     - Files of any size; binary files are refused, lines of more than 2,000 characters are cut
+    - Documents (PDF, Word, Excel, archives, …) are read as their text, with a ruler before each page or part
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
     from winnow.read_file import read

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
-from winnow.terminal import FOR_AGENTS, Style, notes_of
+from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.search_docs import (
@@ -34,12 +33,7 @@ def plain(result: SearchDocsResult) -> str:
 
 def _rendered(result: SearchDocsResult, style: Style, folder: str | None) -> str:
     def shown(found: DocumentMatches | UnreadDocument) -> str:
-        root, path = found.root or result.root, found.path
-        if folder is not None:
-            path = os.path.relpath(os.path.join(root, path), folder)
-        elif found.root:
-            path = os.path.join(root, path)
-        return printable(path)
+        return seen_path(found, result.root, folder)
 
     lines: list[str] = []
     for document in result.documents:
@@ -73,17 +67,17 @@ def place_of(match: DocumentMatch) -> str:
 
 
 def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
-    counted = result.statistics
     read_by = ", ".join(f"{name} by {engine}" for name, engine in sorted(result.engines.items()))
-    summary = f"{result.returned} of {result.total_found} matching lines, {counted.seconds:.2f} s"
-    return notes_of(result, summary + f"; {read_by}" * bool(read_by), style)
+    searched = f"{result.statistics.files} documents searched" + f" ({read_by})" * bool(read_by)
+    summary = f"{result.returned} of {result.total_found} matching lines; {searched}"
+    return notes_of(result, summary, style)
 
 
 @tool(
     plain=plain,
     text=text,
-    positional=("query", "path"),
-    example={"query": "retention", "path": "*.zip"},
+    positional=("path",),
+    example={"query": "retention", "path": "docs/*.pdf", "engine": "builtin", "context_lines": 1},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),
     partial=SearchDocsPartial,
 )

@@ -59,6 +59,11 @@ class IndexState(Result, frozen=True, kw_only=True):
         float, Meta(description="When it was changed last, in seconds since 1970; 0 for never.")
     ]
 
+    @property
+    def knows_all(self) -> bool:
+        """Whether it knows all files, though perhaps some as they were before."""
+        return self.state in ("ready", "stale")
+
 
 class Completeness(Result, frozen=True, kw_only=True):
     """Whether the answer covers everything that was asked for, and if not, why."""

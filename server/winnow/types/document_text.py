@@ -23,7 +23,7 @@ class DocumentTextParams(PageParams, frozen=True, kw_only=True):
     ]
     start: Annotated[int, Meta(description="The first line, from 1.", ge=1)] = 1
     end: Annotated[
-        int | None, Meta(description="The last line, itself included; else the last one.", ge=1)
+        int | None, Meta(description="The last line, itself included. Without it: to the end.")
     ] = None
     engine: Annotated[
         Literal["builtin", "rga"],

@@ -50,6 +50,12 @@ class KeywordSearchParams(SearchParams, frozen=True, kw_only=True):
             " keeps it with less context, fewer matches a file, or as a list of files."
         ),
     ] = "skip"
+    include_documents: Annotated[
+        bool,
+        Meta(
+            description="Search the texts of documents, too: PDFs, office files, e-books, archives."
+        ),
+    ] = False
     dry_run: Annotated[
         bool,
         Meta(description="Answer the exact text that a model would be sent, and send nothing."),
@@ -79,6 +85,11 @@ class Match(Result, frozen=True, kw_only=True):
             " around the match."
         ),
     ] = None
+    page: Annotated[int | None, Meta(description="Of a document: the page, from 1.")] = None
+    slide: Annotated[int | None, Meta(description="The slide, from 1.")] = None
+    sheet: Annotated[str | None, Meta(description="The sheet, or the table of a database.")] = None
+    section: Annotated[str | None, Meta(description="The chapter or heading.")] = None
+    member: Annotated[str | None, Meta(description="The file in an archive.")] = None
 
 
 class RankedFile(Result, frozen=True, kw_only=True):
@@ -95,6 +106,16 @@ class RankedFile(Result, frozen=True, kw_only=True):
         Meta(
             description="The line to open: a definition if one matches, or where the model pointed."
         ),
+    ] = None
+    format: Annotated[
+        str | None,
+        Meta(
+            description="Of a document: its format, such as 'pdf'. Lines are those of its text, see"
+            " `document_text`."
+        ),
+    ] = None
+    preview_uri: Annotated[
+        str | None, Meta(description="Of a document: its text at the line to open.")
     ] = None
     total_matches: Annotated[
         int | None, Meta(description="How many lines match, if `matches` does not hold them all.")

@@ -97,6 +97,13 @@ class ReadFileResult(Answer, frozen=True, kw_only=True):
     unsaved: Annotated[
         bool, Meta(description="Whether this is the editor's text, which is not what is on disk.")
     ] = False
+    document: Annotated[
+        str | None,
+        Meta(
+            description="The format of a document whose text this is, such as 'pdf': `search_docs`"
+            " numbers lines in the same way, and `document_text` says which page they are of."
+        ),
+    ] = None
     uri: Annotated[
         str | None,
         Meta(description="Only where the path is not valid Unicode: the exact name, as a URI."),

@@ -5,6 +5,7 @@ word that begins with ``--rga-``) can name others, so it gets one of ours, which
 is not safe with documents of a stranger:
 
 - pandoc fetches what an ``<iframe>`` in a page names; with ``--sandbox`` it reads its input only.
+  rga also hands it the end of a file's name as a format, which fails for ``.htm``.
 - ffprobe goes by content, not by name: a playlist that is called a film could name other files and
   addresses. (From its documentation; films are no documents here, so it was not tried.)
 - SQLite, asked for a database in WAL mode, writes two files beside it.
@@ -22,59 +23,91 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from winnow.errors import NotAllowed
-from winnow.pipeline.bounds import Bounds
+from msgspec import Struct
 
+from winnow.errors import NotAllowed
+from winnow.text.installed import Inside
+
+# Formats of pandoc, and the ends of names that rga is to have it read.
+PANDOC_ENDS = {
+    "epub": ("epub",),
+    "odt": ("odt",),
+    "docx": ("docx",),
+    "fb2": ("fb2",),
+    "ipynb": ("ipynb",),
+    "html": ("html", "htm"),
+}
 _CONFIG = {
     "custom_adapters": [
         {
-            "name": "documents",
+            "name": f"documents_{name}",
             "description": "pandoc, reading nothing but its input",
             "version": 1,
-            "extensions": ["epub", "odt", "docx", "fb2", "ipynb", "html", "htm"],
+            "extensions": ends,
             "binary": "pandoc",
             "args": [
                 "--sandbox",
-                "--from=$input_file_extension",
+                f"--from={name}",
                 "--to=plain",
                 "--wrap=none",
                 "--markdown-headings=atx",
             ],
         }
+        for name, ends in PANDOC_ENDS.items()
     ]
 }
 _LEFT_OUT = "-pandoc,ffmpeg,sqlite"
+# Each adapter counts, and a PDF in a .tar.gz in a .zip has five: rga's own limit.
+_DEEPEST = 12
+_DATABASE = ("cache.sqlite3", "cache.sqlite3-wal", "cache.sqlite3-shm")
+
+
+class Settings(Struct, frozen=True):
+    """``arguments`` that come before all others, and the ``folder`` of the cache."""
+
+    arguments: tuple[str, ...]
+    folder: Path
 
 
 @contextlib.contextmanager
-def settings(environment: Mapping[str, str], bounds: Bounds) -> Iterator[list[str]]:
-    """Arguments that come before all others, for the time of the block.
+def settings(environment: Mapping[str, str], inside: Inside) -> Iterator[Settings]:
+    """rga's settings for the time of the block.
 
     The cache is kept in the user's cache folder; where that is a part of the workspace or cannot be
     written, it is a temporary one. Raises NotAllowed if that is in the workspace, too.
     """
     with contextlib.ExitStack() as stack:
-        folder = _cache_folder(environment, bounds)
+        folder = _cache_folder(environment, inside)
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="winnow-rga-")))
-            if bounds.contains(str(folder)):
+            if inside(str(folder)):
                 raise NotAllowed("rga", "there is no place for its cache outside of the workspace")
             _write_config(folder)
-        yield [
+        arguments = (
             f"--rga-config-file={folder / 'config.json'}",
             f"--rga-cache-path={folder}",
             f"--rga-adapters={_LEFT_OUT}",
-        ]
+            f"--rga-max-archive-recursion={_DEEPEST}",
+        )
+        yield Settings(arguments, folder)
 
 
-def _cache_folder(environment: Mapping[str, str], bounds: Bounds) -> Path | None:
+def clear_cache(folder: Path) -> None:
+    """Delete what rga has stored: it writes without waiting for the disk, and one that is killed
+    can leave a database that is damaged."""
+    for name in _DATABASE:
+        with contextlib.suppress(OSError):
+            (folder / name).unlink()
+
+
+def _cache_folder(environment: Mapping[str, str], inside: Inside) -> Path | None:
     base = _user_cache(environment)
-    if base is None or bounds.contains(str(base)):
+    if base is None or inside(str(base)):
         return None
     folder = base / "winnow" / "rga"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if bounds.contains(str(folder)):
+        if inside(str(folder)):
             return None
         _write_config(folder)
     except OSError:

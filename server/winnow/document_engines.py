@@ -1,0 +1,135 @@
+"""The two engines of a search of documents: which one reads what, and both at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from winnow.document_answer import DocumentSearch
+from winnow.documents.builtin import BuiltinSearch
+from winnow.documents.format import formats
+from winnow.documents.found import Document, DocumentQuery, NotRead
+from winnow.documents.rga import Rga
+from winnow.documents.rga_lines import anchored
+from winnow.errors import NotAllowed, ProgramNotInstalled, SearchFailed
+from winnow.pipeline.bounds import Bounds
+from winnow.workspace import Workspace
+
+
+def find_rga(workspace: Workspace, bounds: Bounds) -> Rga:
+    """ripgrep-all, for one request. Raises ProgramNotInstalled."""
+    return Rga(
+        workspace.processes,
+        workspace.environment,
+        ripgrep=workspace.ripgrep,
+        inside=bounds.contains,
+        configured=workspace.config.programs.rga,
+    )
+
+
+async def run_engines(workspace: Workspace, search: DocumentSearch, query: DocumentQuery) -> None:
+    """Search the documents with the engines that are asked for.
+
+    Raises InvalidPattern; if ripgrep-all is required, ProgramNotInstalled, NotAllowed (there is no
+    place for its cache) and SearchFailed.
+    """
+    wanted = search.params.engine
+    if wanted == "auto":
+        wanted = workspace.config.documents.engine
+    rga: Rga | None = None
+    by_rga: list[Document] = []
+    if wanted != "builtin":
+        try:
+            rga = find_rga(workspace, Bounds.of_scope(search.scope))
+        except ProgramNotInstalled:
+            if wanted == "rga":
+                raise
+    if rga is not None:
+        by_rga = _for_rga(search, query, rga, required=wanted == "rga")
+    named = {one.absolute for one in by_rga}
+    builtin = [one for one in search.documents if one.absolute not in named]
+    if wanted == "rga":
+        builtin = []
+    searches = [_search_builtin(workspace, search, query, builtin)]
+    if rga is not None and by_rga:
+        searches.append(
+            _search_rga(workspace, search, query, rga, by_rga, required=wanted == "rga")
+        )
+    tasks = [asyncio.create_task(one) for one in searches]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _for_rga(
+    search: DocumentSearch, query: DocumentQuery, rga: Rga, *, required: bool
+) -> list[Document]:
+    """The documents that ripgrep-all is to read. Where it is required, why it does not read others
+    is told.
+
+    Else not those whose files are texts, of which it reads a page in HTML in 150 ms, and nothing if
+    the query asks for the beginnings of lines: it has the page stand there.
+    """
+    if not required and not query.query.literal and anchored(query.query.pattern):
+        return []
+    taken = []
+    for document in search.documents:
+        reason = rga.reads(document.path)
+        if reason is None:
+            if required or not formats()[document.format].is_text:
+                taken.append(document)
+        elif required:
+            search.tell(NotRead(document, reason))
+    return taken
+
+
+async def _search_builtin(
+    workspace: Workspace,
+    search: DocumentSearch,
+    query: DocumentQuery,
+    documents: Sequence[Document],
+) -> None:
+    if not documents:
+        return
+    search.engines |= {document.format: "builtin" for document in documents}
+    run = BuiltinSearch(workspace.library, search.ripgrep, query, search.tell)
+    await run.run(documents)
+    search.pending += len(run.pending)
+    search.searched += run.searched
+    search.timed_out |= run.timed_out
+
+
+async def _search_rga(
+    workspace: Workspace,
+    search: DocumentSearch,
+    query: DocumentQuery,
+    rga: Rga,
+    documents: Sequence[Document],
+    *,
+    required: bool,
+) -> None:
+    answered: set[str] = set()
+    unread: set[str] = set()
+    try:
+        answers = rga.search(documents, query, search.ripgrep.deadline)
+        async with contextlib.aclosing(answers):
+            async for one in answers:
+                answered.add(one.document.absolute)
+                if isinstance(one, NotRead) and not one.member:
+                    unread.add(one.document.absolute)
+                search.tell(one)
+    except (SearchFailed, NotAllowed) as error:
+        if required:
+            raise
+        search.warnings.append(f"ripgrep-all cannot be used: {error.message}")
+        left = [one for one in documents if one.absolute not in answered]
+        await _search_builtin(workspace, search, query, left)
+        return
+    search.engines |= {document.format: "rga" for document in documents}
+    search.pending += len(rga.pending)
+    search.searched += len(documents) - len(rga.pending) - len(unread)
+    search.timed_out |= rga.timed_out

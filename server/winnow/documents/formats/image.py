@@ -1,0 +1,82 @@
+"""Pictures: what is written in them, as far as characters are recognised (:mod:`..ocr`).
+
+Pillow decodes them, which the recognition brings along; it knows their formats with all variants.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from winnow.documents import ocr
+from winnow.documents.format import Format, Unreadable
+from winnow.documents.output import Output
+from winnow.documents.places import Place
+from winnow.documents.source import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_DECODERS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP")
+# Pages of one TIFF; each takes seconds.
+MOST_PAGES = 50
+
+
+def read(source: Source, output: Output) -> None:
+    """One line for each line of text in the picture; a TIFF of several pages has a part for each.
+    Raises Unreadable if there is no text, or if the recognition is not installed."""
+    if not ocr.is_installed():
+        raise Unreadable(ocr.MISSING)
+    before = output.lines
+    with _opened(source) as picture:
+        pages = picture.n_frames if picture.format == "TIFF" else 1
+        for page in range(min(pages, MOST_PAGES)):
+            if pages > 1:
+                picture.seek(page)
+                output.part(f"Page {page + 1}", Place(page=page + 1))
+            for line in ocr.recognised(_pixels(picture)):
+                output.line(line)
+    if pages > MOST_PAGES:
+        output.failed(f"it has {pages} pages: only the first {MOST_PAGES} are read")
+    if output.lines == before:
+        raise Unreadable("no characters are recognised in it")
+
+
+def _opened(source: Source) -> Any:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            # Beyond 89 million pixels, which no scanner makes of a page.
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            return Image.open(source.file, formats=_DECODERS)
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+        raise Unreadable("it has too many pixels") from None
+    except UnidentifiedImageError:
+        raise Unreadable("it is damaged: no picture is found in it") from None
+
+
+def _pixels(picture: Any) -> NDArray[np.uint8]:
+    """The picture upright, on white, no larger than is recognised, as blue, green and red."""
+    import numpy as np
+    from PIL import Image, ImageOps
+
+    # On a copy: the next page of a TIFF has a size of its own. A JPEG is decoded smaller at once.
+    if picture.format == "TIFF":
+        picture = picture.copy()
+    picture.thumbnail((ocr.LONGEST_SIDE, ocr.LONGEST_SIDE))
+    picture = ImageOps.exif_transpose(picture).convert("RGBA")
+    paper = Image.new("RGB", picture.size, "white")
+    paper.paste(picture, mask=picture)
+    return np.ascontiguousarray(np.asarray(paper)[:, :, ::-1])
+
+
+FORMATS = (
+    Format(
+        name="image",
+        ends=(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"),
+        read=read,
+        is_image=True,
+    ),
+)

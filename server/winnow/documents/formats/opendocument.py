@@ -1,0 +1,406 @@
+"""Documents of LibreOffice and other programs that write OpenDocument: texts, sheets, slides.
+
+By the standard library (zipfile and expat); odfpy holds the tree of the whole document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from winnow.documents.cells import Sheet
+from winnow.documents.format import Format, Unreadable
+from winnow.documents.lines import Flow, Sections, title_of, write_part
+from winnow.documents.output import Output
+from winnow.documents.places import Place
+from winnow.documents.source import Source
+from winnow.documents.xml import Attributes, XmlReader, read_xml
+from winnow.documents.zipped import Package
+
+_SPACES = re.compile(r"[ \t\r\n]+")
+MOST_SPACES = 1000
+# What repeats as often is one match for a reader, wherever it stands.
+MOST_REPEATED_COLUMNS = 64
+MOST_REPEATED_ROWS = 100
+# What is in a document, but not in its text: what was deleted, pictures, scripts and forms, and
+# who wrote a note and when.
+_LEFT_OUT = (
+    *("text:tracked-changes", "office:binary-data", "office:scripts", "office:forms"),
+    *("office:meta", "office:settings", "office:styles", "office:automatic-styles"),
+    *("office:font-face-decls", "text:note-citation", "text:ruby-text"),
+    *("http://purl.org/dc/elements/1.1/ creator", "http://purl.org/dc/elements/1.1/ date"),
+    *("text:sender-initials", "text:page-number", "text:sequence-decls", "table:tracked-changes"),
+    *("table:shapes", "table:table-source"),
+)
+
+
+def read(source: Source, output: Output) -> None:
+    """The content of a document, in parts by what kind of one it is."""
+    if source.file.read(2) == b"PK":
+        package = Package(source)
+        _refuse_encrypted(package)
+        reader = ContentReader(output)
+        package.read("content.xml", reader)
+        reader.write_asides()
+        if reader.is_text and "styles.xml" in package:
+            _read_headers(package, output)
+    else:
+        source.file.seek(0)
+        if not source.file.read(200).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<"):
+            Package(source)  # has the reasons
+        source.file.seek(0)
+        reader = ContentReader(output)
+        read_xml(source.file, reader)
+        reader.write_asides()
+    if not output.lines:
+        raise Unreadable("it has no text")
+
+
+def _refuse_encrypted(package: Package) -> None:
+    manifest = _Manifest()
+    if "META-INF/manifest.xml" in package:
+        package.read("META-INF/manifest.xml", manifest)
+    if manifest.encrypted:
+        raise Unreadable("it is encrypted: a password is needed")
+
+
+class _Manifest(XmlReader):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encrypted = False
+        self.starts["encryption-data"] = self._encrypted
+
+    def _encrypted(self, _attributes: Attributes) -> None:
+        self.encrypted = True
+
+
+def _read_headers(package: Package, output: Output) -> None:
+    headers = _Headers()
+    try:
+        package.read("styles.xml", headers)
+    except Unreadable as reason:
+        output.failed(f"headers: {reason}")
+    write_part(output, "Headers", list(headers.headers))
+    write_part(output, "Footers", list(headers.footers))
+
+
+class _FlowReader(XmlReader):
+    """Paragraphs of OpenDocument, whatever is made of them."""
+
+    def __init__(self, emit: Callable[[str, int | None], object]) -> None:
+        super().__init__()
+        flow = self.flow = Flow(emit)
+        # Of each paragraph that is open, whether its text ends with a space so far.
+        self._spaced: list[bool] = []
+        self.starts = {
+            **dict.fromkeys(_LEFT_OUT, self.skip),
+            "text:p": self._paragraph,
+            "text:h": self._heading,
+            "text:s": self._spaces,
+            "text:tab": lambda _: flow.add("\t"),
+            "text:line-break": lambda _: flow.add(" "),
+            "draw:text-box": flow.begin_box,
+        }
+        self.ends = {
+            "text:p": self._end_paragraph,
+            "text:h": self._end_paragraph,
+            "draw:text-box": flow.end_box,
+        }
+
+    def text(self, data: str) -> None:
+        if self._spaced:
+            # White space is one space, whatever elements there are in it.
+            data = _SPACES.sub(" ", data)
+            self.flow.add(data[1:] if self._spaced[-1] and data[0] == " " else data)
+            self._spaced[-1] = data[-1] == " "
+
+    def _paragraph(self, attributes: Attributes) -> None:
+        self._spaced.append(False)
+        self.flow.begin_paragraph(attributes)
+
+    def _heading(self, attributes: Attributes) -> None:
+        self._paragraph(attributes)
+        self.flow.level(_number(attributes, "text:outline-level"))
+
+    def _end_paragraph(self) -> None:
+        self._spaced.pop()
+        self.flow.end_paragraph()
+
+    def _spaces(self, attributes: Attributes) -> None:
+        self.flow.add(" " * min(_number(attributes, "text:c"), MOST_SPACES))
+
+
+def _number(attributes: Attributes, name: str) -> int:
+    value = attributes.get(name, "")
+    return int(value) if value.isdecimal() and len(value) < 10 else 1
+
+
+def _value(attributes: Attributes) -> str:
+    """The value of a cell, for one that a program wrote without the text that it is shown as."""
+    for name in ("string-value", "date-value", "time-value", "boolean-value", "value"):
+        value = attributes.get(f"office:{name}")
+        if value is not None:
+            return value
+    return ""
+
+
+class _Headers(_FlowReader):
+    """What stands above and below the pages, of all kinds of pages."""
+
+    def __init__(self) -> None:
+        super().__init__(self._line)
+        self.headers: dict[str, None] = {}
+        self.footers: dict[str, None] = {}
+        self._into: dict[str, None] | None = None
+        for end in ("", "-left", "-first"):
+            self.starts[f"style:header{end}"] = lambda _: self._begin(self.headers)
+            self.starts[f"style:footer{end}"] = lambda _: self._begin(self.footers)
+
+    def _begin(self, lines: dict[str, None]) -> None:
+        self._into = lines
+
+    def _line(self, text: str, _level: int | None) -> None:
+        if self._into is not None:
+            self._into.setdefault(text)
+
+
+class ContentReader(_FlowReader):
+    """The content of a document: of a text its paragraphs and tables, of a workbook its sheets,
+    of a presentation its pages."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(self._line)
+        self.is_text = False
+        self._output = output
+        self._sections = Sections(output)
+        self._asides: dict[str, list[str]] = {"Footnotes": [], "Endnotes": [], "Comments": []}
+        self._note = "Footnotes"
+        self._slide: _Slide | None = None
+        self._slides = 0
+        self._sheet: _SheetRows | None = None
+        self.starts |= {
+            "office:master-styles": self.skip,
+            "office:text": self._text,
+            "office:spreadsheet": self._spreadsheet,
+            "office:presentation": self._presentation,
+            "text:note": self._begin_note,
+            "text:note-body": self.flow.begin_box,
+            "office:annotation": self.flow.begin_box,
+        }
+        self.ends |= {
+            "text:note-body": lambda: self._end_aside(self._note),
+            "office:annotation": lambda: self._end_aside("Comments"),
+        }
+
+    def write_asides(self) -> None:
+        """Notes and comments, which stand where they are referred to."""
+        for title, lines in self._asides.items():
+            write_part(self._output, title, lines)
+
+    def _line(self, text: str, level: int | None) -> None:
+        if self._slide is not None:
+            self._slide.line(text)
+        elif self._sheet is None:
+            self._sections.paragraph(text, level)
+        else:
+            self._sheet.drawn(text)
+
+    def _begin_note(self, attributes: Attributes) -> None:
+        self._note = "Endnotes" if attributes.get("text:note-class") == "endnote" else "Footnotes"
+
+    def _end_aside(self, title: str) -> None:
+        self._asides[title].extend(self.flow.end_aside())
+
+    # --- texts -----------------------------------------------------------------------------
+
+    def _text(self, _attributes: Attributes) -> None:
+        self.is_text = True
+        self._tables_in_text()
+
+    def _tables_in_text(self) -> None:
+        flow = self.flow
+        self.starts |= {
+            "table:table-row": flow.begin_row,
+            "table:table-cell": flow.begin_cell,
+            "table:covered-table-cell": flow.begin_cell,
+        }
+        self.ends |= {
+            "table:table-row": flow.end_row,
+            "table:table-cell": flow.end_cell,
+            "table:covered-table-cell": flow.end_cell,
+        }
+
+    # --- presentations ---------------------------------------------------------------------
+
+    def _presentation(self, _attributes: Attributes) -> None:
+        self._tables_in_text()
+        self.starts |= {
+            "draw:page": self._begin_page,
+            "draw:frame": self._begin_frame,
+            "presentation:notes": self._begin_notes,
+        }
+        self.ends |= {"draw:page": self._end_page, "presentation:notes": self._end_notes}
+
+    def _begin_page(self, _attributes: Attributes) -> None:
+        self._slides += 1
+        self._slide = _Slide(self._slides)
+
+    def _begin_frame(self, attributes: Attributes) -> None:
+        if self._slide is not None:
+            self._slide.frame = attributes.get("presentation:class", "")
+
+    def _begin_notes(self, _attributes: Attributes) -> None:
+        if self._slide is not None:
+            self._slide.in_notes = True
+
+    def _end_notes(self) -> None:
+        if self._slide is not None:
+            self._slide.in_notes = False
+
+    def _end_page(self) -> None:
+        if self._slide is not None:
+            self._slide.write(self._output)
+        self._slide = None
+
+    # --- workbooks -------------------------------------------------------------------------
+
+    def _spreadsheet(self, _attributes: Attributes) -> None:
+        self.starts |= {
+            "table:table": self._begin_sheet,
+            "table:table-row": self._begin_row,
+            "table:table-cell": self._begin_cell,
+            "table:covered-table-cell": self._begin_cell,
+            "office:annotation": self.flow.begin_box,
+        }
+        self.ends |= {
+            "table:table": self._end_sheet,
+            "table:table-row": self._end_row,
+            "table:table-cell": self._end_cell,
+            "table:covered-table-cell": self._end_cell,
+            "office:annotation": self._end_cell_note,
+        }
+
+    def _begin_sheet(self, attributes: Attributes) -> None:
+        self._sheet = _SheetRows(self._output, attributes.get("table:name", ""))
+
+    def _end_sheet(self) -> None:
+        if self._sheet is not None:
+            self._sheet.end()
+        self._sheet = None
+
+    def _begin_row(self, attributes: Attributes) -> None:
+        if self._sheet is not None:
+            self._sheet.begin_row(_number(attributes, "table:number-rows-repeated"))
+
+    def _end_row(self) -> None:
+        if self._sheet is not None:
+            self._sheet.end_row()
+
+    def _begin_cell(self, attributes: Attributes) -> None:
+        self.flow.begin_box(attributes)
+        if self._sheet is not None:
+            repeats = _number(attributes, "table:number-columns-repeated")
+            self._sheet.begin_cell(repeats, _value(attributes))
+
+    def _end_cell(self) -> None:
+        lines = self.flow.end_aside()
+        if self._sheet is not None:
+            self._sheet.end_cell(" ".join(lines))
+
+    def _end_cell_note(self) -> None:
+        lines = self.flow.end_aside()
+        if self._sheet is not None:
+            self._sheet.note(" ".join(lines))
+
+
+class _Slide:
+    """A page of a presentation; its title may stand anywhere in it, and is wanted first."""
+
+    def __init__(self, number: int) -> None:
+        self.frame = ""
+        self.in_notes = False
+        self._number = number
+        self._title = ""
+        self._lines: list[str] = []
+        self._notes: list[str] = []
+
+    def line(self, text: str) -> None:
+        if self.in_notes:
+            self._notes.append(text)
+            return
+        if self.frame == "title" and not self._title:
+            self._title = title_of(text)
+        self._lines.append(text)
+
+    def write(self, output: Output) -> None:
+        name = f"Slide {self._number}"
+        place = Place(slide=self._number)
+        output.part(f"{name}: {self._title}" if self._title else name, place)
+        for line in self._lines:
+            output.line(line)
+        if self._notes:
+            output.part(f"{name}: notes", place)
+        for line in self._notes:
+            output.line(line)
+
+
+class _SheetRows:
+    """The rows of a sheet, where rows and cells may be there for thousands of the same."""
+
+    def __init__(self, output: Output, name: str) -> None:
+        self._output = output
+        self._name = name
+        self._sheet = Sheet(output, name)
+        self._row = 0
+        self._row_repeats = 1
+        self._column = 0
+        self._column_repeats = 1
+        self._value = ""
+        self._cells: list[tuple[int, str]] = []
+        self._notes: list[tuple[int, int, str]] = []
+        self._drawn: list[str] = []
+
+    def begin_row(self, repeats: int) -> None:
+        self._row_repeats = repeats
+        self._column = 0
+        self._cells.clear()
+
+    def begin_cell(self, repeats: int, value: str) -> None:
+        self._column_repeats = repeats
+        self._value = value
+
+    def note(self, text: str) -> None:
+        """A note at the cell that begins."""
+        self._notes.append((self._row + 1, self._column + 1, text))
+
+    def drawn(self, text: str) -> None:
+        """A line of a shape that lies over the cells."""
+        self._drawn.append(text)
+
+    def end_cell(self, text: str) -> None:
+        text = text or self._value
+        if text:
+            for column in range(min(self._column_repeats, MOST_REPEATED_COLUMNS)):
+                self._cells.append((self._column + column + 1, text))
+        self._column += self._column_repeats
+
+    def end_row(self) -> None:
+        if self._cells:
+            for row in range(min(self._row_repeats, MOST_REPEATED_ROWS)):
+                self._sheet.row(self._row + row + 1, self._cells)
+        self._row += self._row_repeats
+
+    def end(self) -> None:
+        self._sheet.notes(self._notes)
+        if self._drawn:
+            self._output.part(f"Sheet {self._name}: drawings", Place(sheet=self._name))
+        for line in self._drawn:
+            self._output.line(line)
+
+
+FORMATS = (
+    Format(name="odt", ends=(".odt", ".ott"), read=read),
+    Format(name="ods", ends=(".ods", ".ots"), read=read),
+    Format(name="odp", ends=(".odp", ".otp"), read=read),
+    Format(name="fodt", ends=(".fodt", ".fods", ".fodp"), read=read, is_text=True),
+)

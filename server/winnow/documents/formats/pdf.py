@@ -1,0 +1,377 @@
+"""PDF, with PDFium: the library that Chrome shows PDFs with, fast, hardened against hostile files,
+and under a free licence, in the wheels of pypdfium2.
+
+Its helpers are used where there are some; text is taken with the functions of PDFium itself, since
+the helper for that recurses once for each character that is left out of the text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any
+
+from winnow.documents import ocr
+from winnow.documents.format import Format, Unreadable
+from winnow.documents.output import Output
+from winnow.documents.places import Place
+from winnow.documents.source import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Entries of the outline, and how deep: sections of manuals have some thousands of entries.
+MOST_TITLES = 20_000
+DEEPEST_TITLE = 8
+TITLE_CHARS = 200
+MOST_NOTES = 10_000  # on one page
+MOST_ATTACHMENTS = 1_000
+ATTACHMENT_BYTES = 32 * 1024**2
+# Pages that are recognised; each takes seconds.
+MOST_RECOGNISED = 50
+# A page without text is a picture when it shows one, or as many lines as outlined characters have.
+OUTLINES = 100
+SHOWN_OBJECTS = 10_000  # as many are looked at
+RANGES = 10  # as many are told of pages
+
+# What PDFium writes for a hyphen at a line's end, where it takes the next line for its
+# continuation. It does not tell a hyphen that breaks a word from one that belongs to it.
+_HYPHEN = "\ufffe"
+_LINE_END = re.compile("\r\n|\r|\n")
+_WORD = re.compile(r"\S*")
+# Shapes of characters, by which some fonts name them: radicals of Kangxi for Han characters,
+# ligatures, and Hebrew and Arabic letters as they look within a word.
+_SHAPES = re.compile("[\u2e80-\u2fdf\ufb00-\ufdff\ufe70-\ufefc]")
+
+
+def read(source: Source, output: Output) -> None:
+    """A part for each page with the page's own lines, then its notes and what forms are filled
+    with; after these, the files that are attached. Raises Unreadable if there is no text."""
+    with _opened(source.file) as document:
+        pages = _Pages(source, output)
+        before = output.lines
+        pages.read(document)
+        attached = _read_attachments(document, source, output)
+    if output.lines > before or attached:
+        pages.tell()
+    else:
+        raise Unreadable(pages.why_nothing())
+
+
+def _opened(file: IO[bytes]) -> Any:
+    import pypdfium2
+    import pypdfium2.raw as pdfium
+
+    try:
+        document = pypdfium2.PdfDocument(_Stream(file))
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == pdfium.FPDF_ERR_PASSWORD:
+            raise Unreadable("it is encrypted: a password is needed") from error
+        if error.err_code == pdfium.FPDF_ERR_SECURITY:
+            raise Unreadable("it is encrypted, in a way that is not known") from error
+        raise Unreadable("it is damaged: no pages are found in it") from error
+    document.init_forms()
+    return document
+
+
+class _Stream:
+    """A file as pypdfium2 takes one: temporary files have no ``readinto`` before Python 3.11, and
+    their ``seek`` gives nothing."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._file.seek(offset, whence)
+        return self._file.tell()
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def read(self, size: int = -1) -> bytes:
+        return self._file.read(size)
+
+    def readinto(self, buffer: Any) -> int:
+        chunk = self._file.read(len(buffer))
+        memoryview(buffer).cast("B")[: len(chunk)] = chunk
+        return len(chunk)
+
+
+# --- pages ---------------------------------------------------------------------------------
+
+
+class _Pages:
+    """Reads the pages of a document, and remembers those that have no text or cannot be read."""
+
+    def __init__(self, source: Source, output: Output) -> None:
+        self.pictures: list[int] = []
+        self.damaged: list[int] = []
+        self._output = output
+        self._recognises = source.ocr and ocr.is_installed()
+        self._recognised = 0
+        # What can be done about pages that are pictures, or why nothing was.
+        self._hint = ocr.MISSING if source.ocr else "documents.ocr reads them"
+
+    def read(self, document: Any) -> None:
+        import pypdfium2
+
+        titles = _titles(document)
+        section = None
+        for index in range(len(document)):
+            section = titles.get(index, section)
+            try:
+                page = document[index]
+            except pypdfium2.PdfiumError:
+                self.damaged.append(index + 1)
+                continue
+            self._output.part(f"Page {index + 1}", Place(page=index + 1, section=section))
+            try:
+                self._read_page(page, index + 1)
+            except pypdfium2.PdfiumError:
+                self.damaged.append(index + 1)
+            finally:
+                page.close()
+
+    def _read_page(self, page: Any, number: int) -> None:
+        text = _text(page)
+        if text.strip():
+            for line in _lines(text):
+                self._output.line(line)
+        elif _is_picture(page):
+            self._read_picture(page, number)
+        for note in _notes(page):
+            self._output.text(_normal(note))
+
+    def _read_picture(self, page: Any, number: int) -> None:
+        if not self._recognises:
+            self.pictures.append(number)
+            return
+        try:
+            lines = ocr.recognised(_pixels(page))
+        except Unreadable as reason:
+            self.pictures.append(number)
+            self._hint = str(reason)
+            return
+        for line in lines:
+            self._output.line(line)
+        self._recognised += 1
+        if self._recognised == MOST_RECOGNISED:
+            self._recognises = False
+            self._hint = f"only the first {MOST_RECOGNISED} are recognised"
+
+    def tell(self) -> None:
+        """Say which pages were not read."""
+        if self.pictures:
+            which = ranges(self.pictures)
+            self._output.failed(f"pages without text, which are pictures: {which} ({self._hint})")
+        if self.damaged:
+            self._output.failed(f"pages that are damaged: {ranges(self.damaged)}")
+
+    def why_nothing(self) -> str:
+        """The reason why there is no text on any page."""
+        if self.pictures:
+            return f"it has no text: its pages are pictures ({self._hint})"
+        if self.damaged:
+            return "it is damaged: none of its pages can be read"
+        if self._recognised:
+            return "it has no text, and no characters are recognised in its pages"
+        return "it has no text: its pages are empty"
+
+
+def ranges(numbers: list[int]) -> str:
+    """Numbers in their order as people write them: ``1-3, 7``, and how many more if these are
+    too many."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1] = [found[-1][0], number]
+        else:
+            found.append([number])
+    told = ", ".join("-".join(map(str, one)) for one in found[:RANGES])
+    more = len(found) - RANGES
+    return f"{told} and {more} more ranges" if more > 0 else told
+
+
+def _titles(document: Any) -> Mapping[int, str]:
+    """The title of the last entry of the outline on each page, by the page's index."""
+    titles: dict[int, str] = {}
+    for entry in islice(document.get_toc(max_depth=DEEPEST_TITLE), MOST_TITLES):
+        target = entry.get_dest()
+        index = None if target is None else target.get_index()
+        if index is None:
+            continue
+        try:
+            title = " ".join(entry.get_title()[:TITLE_CHARS].split())
+        except UnicodeDecodeError:
+            continue
+        if title:
+            titles[index] = title
+    return titles
+
+
+# --- text ----------------------------------------------------------------------------------
+
+
+def _text(page: Any) -> str:
+    """The text of a page as PDFium gives it."""
+    import pypdfium2.raw as pdfium
+
+    textpage = page.get_textpage()
+    try:
+        chars = textpage.count_chars()
+        if chars <= 0:
+            return ""
+        buffer = (ctypes.c_ushort * (chars + 1))()  # with a NUL at the end
+        written = pdfium.FPDFText_GetText(textpage, 0, chars, buffer)
+        text = memoryview(buffer).cast("B")[: 2 * max(written - 1, 0)]
+        return str(text, "utf-16-le", "replace")
+    finally:
+        textpage.close()
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a page. A word with a hyphen at a line's end is whole, in the first line."""
+    for line in _LINE_END.split(_normal(text)):
+        rest = line
+        while _HYPHEN in rest:
+            before, _, after = rest.partition(_HYPHEN)
+            word = _WORD.match(after)
+            assert word is not None
+            # Without a word behind it, the hyphen is the last of the page.
+            yield before + (word[0].replace(_HYPHEN, "") or "-")
+            rest = after[word.end() :].lstrip()
+            if not rest:
+                break
+        else:
+            yield rest
+
+
+def _normal(text: str) -> str:
+    if text.isascii():
+        return text
+    text = _SHAPES.sub(lambda shape: unicodedata.normalize("NFKC", shape[0]), text)
+    return unicodedata.normalize("NFC", text)
+
+
+def _notes(page: Any) -> Iterator[str]:
+    """What readers have added to a page: the text of notes and of marks, values of a form."""
+    import pypdfium2.raw as pdfium
+
+    silent = {pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP}
+    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), MOST_NOTES)):
+        note = pdfium.FPDFPage_GetAnnot(page, index)
+        if not note:
+            continue
+        try:
+            kind = pdfium.FPDFAnnot_GetSubtype(note)
+            if kind == pdfium.FPDF_ANNOT_WIDGET:
+                text = _value(page, note)
+            else:
+                text = "" if kind in silent else _string(_contents, note)
+        finally:
+            pdfium.FPDFPage_CloseAnnot(note)
+        if text.strip():
+            yield text
+
+
+def _value(page: Any, field: Any) -> str:
+    import pypdfium2.raw as pdfium
+
+    written = {
+        pdfium.FPDF_FORMFIELD_TEXTFIELD,
+        pdfium.FPDF_FORMFIELD_COMBOBOX,
+        pdfium.FPDF_FORMFIELD_LISTBOX,
+    }
+    form = page.formenv
+    if form is None or pdfium.FPDFAnnot_GetFormFieldType(form, field) not in written:
+        return ""
+    return _string(pdfium.FPDFAnnot_GetFormFieldValue, form, field)
+
+
+def _contents(note: Any, buffer: Any, size: int) -> int:
+    import pypdfium2.raw as pdfium
+
+    return int(pdfium.FPDFAnnot_GetStringValue(note, b"Contents", buffer, size))
+
+
+def _string(get: Any, *of: Any) -> str:
+    """What a function of PDFium gives in UTF-16, which tells its size when it has no buffer."""
+    size = get(*of, None, 0)
+    if size <= 2:  # the NUL at the end
+        return ""
+    buffer = (ctypes.c_ushort * (size // 2))()
+    get(*of, buffer, size)
+    return str(memoryview(buffer).cast("B")[: size - 2], "utf-16-le", "replace")
+
+
+# --- pictures ------------------------------------------------------------------------------
+
+
+def _is_picture(page: Any) -> bool:
+    """Whether a page without text may show one: an image, characters of a font that does not say
+    which, or drawings enough to be outlines of characters."""
+    import pypdfium2.raw as pdfium
+
+    drawn = 0
+    for shown in islice(page.get_objects(max_depth=5), SHOWN_OBJECTS):
+        if shown.type in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_TEXT):
+            return True
+        drawn += shown.type == pdfium.FPDF_PAGEOBJ_PATH
+    return drawn >= OUTLINES
+
+
+def _pixels(page: Any) -> NDArray[np.uint8]:
+    """A page as blue, green and red, however large it is."""
+    scale = ocr.LONGEST_SIDE / max(*page.get_size(), 1)
+    bitmap = page.render(scale=scale)
+    try:
+        pixels: NDArray[np.uint8] = bitmap.to_numpy().copy()
+        return pixels
+    finally:
+        bitmap.close()
+
+
+# --- attachments ---------------------------------------------------------------------------
+
+
+def _read_attachments(document: Any, source: Source, output: Output) -> int:
+    """Read the files that are attached; gives their number."""
+    import pypdfium2
+
+    count = int(document.count_attachments())
+    for index in range(min(count, MOST_ATTACHMENTS)):
+        name = f"attachment {index + 1}"
+        try:
+            attachment = document.get_attachment(index)
+            name = attachment.get_name() or name
+            content = _content(attachment)
+        except (pypdfium2.PdfiumError, UnicodeDecodeError):
+            output.failed("it is damaged", name)
+            continue
+        if content is None:
+            output.failed(f"it has more than {ATTACHMENT_BYTES // 1024**2} MiB", name)
+        else:
+            source.member(name, io.BytesIO(content), output)
+    if count > MOST_ATTACHMENTS:
+        output.failed(f"only the first {MOST_ATTACHMENTS} of {count} attached files are read")
+    return count
+
+
+def _content(attachment: Any) -> Any:
+    """The bytes of an attached file, or None if these are too many."""
+    import pypdfium2.raw as pdfium
+
+    size = ctypes.c_ulong()
+    pdfium.FPDFAttachment_GetFile(attachment, None, 0, size)
+    if size.value == 0:
+        return b""
+    return attachment.get_data() if size.value <= ATTACHMENT_BYTES else None
+
+
+FORMATS = (Format(name="pdf", ends=(".pdf",), read=read),)

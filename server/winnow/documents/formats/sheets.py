@@ -1,0 +1,493 @@
+"""Workbooks of Microsoft Excel.
+
+Those since 2007 are read by the standard library (zipfile and expat), row by row. python-calamine
+would be ten times as fast, but holds all cells of a sheet at once, those without text, too: one
+cell in the last column of the last row makes it ask for half a terabyte and end the process; and it
+does not know percentages. openpyxl is slower than this and holds as much as the shared texts twice.
+
+The old ones and the binary ones are read by python-calamine.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+from array import array
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from winnow.documents.cells import Sheet
+from winnow.documents.format import Format, Unreadable
+from winnow.documents.formats.slides import DrawingReader
+from winnow.documents.output import Output, TextFull
+from winnow.documents.places import Place
+from winnow.documents.source import Source
+from winnow.documents.xml import Attributes, XmlReader
+from winnow.documents.zipped import OLE, Package, Relation, relations
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineWorkbook
+
+SHARED_TEXT_BYTES = 64 * 1024**2
+LONGEST_CELL = 1024**2  # Excel itself has no more than 32,767 characters in one
+OLD_WORKBOOK_BYTES = 64 * 1024**2  # calamine holds the file and all its cells
+_MOST_NOTES = 100_000
+
+
+def read(source: Source, output: Output) -> None:
+    """Sheet by sheet, hidden ones, too; whatever kind of workbook it is in truth."""
+    beginning = source.file.read(8)
+    source.file.seek(0)
+    if beginning == OLE and not source.name.lower().endswith((".xlsx", ".xlsm", ".xltx", ".xltm")):
+        read_by_calamine(source, output)
+    else:
+        package = Package(source)
+        if "xl/workbook.bin" in package:
+            read_by_calamine(source, output)
+        else:
+            _read_package(source, package, output)
+    if not output.lines:
+        raise Unreadable("it has no text" if not output.failures else output.failures[0].reason)
+
+
+# --- workbooks in XML ----------------------------------------------------------------------------
+
+
+def _read_package(source: Source, package: Package, output: Output) -> None:
+    main = "xl/workbook.xml"
+    for relation in relations(package, "").values():
+        if relation.kind == "officeDocument" and relation.target in package:
+            main = relation.target
+    book = _Book()
+    package.read(main, book)
+    related = relations(package, main)
+    shared = _SharedTexts()
+    styles = _Styles()
+    for kind, reader in (("sharedStrings", shared), ("styles", styles)):
+        for relation in related.values():
+            if relation.kind == kind:
+                _read_or_fail(package, relation.target, reader, output)
+    if shared.full:
+        output.failed(f"it has more than {SHARED_TEXT_BYTES // 1024**2} MiB of texts")
+    for name, reference in book.sheets:
+        if reference in related and related[reference].kind != "chartsheet":
+            _read_sheet(package, related[reference], name, output, shared, styles, book.since_1904)
+            source.budget.take(0)
+
+
+def _read_or_fail(package: Package, part: str, reader: XmlReader, output: Output) -> None:
+    try:
+        package.read(part, reader)
+    except Unreadable as reason:
+        output.failed(str(reason))
+
+
+def _read_sheet(
+    package: Package,
+    relation: Relation,
+    name: str,
+    output: Output,
+    shared: _SharedTexts,
+    styles: _Styles,
+    since_1904: bool,
+) -> None:
+    sheet = Sheet(output, name)
+    rows = _Rows(sheet, shared, styles, since_1904)
+    _read_or_fail(package, relation.target, rows, output)
+    for beside in relations(package, relation.target).values():
+        if beside.kind == "comments":
+            notes = _Notes()
+            _read_or_fail(package, beside.target, notes, output)
+            sheet.notes(notes.found)
+        elif beside.kind == "drawing":
+            _read_drawing(package, beside.target, name, output)
+
+
+def _read_drawing(package: Package, part: str, name: str, output: Output) -> None:
+    """Shapes and charts that lie over the cells."""
+    shapes = DrawingReader()
+    _read_or_fail(package, part, shapes, output)
+    for relation in relations(package, part).values():
+        if relation.kind == "chart":
+            _read_or_fail(package, relation.target, shapes, output)
+    if shapes.lines:
+        output.part(f"Sheet {name}: drawings", Place(sheet=name))
+        for line in shapes.lines:
+            output.line(line)
+
+
+class _Book(XmlReader):
+    def __init__(self) -> None:
+        super().__init__()
+        self.sheets: list[tuple[str, str]] = []
+        self.since_1904 = False
+        self.starts["sheet"] = self._sheet
+        self.starts["workbookPr"] = self._properties
+
+    def _sheet(self, attributes: Attributes) -> None:
+        self.sheets.append((attributes.get("name", ""), attributes.get("r:id", "")))
+
+    def _properties(self, attributes: Attributes) -> None:
+        self.since_1904 = attributes.get("date1904") in ("1", "true")
+
+
+class _SharedTexts(XmlReader):
+    """The texts that cells refer to, as one piece of memory: objects would need three times as
+    much of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.full = False
+        self._bytes = bytearray()
+        self._ends = array("L", [0])
+        self._pieces: list[str] = []
+        self._in_text = False
+        self.starts = {"t": self._begin_text, "rPh": self.skip}
+        self.ends = {"t": self._end_text, "si": self._end_item}
+
+    def text(self, data: str) -> None:
+        if self._in_text:
+            self._pieces.append(data)
+
+    def _begin_text(self, _attributes: Attributes) -> None:
+        self._in_text = True
+
+    def _end_text(self) -> None:
+        self._in_text = False
+
+    def _end_item(self) -> None:
+        encoded = "".join(self._pieces).encode("utf-8", "replace")
+        self._pieces.clear()
+        if len(self._bytes) + len(encoded) > SHARED_TEXT_BYTES:
+            self.full = True
+        else:
+            self._bytes += encoded
+        self._ends.append(len(self._bytes))
+
+    def get(self, index: int) -> str:
+        """A text; none for an index that is not there."""
+        if not 0 <= index < len(self._ends) - 1:
+            return ""
+        return self._bytes[self._ends[index] : self._ends[index + 1]].decode()
+
+
+class NumberFormat(Struct, frozen=True):
+    """What a format makes of a number: a day and a time of day, a span of hours, a percentage."""
+
+    day: bool = False
+    time: bool = False
+    span: bool = False
+    percent: int | None = None  # its decimals
+
+
+GENERAL = NumberFormat()
+_BUILT_IN = {
+    **dict.fromkeys((14, 15, 16, 17, *range(27, 32), 36, *range(50, 59)), "yyyy-mm-dd"),
+    **dict.fromkeys((18, 19, 20, 21, 32, 33, 34, 35, 45, 47), "hh:mm:ss"),
+    9: "0%",
+    10: "0.00%",
+    22: "yyyy-mm-dd hh:mm",
+    46: "[h]:mm:ss",
+}
+# Quoted and escaped characters, colours, conditions and locales are no codes of a format.
+_NO_CODES = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!(?:h+|m+|s+)\])[^\]]*\]', re.IGNORECASE)
+
+
+def number_format(code: str) -> NumberFormat:
+    """What a format in Excel's language makes of positive numbers."""
+    code = _NO_CODES.sub("", code.partition(";")[0]).lower()
+    if "general" in code:
+        return GENERAL
+    if re.search(r"\[(h+|m+|s+)\]", code):
+        return NumberFormat(span=True)
+    if "%" in code:
+        decimals = re.search(r"\.([0#?]+)", code)
+        return NumberFormat(percent=len(decimals[1]) if decimals else 0)
+    time = bool(re.search("[hs]|am/pm", code))
+    # An m beside hours is minutes.
+    day = bool(re.search("[yd]", code)) or ("m" in code and not time)
+    return NumberFormat(day=day, time=time)
+
+
+class _Styles(XmlReader):
+    """The formats of numbers, by the styles that cells have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._codes: dict[str, str] = {str(number): code for number, code in _BUILT_IN.items()}
+        self._in_cells = False
+        self._formats: dict[str, NumberFormat] = {}
+        self.starts = {
+            "numFmt": self._code,
+            "cellXfs": self._begin_cells,
+            "xf": self._style,
+            "dxfs": self.skip,
+        }
+        self.ends = {"cellXfs": self._end_cells}
+
+    def _code(self, attributes: Attributes) -> None:
+        self._codes[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
+
+    def _begin_cells(self, _attributes: Attributes) -> None:
+        self._in_cells = True
+
+    def _end_cells(self) -> None:
+        self._in_cells = False
+
+    def _style(self, attributes: Attributes) -> None:
+        if self._in_cells:
+            code = self._codes.get(attributes.get("numFmtId", "0"), "General")
+            self._formats[str(len(self._formats))] = number_format(code)
+
+    def get(self, index: str) -> NumberFormat:
+        """The format of a style."""
+        return self._formats.get(index, GENERAL)
+
+
+class _Rows(XmlReader):
+    """The cells of a sheet, row by row."""
+
+    def __init__(
+        self, sheet: Sheet, shared: _SharedTexts, styles: _Styles, since_1904: bool
+    ) -> None:
+        super().__init__()
+        self._sheet = sheet
+        self._shared = shared
+        self._styles = styles
+        self._since_1904 = since_1904
+        self._row = 0
+        self._cells: list[tuple[int, str]] = []
+        self._held = 0
+        self._column = 0
+        self._type = "n"
+        self._style = "0"
+        self._pieces: list[str] = []
+        self._in_value = False
+        self.starts = {
+            "row": self._begin_row,
+            "c": self._begin_cell,
+            "v": self._begin_value,
+            "t": self._begin_value,
+            "f": self.skip,
+            "rPh": self.skip,
+        }
+        self.ends = {
+            "row": self._end_row,
+            "c": self._end_cell,
+            "v": self._end_value,
+            "t": self._end_value,
+        }
+
+    def text(self, data: str) -> None:
+        if self._in_value:
+            self._held += len(data)
+            if self._held > LONGEST_CELL * 16:
+                raise TextFull
+            self._pieces.append(data)
+
+    def _begin_row(self, attributes: Attributes) -> None:
+        number = _number(attributes.get("r", ""))
+        self._row = self._row + 1 if number is None else number
+        self._column = 0
+        self._held = 0
+
+    def _end_row(self) -> None:
+        self._sheet.row(self._row, self._cells)
+        self._cells.clear()
+
+    def _begin_cell(self, attributes: Attributes) -> None:
+        reference = attributes.get("r")
+        column = column_number(reference) if reference else 0
+        # A cell left of the one before it is none that a program wrote.
+        self._column = column if column > self._column else self._column + 1
+        self._type = attributes.get("t", "n")
+        self._style = attributes.get("s", "0")
+        self._pieces.clear()
+
+    def _begin_value(self, _attributes: Attributes) -> None:
+        self._in_value = True
+
+    def _end_value(self) -> None:
+        self._in_value = False
+
+    def _end_cell(self) -> None:
+        if self._pieces:
+            pieces = self._pieces
+            value = pieces[0] if len(pieces) == 1 else "".join(pieces)
+            self._cells.append((self._column, self._shown(value)))
+            self._pieces.clear()
+
+    def _shown(self, value: str) -> str:
+        if self._type == "s":
+            index = _number(value)
+            return "" if index is None else self._shared.get(index)
+        if self._type == "n":
+            return shown_number(value, self._styles.get(self._style), self._since_1904)
+        if self._type == "b":
+            return "TRUE" if value == "1" else "FALSE"
+        return value
+
+
+def _number(digits: str) -> int | None:
+    return int(digits) if digits.isdecimal() and len(digits) < 10 else None
+
+
+def column_number(reference: str) -> int:
+    """The column of a cell: 27 of `AA7`, 0 of what is none."""
+    return _column_number(reference.rstrip("0123456789"))
+
+
+@functools.lru_cache(maxsize=16_384)  # as many as a sheet has columns
+def _column_number(name: str) -> int:
+    number = 0
+    for char in name[:3]:
+        if not "A" <= char <= "Z":
+            return 0
+        number = number * 26 + ord(char) - ord("A") + 1
+    return number
+
+
+def shown_number(value: str, how: NumberFormat, since_1904: bool = False) -> str:
+    """A number as people search for it: a date as ISO 8601, a percentage, or with the digits that
+    it was typed with, whatever marks for thousands it is shown with."""
+    if how is GENERAL and value.isdecimal():
+        return value
+    try:
+        number = float(value)
+        if how.span:
+            return _hours(number)
+        if (how.day or how.time) and number >= 0:
+            return _moment(number, how, since_1904)
+    except (ValueError, OverflowError):
+        return value
+    if how.percent is not None:
+        return f"{number * 100:.{min(how.percent, 15)}f}%"
+    return plain_number(number)
+
+
+def plain_number(number: float) -> str:
+    """A number with the fifteen digits that Excel has."""
+    if number.is_integer() and abs(number) < 1e15:
+        return str(int(number))
+    return f"{number:.15g}"
+
+
+def _moment(number: float, how: NumberFormat, since_1904: bool) -> str:
+    if since_1904:
+        zero = datetime.datetime(1904, 1, 1)
+    else:
+        # Excel's 1900 has a 29th of February, number 60.
+        zero = datetime.datetime(1899, 12, 30 if number >= 60 else 31)
+    seconds = round(number * 86400)
+    moment = zero + datetime.timedelta(seconds=seconds)
+    clock = moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
+    if not how.day and number < 1:
+        return clock
+    day = moment.date().isoformat()
+    return f"{day} {clock}" if how.time else day
+
+
+def _hours(number: float) -> str:
+    minutes, seconds = divmod(round(abs(number) * 86400), 60)
+    sign = "-" if number < 0 else ""
+    return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+
+
+class _Notes(XmlReader):
+    """Notes that are stuck to cells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[int, int, str]] = []
+        self._cell = (0, 0)
+        self._pieces: list[str] = []
+        self._in_text = False
+        self.starts = {"comment": self._begin, "t": self._begin_text, "rPh": self.skip}
+        self.ends = {"comment": self._end, "t": self._end_text}
+
+    def text(self, data: str) -> None:
+        if self._in_text:
+            self._pieces.append(data)
+
+    def _begin(self, attributes: Attributes) -> None:
+        reference = attributes.get("ref", "")
+        row = _number(reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        self._cell = (row or 1, column_number(reference) or 1)
+        self._pieces.clear()
+
+    def _begin_text(self, _attributes: Attributes) -> None:
+        self._in_text = True
+
+    def _end_text(self) -> None:
+        self._in_text = False
+
+    def _end(self) -> None:
+        if len(self.found) < _MOST_NOTES and self._pieces:
+            self.found.append((*self._cell, "".join(self._pieces)))
+
+
+# --- old and binary workbooks --------------------------------------------------------------------
+
+
+def read_by_calamine(source: Source, output: Output) -> None:
+    """Read an old or a binary workbook, of which calamine holds all cells at once."""
+    from python_calamine import CalamineError, PasswordError, load_workbook
+
+    if source.size > OLD_WORKBOOK_BYTES:
+        raise Unreadable(f"it is larger than {OLD_WORKBOOK_BYTES // 1024**2} MiB")
+    source.file.seek(0)
+    try:
+        book = load_workbook(source.file)
+    except PasswordError as error:
+        raise Unreadable("it is encrypted: a password is needed") from error
+    except CalamineError as error:
+        raise Unreadable(f"it is damaged: {error}") from error
+    for name in book.sheet_names:
+        try:
+            _write_rows(book, name, output)
+        except CalamineError as error:
+            output.failed(f"sheet {name}: {error}")
+
+
+def _write_rows(book: CalamineWorkbook, name: str, output: Output) -> None:
+    calamine = book.get_sheet_by_name(name)
+    if calamine.start is None:
+        return
+    first_row, first_column = calamine.start
+    sheet = Sheet(output, name)
+    # Rows from the sheet's first one on, whatever comes before the first that has any text.
+    for number, row in enumerate(calamine.to_python(), first_row + 1):
+        sheet.row(number, _texts(row, first_column + 1))
+
+
+_Value = int | float | str | bool | datetime.time | datetime.date | datetime.timedelta
+
+
+def _texts(row: list[_Value], first: int) -> Iterator[tuple[int, str]]:
+    for column, value in enumerate(row, first):
+        text = _text(value)
+        if text:
+            yield column, text
+
+
+def _text(value: _Value) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, (int, float)):
+        return plain_number(float(value))
+    if isinstance(value, datetime.timedelta):
+        return _hours(value.total_seconds() / 86400)
+    if isinstance(value, datetime.datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00").removesuffix(" 00:00")
+    return value.isoformat().removesuffix(":00")
+
+
+FORMATS = (
+    Format(name="xlsx", ends=(".xlsx", ".xlsm", ".xltx", ".xltm"), read=read),
+    Format(name="xls", ends=(".xls", ".xlt", ".xlsb"), read=read),
+)

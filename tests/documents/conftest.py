@@ -1,0 +1,110 @@
+"""A library that knows formats of a test's own: documents that hang, crash, or take all memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+import winnow
+import winnow.documents.formats
+from conftest import write_files
+from winnow.config import Config, merged
+from winnow.documents.format import _by_end, format_of, formats
+from winnow.documents.found import Document
+from winnow.documents.library import Library, Reporting
+from winnow.text.process import Processes
+
+FORMATS = '''
+import ctypes, time
+from winnow.documents.format import Format, Unreadable
+from winnow.documents.places import Place
+
+
+def read_pages(source, output):
+    """Pages begin at lines `# 3 Title`; rows at `= SHEET ROW`, `! REASON` is a part that failed."""
+    for line in source.file.read().decode().splitlines():
+        if line.startswith("# "):
+            number, _, title = line[2:].partition(" ")
+            output.part(f"Page {number}", Place(page=int(number), section=title or None))
+        elif line.startswith("= "):
+            sheet, row = line[2:].split()
+            output.at(Place(sheet=sheet, row=int(row), column=2))
+        elif line.startswith("! "):
+            output.failed(line[2:])
+        else:
+            output.line(line)
+    if not output.lines:
+        raise Unreadable("it has no text")
+
+
+FORMATS = (
+    Format(name="pages", ends=(".pages1", ".pag"), read=read_pages),
+    Format(name="hang", ends=(".hang",), read=lambda source, output: time.sleep(1000)),
+    Format(name="crash", ends=(".crash",), read=lambda source, output: ctypes.string_at(0)),
+    Format(name="greedy", ends=(".greedy",), read=lambda source, output: bytearray(8 * 1024**3)),
+    Format(name="defect", ends=(".defect",), read=lambda source, output: 1 / 0),
+)
+'''
+
+
+def environment_with_formats(folder: Path) -> dict[str, str]:
+    """An environment in which a server and its workers know :data:`FORMATS`, too."""
+    write_files(folder / "formats", {"of_tests.py": FORMATS})
+    more = str(folder / "formats")
+    code = f"import winnow.documents.formats as all\nall.__path__.append({more!r})\n"
+    write_files(folder / "site", {"sitecustomize.py": code})
+    here = Path(winnow.__file__).parent.parent
+    return {**os.environ, "PYTHONPATH": f"{folder / 'site'}{os.pathsep}{here}"}
+
+
+@pytest.fixture(scope="module")
+def formats_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The formats of the tests, here and in what has this environment."""
+    folder = tmp_path_factory.mktemp("python")
+    environment = environment_with_formats(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        path = [*winnow.documents.formats.__path__, str(folder / "formats")]
+        patch.setattr(winnow.documents.formats, "__path__", path)
+        formats.cache_clear()
+        _by_end.cache_clear()
+        yield environment
+    formats.cache_clear()
+    _by_end.cache_clear()
+
+
+MakeLibrary = Callable[..., Library]
+
+
+@pytest_asyncio.fixture
+async def make_library(
+    formats_of_tests: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[MakeLibrary]:
+    """Libraries, each with a cache of its own unless one is given."""
+    made: list[Library] = []
+
+    def make(
+        folder: Path | None = None, reporting: Reporting | None = None, **documents: object
+    ) -> Library:
+        config, problems = merged(Config(), {"documents": documents}, "test")
+        assert problems == []
+        folder = folder or tmp_path_factory.mktemp("texts")
+        made.append(Library(Processes(), formats_of_tests, lambda: config, folder, reporting))
+        return made[-1]
+
+    yield make
+    for library in made:
+        await library.aclose()
+
+
+def documents_in(root: Path, *names: str) -> list[Document]:
+    return [Document(name, str(root / name), _format(name), str(root)) for name in names]
+
+
+def _format(name: str) -> str:
+    found = format_of(name)
+    assert found is not None
+    return found.name

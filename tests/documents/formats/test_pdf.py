@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from documents.making_pdf import (
+    FIRST,
+    FONT,
+    assembled,
+    bomb,
+    gray_picture,
+    made,
+    make_pdf,
+    shown,
+    stream,
+    unicode_font,
+)
+from winnow.documents import ocr
+from winnow.documents.extraction import extract
+from winnow.documents.format import Unreadable
+from winnow.documents.formats.pdf import ranges
+from winnow.documents.places import Anchor, Failure, Place, TextMap
+
+
+def read(content: bytes, *, recognise: bool = False) -> tuple[list[str], TextMap]:
+    written: list[bytes] = []
+    found = extract("a.pdf", io.BytesIO(content), written.append, ocr=recognise)
+    return b"".join(written).decode().splitlines(), found
+
+
+def reason(content: bytes, *, recognise: bool = False) -> str:
+    with pytest.raises(Unreadable) as raised:
+        read(content, recognise=recognise)
+    return str(raised.value)
+
+
+# --- pages and their text ------------------------------------------------------------------
+
+
+def test_each_page_is_a_part_with_its_lines_also_one_without_text() -> None:
+    lines, found = read(make_pdf([["One (of) three\\", "pages"], [], ["Café – “naïve”"]]))
+    assert lines == ["One (of) three\\", "pages", "Café – “naïve”"]
+    assert found == TextMap(
+        "pdf",
+        3,
+        (
+            Anchor(1, Place(page=1), "Page 1"),
+            Anchor(3, Place(page=2), "Page 2"),
+            Anchor(3, Place(page=3), "Page 3"),
+        ),
+    )
+
+
+def test_a_word_that_is_broken_at_lines_ends_is_whole_in_its_first_line() -> None:
+    lines, _ = read(make_pdf([["the manip-", "ulation of declara-", "tions is one-", "sided"]]))
+    assert lines == ["the manipulation", "of declarations", "is onesided"]
+
+
+def test_a_hyphen_at_the_end_of_a_page_stays() -> None:
+    lines, _ = read(make_pdf([["a long con-"], ["versation"]]))
+    assert lines == ["a long con-", "versation"]
+
+
+def test_kerning_does_not_split_words_and_wide_gaps_do() -> None:
+    content = b"BT /F 11 Tf 50 700 Td [(A)80(V)80(A)70(T)-20(AR)-600(next)] TJ 90 0 Td (far) Tj ET"
+    assert read(made([content]))[0] == ["AVATAR next far"]
+
+
+def test_words_are_found_by_what_people_type_whatever_the_font_calls_their_shapes() -> None:
+    # A ligature, an accent of its own, a radical, Arabic letters as they look, a character that
+    # needs two units in UTF-16.
+    texts = ["ﬁ", "le", " ", "e\u0301", "\u2f42", "ﻣ", "ﺮ", "𝑥"]
+    codes = b"".join(b"%04x" % code for code in [1, 2, 3, 4, 3, 5, 3, 8])
+    content = b"BT /F 11 Tf 50 700 Td <%s> Tj ET BT /F 11 Tf 50 600 Td <00070006> Tj ET" % codes
+    lines, _ = read(made([content], further=unicode_font(texts), resources=b"/Font<</F 4 0 R>>"))
+    assert lines == ["file é 文 𝑥", "مر"]
+
+
+def test_the_outline_names_the_section_of_pages_from_its_entry_on() -> None:
+    first_page = FIRST + 4
+    entry = b"<</Title(%s)/Parent 4 0 R/Dest[%d 0 R/Fit]%s>>"
+    further = [
+        b"<</Type/Outlines/First 5 0 R/Last 6 0 R>>",
+        entry % (b"One", first_page + 2, b"/Next 6 0 R/First 7 0 R/Last 7 0 R"),
+        # Leads back to the first entry.
+        entry % (b"Two", first_page + 6, b"/Prev 5 0 R/Next 5 0 R"),
+        entry % (b"A  detail", first_page + 2, b""),
+    ]
+    pages = [shown([f"text {n}"]) for n in range(1, 5)]
+    _, found = read(made(pages, further=further, catalog=b"/Outlines 4 0 R"))
+    assert [anchor.place for anchor in found.anchors] == [
+        Place(page=1),
+        Place(page=2, section="A detail"),
+        Place(page=3, section="A detail"),
+        Place(page=4, section="Two"),
+    ]
+
+
+# --- what is added to pages, and attached --------------------------------------------------
+
+
+def test_notes_and_values_of_a_form_follow_the_text_of_their_page() -> None:
+    box = b"/Rect[50 50 150 70]"
+    further = [
+        b"<</Type/Annot/Subtype/Text/Contents(ask the lawyer)%s>>" % box,
+        b"<</Type/Annot/Subtype/Link/Contents(of a link)%s>>" % box,
+        b"<</Type/Annot/Subtype/Widget/FT/Tx/T(name)/V(Ada Lovelace)%s>>" % box,
+        b"<</Fields[6 0 R]>>",
+    ]
+    content = made(
+        [shown(["Name:"])],
+        further=further,
+        page=b"/Annots[4 0 R 5 0 R 6 0 R]",
+        catalog=b"/AcroForm 7 0 R",
+    )
+    assert read(content)[0] == ["Name:", "ask the lawyer", "Ada Lovelace"]
+
+
+def with_attachment(attached: bytes, pages: list[bytes]) -> bytes:
+    further = [
+        b"<</Names[(notes.txt)5 0 R]>>",
+        b"<</Type/Filespec/F(notes.txt)/EF<</F 6 0 R>>>>",
+        attached,
+    ]
+    return made(pages, further=further, catalog=b"/Names<</EmbeddedFiles 4 0 R>>")
+
+
+def test_an_attached_file_is_a_member() -> None:
+    packed = stream(b"what was said", b"/Type/EmbeddedFile")
+    lines, found = read(with_attachment(packed, [shown(["see the notes"])]))
+    assert lines == ["see the notes", "what was said"]
+    assert found.place_at(2) == Place(member="notes.txt")
+
+
+def test_an_attached_file_that_is_missing_does_not_keep_the_pages_from_being_read() -> None:
+    lines, found = read(with_attachment(b"null", [shown(["see the notes"])]))
+    assert lines == ["see the notes"]
+    assert found.failed == ()
+
+
+# --- pages that are pictures ---------------------------------------------------------------
+
+PICTURE = gray_picture(8, 8, bytes(64))
+SHOWS_PICTURE = b"q 500 0 0 700 40 40 cm /I Do Q"
+
+
+def scanned(pages: list[bytes]) -> bytes:
+    return made(pages, further=[PICTURE], resources=b"/XObject<</I 4 0 R>>")
+
+
+def test_a_scanned_document_has_no_text() -> None:
+    expected = "it has no text: its pages are pictures (documents.ocr reads them)"
+    assert reason(scanned([SHOWS_PICTURE] * 2)) == expected
+
+
+def test_scanned_pages_among_others_are_told() -> None:
+    pages = [SHOWS_PICTURE, shown(["text"]), b"", SHOWS_PICTURE, SHOWS_PICTURE]
+    lines, found = read(scanned(pages))
+    assert lines == ["text"]
+    told = "pages without text, which are pictures: 1, 4-5 (documents.ocr reads them)"
+    assert found.failed == (Failure(told),)
+
+
+def test_outlines_of_characters_are_a_picture_and_a_frame_is_none() -> None:
+    frame = b"50 50 400 600 re S\n"
+    assert "pictures" in reason(made([frame * 100]))
+    assert reason(made([frame, b""])) == "it has no text: its pages are empty"
+
+
+@pytest.mark.skipif(ocr.is_installed(), reason="the extra is installed")
+def test_without_the_extra_its_name_is_told() -> None:
+    told = reason(scanned([SHOWS_PICTURE]), recognise=True)
+    assert told == f"it has no text: its pages are pictures ({ocr.MISSING})"
+
+
+def test_ranges_are_told_up_to_ten() -> None:
+    assert ranges([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10"
+    assert ranges(list(range(1, 24, 2))) == "1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and 2 more ranges"
+
+
+# --- encrypted and damaged -----------------------------------------------------------------
+
+
+def test_a_password_that_is_needed_is_told() -> None:
+    content = made([shown(["secret"])], password="sesame")
+    assert reason(content) == "it is encrypted: a password is needed"
+
+
+def test_a_document_that_only_its_owner_may_change_is_read() -> None:
+    content = made([shown(["for all eyes"])], password="")
+    assert b"for all eyes" not in content
+    assert read(content)[0] == ["for all eyes"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"%PDF-1.7\n", b"%PDF-1.7\n" + bytes(range(256)) * 100, b"hello"]
+)
+def test_what_is_no_pdf_is_damaged(content: bytes) -> None:
+    assert reason(content) == "it is damaged: no pages are found in it"
+
+
+def test_a_file_that_is_cut_off_is_read_or_damaged_but_never_empty() -> None:
+    whole = make_pdf([[f"line {line} of {page}" for line in range(30)] for page in range(20)])
+    expected, _ = read(whole)
+    outcomes = set()
+    for length in [*range(0, len(whole), len(whole) // 40), len(whole) - 10]:
+        try:
+            lines, _ = read(whole[:length])
+        except Unreadable as error:
+            outcomes.add(str(error))
+        else:
+            assert lines == expected
+            outcomes.add("read")
+    assert outcomes == {"it is damaged: no pages are found in it", "read"}
+
+
+def test_without_its_table_of_objects_a_file_is_read() -> None:
+    whole = make_pdf([["text"]])
+    table, trailer = whole.index(b"xref\n"), whole.index(b"trailer")
+    assert read(whole[:table] + whole[trailer:])[0] == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("tree", "damaged"),
+    [
+        (b"<</Type/Pages/Count 3/Kids[4 0 R 2 0 R 6 0 R]>>", "3"),
+        (b"<</Type/Pages/Count 1000000/Kids[4 0 R 6 0 R]>>", "3-1000000"),
+        (b"<</Type/Pages/Count 3/Kids[4 0 R 6 0 R 99 0 R]>>", "3"),
+    ],
+)
+def test_pages_that_are_not_there_are_told(tree: bytes, damaged: str) -> None:
+    lines, found = read(made([shown(["one"]), shown(["two"])], tree=tree))
+    assert lines == ["one", "two"]
+    assert [anchor.place.page for anchor in found.anchors] == [1, 2]
+    assert found.failed == (Failure(f"pages that are damaged: {damaged}"),)
+
+
+def test_a_page_of_any_size_is_read() -> None:
+    for box in (b"[0 0 1e30 1e30]", b"[0 0 0 0]", b"[9 9 -9 -9]"):
+        assert read(made([shown(["text"])], page=b"/MediaBox" + box))[0] == ["text"]
+
+
+# --- in bounded memory ---------------------------------------------------------------------
+
+IN_A_CHILD = textwrap.dedent(
+    """
+    import resource, sys
+    from winnow.documents.extraction import extract
+
+    limit = 256 * 1024**2
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with open(sys.argv[1], "rb") as file:
+        print(extract("a.pdf", file, lambda line: None).lines)
+    # Not ru_maxrss, which begins with what the parent had.
+    with open("/proc/self/status") as status:
+        print(int(status.read().split("VmHWM:")[1].split()[0]) * 1024)
+    """
+)
+
+
+def in_a_child(content: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
+    path = folder / "a.pdf"
+    path.write_bytes(content)
+    return subprocess.run(
+        [sys.executable, "-c", IN_A_CHILD, str(path)], capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+def test_ten_thousand_pages_are_read_in_little_memory(tmp_path: Path) -> None:
+    pages = [[f"page {page}, line {line}" for line in range(20)] for page in range(10_000)]
+    child = in_a_child(make_pdf(pages), tmp_path)
+    assert child.returncode == 0, child.stderr
+    lines, peak = map(int, child.stdout.split())
+    assert lines == 200_000
+    assert peak < 200 * 1024**2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+def test_a_page_that_unpacks_to_a_gigabyte_ends_at_the_limit_of_memory(tmp_path: Path) -> None:
+    packed = bomb(b"(words of text)'\n", 1024)
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count 1/Kids[4 0 R]>>",
+        FONT,
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 5 0 R"
+        b"/Resources<</Font<</F 3 0 R>>>>>>",
+        packed,
+    ]
+    child = in_a_child(assembled(objects), tmp_path)
+    assert child.returncode < 0, child.stderr  # by a signal: PDFium ends where memory does
+    assert child.stdout == ""

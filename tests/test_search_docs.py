@@ -1,0 +1,632 @@
+"""search_docs by the built-in engine: what it answers, of which documents, and what it says of the
+rest. Formats of the tests' own stand for real ones, see documents/conftest.py."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conftest import MakeWorkspace, Recorder, git_init, requires_posix, write_files
+from documents.conftest import formats_of_tests
+from winnow.config import Config, merged
+from winnow.documents import builtin, library
+from winnow.errors import (
+    EmptyQuery,
+    InvalidParams,
+    InvalidPattern,
+    NotFound,
+    NoWorkspace,
+    PathOutsideWorkspace,
+    SearchTimedOut,
+    UnreadableDocument,
+)
+from winnow.shorten import estimated_tokens
+from winnow.tools import TOOLS
+from winnow.tools.document_text import plain as text_plain
+from winnow.tools.search_docs import plain
+from winnow.types import Progress, no_progress
+from winnow.types.document_text import DocumentTextResult
+from winnow.types.search_docs import SearchDocsPartial, SearchDocsResult
+from winnow.workspace import Workspace
+
+__all__ = ["formats_of_tests"]
+
+SEARCH, TEXT = TOOLS["search_docs"], TOOLS["document_text"]
+
+REPORT = """\
+# 1 Summary
+The quarterly report.
+Revenue grew.
+# 2 Outlook
+Nothing is certain.
+Revenue may grow; the revenue of others, too.
+Costs fall.
+# 3
+Closing words.
+"""
+FILES = {
+    "legal/report.pag": REPORT,
+    "legal/old/terms.PAG": "Contract terms of 2019\nRevenue share\n",
+    "sheets/budget.pag": "= Plan 7\na\trevenue\tc\trevenue\nnothing\nrevenue\n",
+    "notes.txt": "revenue in a text\n",
+    "ignored/draft.pag": "revenue in a draft\n",
+    ".hidden/secret.pag": "revenue in secret\n",
+    ".gitignore": "ignored/\n",
+}
+
+Made = Callable[..., Workspace]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_files(git_init(tmp_path / "root"), FILES)
+
+
+@pytest.fixture
+def workspace_of(
+    make_workspace: MakeWorkspace, formats_of_tests: dict[str, str], tmp_path: Path
+) -> Made:
+    def make(*folders: Path, **documents: object) -> Workspace:
+        settings = {"engine": "builtin", **documents}
+        config, problems = merged(Config(), {"documents": settings}, "test")
+        assert problems == []
+        cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+        return make_workspace(*folders, config=config, environment={**formats_of_tests, **cache})
+
+    return make
+
+
+async def search(
+    workspace: Workspace, query: str, progress: Progress = no_progress, **params: Any
+) -> SearchDocsResult:
+    result = await SEARCH.call(workspace, {"query": query, **params}, progress)
+    assert isinstance(result, SearchDocsResult)
+    lines = sum(len(one.matches) for one in result.documents)
+    assert progress.streaming or result.returned == lines
+    assert result.completeness.complete == (not result.completeness.reasons)
+    assert bool(result.message) == (result.total_found == 0)
+    assert not result.cursor or result.truncated
+    return result
+
+
+async def places(workspace: Workspace, query: str, **params: Any) -> list[str]:
+    """`path:line:column` of each match."""
+    result = await search(workspace, query, **params)
+    return [
+        f"{document.path}:{match.line}:{match.column}"
+        for document in result.documents
+        for match in document.matches
+    ]
+
+
+async def document_text(workspace: Workspace, path: str, **params: Any) -> DocumentTextResult:
+    result = await TEXT.call(workspace, {"path": path, **params}, no_progress)
+    assert isinstance(result, DocumentTextResult)
+    return result
+
+
+# --- what is found -------------------------------------------------------------------------
+
+
+async def test_matches_say_where_they_stand(workspace_of: Made, root: Path) -> None:
+    result = await search(workspace_of(root), "revenue", path="legal/report.pag")
+    uri = (root / "legal/report.pag").as_uri()
+    preview = uri.replace("file:", "winnow-doc:")
+    assert json.loads(msgspec.json.encode(result.documents)) == [
+        {
+            "path": "legal/report.pag",
+            "format": "pages",
+            "engine": "builtin",
+            "total": 2,
+            "matches": [
+                {
+                    "line": 3,
+                    "column": 1,
+                    "text": "Revenue grew.",
+                    "match_range": [1, 8],
+                    "before": ["The quarterly report."],
+                    "after": [],
+                    "preview_uri": f"{preview}#L3",
+                    "open_uri": f"{uri}#page=1",
+                    "page": 1,
+                    "section": "Summary",
+                },
+                {
+                    "line": 6,
+                    "column": 1,
+                    "text": "Revenue may grow; the revenue of others, too.",
+                    "match_range": [1, 8],
+                    "ranges": [[1, 8], [23, 30]],
+                    "before": ["Nothing is certain."],
+                    "after": ["Costs fall."],
+                    "preview_uri": f"{preview}#L6",
+                    "open_uri": f"{uri}#page=2",
+                    "page": 2,
+                    "section": "Outlook",
+                },
+            ],
+        }
+    ]
+    assert (result.engine, result.engines) == ("builtin", {"pages": "builtin"})
+    assert (result.statistics.files, result.statistics.matches) == (1, 2)
+    assert result.statistics.seconds > 0
+    assert (result.total_found, result.truncated, result.completeness.complete) == (2, False, True)
+
+
+async def test_cells_of_a_sheet_are_named(workspace_of: Made, root: Path) -> None:
+    result = await search(workspace_of(root), "revenue", path="sheets")
+    assert [(match.sheet, match.cell, match.cells) for match in result.documents[0].matches] == [
+        ("Plan", "C7", ["C7", "E7"]),
+        ("Plan", "B9", None),
+    ]
+
+
+async def test_the_text_of_a_document_has_the_lines_that_matches_name(
+    workspace_of: Made, root: Path
+) -> None:
+    workspace = workspace_of(root)
+    found = await search(workspace, "revenue|words|terms")
+    for document in found.documents:
+        text = await document_text(workspace, document.path)
+        lines = text.text.split("\n")
+        for match in document.matches:
+            assert lines[match.line - 1] == match.text
+            part = [one for one in text.line_map if one.line <= match.line][-1:]
+            assert [one.page for one in part] in ([], [match.page])
+            of_uri = await document_text(workspace, match.preview_uri, start=match.line)
+            assert of_uri.text.startswith(match.text + "\n")
+
+
+async def test_documents_are_found_by_path_and_each_scope(workspace_of: Made, root: Path) -> None:
+    workspace = workspace_of(root)
+    everywhere = [
+        "legal/old/terms.PAG:2:1",
+        "legal/report.pag:3:1",
+        "legal/report.pag:6:1",
+        "sheets/budget.pag:1:3",
+        "sheets/budget.pag:3:1",
+    ]
+    assert await places(workspace, "revenue") == everywhere
+    assert await places(workspace, "revenue", path="legal/old") == everywhere[:1]
+    assert await places(workspace, "revenue", path="legal/*.pag") == everywhere[1:3]
+    assert await places(workspace, "revenue", path="legal/**") == everywhere[:3]
+    assert await places(workspace, "revenue", path=f"{root}/l*l/*.pag") == everywhere[1:3]
+    assert await places(workspace, "revenue", path="*.PAG") == everywhere[:1]
+    assert await places(workspace, "revenue", exclude=["legal"]) == everywhere[3:]
+    assert await places(workspace, "revenue", include=["budget.*"]) == everywhere[3:]
+    assert await places(workspace, "revenue", file_types=["pages"]) == everywhere
+    assert await places(workspace, "revenue", file_types=["pag"]) == everywhere
+    assert await places(workspace, "revenue", file_types=["crash"]) == []
+    assert await places(workspace, "revenue", include_ignored=True, path="ignored") == [
+        "ignored/draft.pag:1:1"
+    ]
+    assert await places(workspace, "revenue", include_hidden=True, path=".hidden") == [
+        ".hidden/secret.pag:1:1"
+    ]
+
+
+async def test_how_the_query_is_read(workspace_of: Made, root: Path) -> None:
+    workspace = workspace_of(root)
+    assert await places(workspace, "Q[1-4] 20|terms of 20(19|20)") == ["legal/old/terms.PAG:1:10"]
+    assert await places(workspace, "grew.", literal=True) == ["legal/report.pag:3:9"]
+    assert await places(workspace, "g.ew.", literal=True) == []
+    assert await places(workspace, "revenue", case_sensitive=True, path="legal") == [
+        "legal/report.pag:6:23"
+    ]
+    assert await places(workspace, "^Closing") == ["legal/report.pag:9:1"]
+    # A ruler is no text.
+    assert await places(workspace, "Page|Outlook") == []
+
+
+@pytest.mark.parametrize("query", ["--pre=touch pwned", "-e", "--files", "--rga-x", "-"])
+async def test_a_query_is_no_option(workspace_of: Made, root: Path, query: str) -> None:
+    write_files(root, {"options.pag": f"before {query} after\n"})
+    assert await places(workspace_of(root), query, literal=True, path="options.pag") == [
+        "options.pag:1:8"
+    ]
+    assert not (root / "pwned").exists()
+
+
+async def test_context_stays_on_the_page(workspace_of: Made, root: Path) -> None:
+    result = await search(workspace_of(root), "certain|words", context_lines=5, path="legal/*.pag")
+    assert [(match.before, match.after) for match in result.documents[0].matches] == [
+        ([], ["Revenue may grow; the revenue of others, too.", "Costs fall."]),
+        ([], []),
+    ]
+    none = await search(workspace_of(root), "Revenue", context_lines=0, path="legal/*.pag")
+    assert {(len(one.before), len(one.after)) for one in none.documents[0].matches} == {(0, 0)}
+
+
+async def test_at_most_so_many_lines_of_a_document(workspace_of: Made, root: Path) -> None:
+    write_files(root, {"many.pag": "revenue\n" * 150})
+    result = await search(workspace_of(root), "revenue", path="many.pag", max_results=1000)
+    assert [(one.total, one.total_is_lower_bound) for one in result.documents] == [(100, True)]
+    more = await search(
+        workspace_of(root), "revenue", path="many.pag", max_count=1000, max_results=1000
+    )
+    assert [(one.total, one.total_is_lower_bound) for one in more.documents] == [(150, False)]
+
+
+async def test_long_lines_are_cut_around_the_match(workspace_of: Made, root: Path) -> None:
+    write_files(root, {"long.pag": "= S 1\n" + "x\t" * 5000 + "revenue" + " y" * 5000 + "\n"})
+    result = await search(workspace_of(root), "revenue", path="long.pag")
+    (match,) = result.documents[0].matches
+    assert len(match.text) < 600
+    assert match.column == 10_001
+    assert match.text_column is not None
+    assert match.text[match.column - match.text_column + 1 :].startswith("revenue")
+    assert match.cell == "GJJ1"  # the 5,002nd column
+
+
+async def test_names_of_any_kind(workspace_of: Made, root: Path) -> None:
+    names = ["-dash.pag", "a b.pag", "ü:#?.pag", "new\nline.pag", "[x].pag", "report*.pag"]
+    write_files(root, {f"odd/{name}": "revenue\n" for name in names})
+    (root / "odd" / os.fsdecode(b"\xff.pag")).write_text("revenue\n")
+    workspace = workspace_of(root)
+    result = await search(workspace, "revenue", path="odd")
+    assert {one.path for one in result.documents} == {
+        *(f"odd/{name}" for name in names),
+        "odd/\\xff.pag",
+    }
+    for document in result.documents:
+        text = await document_text(workspace, document.matches[0].preview_uri)
+        assert text.text == "revenue\n"
+    assert await places(workspace, "revenue", path="odd/[x].pag") == ["odd/[x].pag:1:1"]
+    assert await places(workspace, "revenue", path="odd/report*.pag") == ["odd/report*.pag:1:1"]
+
+
+async def test_several_folders(workspace_of: Made, root: Path, tmp_path: Path) -> None:
+    other = write_files(git_init(tmp_path / "other"), {"b.pag": "revenue\n"})
+    workspace = workspace_of(root, other)
+    result = await search(workspace, "share|^revenue$")
+    assert [(one.root, one.path) for one in result.documents] == [
+        (str(root), "legal/old/terms.PAG"),
+        (str(root), "sheets/budget.pag"),
+        (str(other), "b.pag"),
+    ]
+    assert "b.pag" in plain(result)
+
+
+# --- pages, streams, tokens ----------------------------------------------------------------
+
+
+async def test_pages_hold_each_line_once(workspace_of: Made, root: Path) -> None:
+    write_files(root, {f"many/{n:02}.pag": "revenue\n" * (n % 4) + f"{n}\n" for n in range(20)})
+    workspace = workspace_of(root)
+    everything = await places(workspace, "revenue", path="many")
+    assert len(everything) == 30
+    got: list[str] = []
+    cursor = ""
+    while True:
+        result = await search(workspace, "revenue", path="many", max_results=7, cursor=cursor)
+        got += [f"{d.path}:{m.line}:{m.column}" for d in result.documents for m in d.matches]
+        assert result.total_found == 30
+        if not result.cursor:
+            break
+        assert result.returned == 7
+        cursor = result.cursor
+    assert got == everything
+
+
+async def test_a_change_between_two_pages_is_told(workspace_of: Made, root: Path) -> None:
+    workspace = workspace_of(root)
+    first = await search(workspace, "revenue", max_results=2)
+    assert first.cursor is not None
+    write_files(root, {"legal/old/terms.PAG": "revenue\nand\nrevenue\n"})
+    second = await search(workspace, "revenue", max_results=2, cursor=first.cursor)
+    assert [reason for reason in second.completeness.reasons if "changed" in reason]
+
+
+async def test_documents_are_streamed_as_they_are_found(workspace_of: Made, root: Path) -> None:
+    class Streaming(Recorder):
+        streaming = True
+
+    recorder = Streaming()
+    result = await search(workspace_of(root), "revenue", recorder, max_results=4)
+    sent = [one for one in recorder.partials if isinstance(one, SearchDocsPartial)]
+    documents = [document for one in sent for document in one.documents]
+    assert {one.path for one in documents} <= {
+        "legal/report.pag",
+        "legal/old/terms.PAG",
+        "sheets/budget.pag",
+    }
+    assert sum(len(one.matches) for one in documents) == result.returned == 4
+    assert (result.documents, result.total_found, result.truncated) == ([], 5, True)
+
+
+async def test_an_answer_is_shortened_to_fit(workspace_of: Made, root: Path) -> None:
+    write_files(root, {f"many/{n}.pag": "before\nrevenue\nafter\n" for n in range(30)})
+    workspace = workspace_of(root)
+    whole = await search(workspace, "revenue", path="many")
+    size = estimated_tokens(whole)
+    bare = await search(workspace, "revenue", path="many", max_tokens=size - 100)
+    assert (bare.returned, bare.truncated, bare.documents[0].matches[0].before) == (30, True, [])
+    few = await search(workspace, "revenue", path="many", max_tokens=size // 4)
+    assert 0 < few.returned < 30
+    assert few.cursor is not None
+    assert estimated_tokens(few) <= size // 4
+    rest = await search(workspace, "revenue", path="many", cursor=few.cursor)
+    assert rest.returned == 30 - few.returned
+
+
+# --- what is not found ---------------------------------------------------------------------
+
+
+async def test_errors(workspace_of: Made, root: Path, tmp_path: Path) -> None:
+    workspace = workspace_of(root)
+    write_files(tmp_path, {"outside/x.pag": "revenue\n"})
+    for params, error in [
+        ({"query": " "}, EmptyQuery),
+        ({"query": "("}, InvalidPattern),
+        ({"query": "(", "file_types": ["hang"]}, InvalidPattern),
+        ({"query": "x", "path": "../outside"}, PathOutsideWorkspace),
+        ({"query": "x", "path": "../outside/*.pag"}, PathOutsideWorkspace),
+        ({"query": "x", "path": "legal/../../outside/*.pag"}, PathOutsideWorkspace),
+        ({"query": "x", "file_types": ["tex"]}, InvalidParams),
+        ({"query": "x", "path": "a{b"}, InvalidParams),
+        ({"query": "x", "timeout": 0}, InvalidParams),
+    ]:
+        with pytest.raises(error):
+            await SEARCH.call(workspace, params, no_progress)
+    with pytest.raises(NoWorkspace):
+        await search(workspace_of(), "x")
+
+
+@pytest.mark.parametrize("path", ["nothing", "nothing/*.pag", "legal/*.docx", "nothing/here.pdf"])
+async def test_a_path_that_matches_nothing(workspace_of: Made, root: Path, path: str) -> None:
+    result = await search(workspace_of(root), "revenue", path=path)
+    assert (result.message, result.documents) == ("No matches found", [])
+    assert result.warnings
+    assert plain(result).startswith("No matches found")
+
+
+async def test_no_documents_but_some_that_were_left_out(workspace_of: Made, tmp_path: Path) -> None:
+    files = {".gitignore": "a/\n", "a/x.pag": "x", ".b/y.pag": "y", "c.txt": "c"}
+    root = write_files(git_init(tmp_path / "other"), files)
+    result = await search(workspace_of(root), "x")
+    assert result.warnings == [
+        "no documents; 2 were left out: pass include_ignored and include_hidden"
+    ]
+
+
+@requires_posix
+async def test_documents_that_cannot_be_read_are_listed_and_the_others_answered(
+    workspace_of: Made, root: Path
+) -> None:
+    write_files(
+        root,
+        {
+            "bad/a.crash": "revenue",
+            "bad/b.defect": "revenue",
+            "bad/c.pag": "",
+            "bad/d.doc": "revenue",
+            "bad/e.pag": "revenue\n! page 2 is a picture\n",
+        },
+    )
+    await asyncio.sleep(0.06)
+    workspace = workspace_of(root)
+    for _ in range(2):  # read now, and known
+        result = await search(workspace, "revenue", path="bad")
+        assert [one.path for one in result.documents] == ["bad/e.pag"]
+        assert sorted((one.path, one.reason) for one in result.failed) == [
+            ("bad/a.crash", "its parser has crashed"),
+            ("bad/b.defect", "it is damaged: ZeroDivisionError: division by zero"),
+            ("bad/c.pag", "it has no text"),
+            ("bad/d.doc", "nothing here reads .doc files"),
+            ("bad/e.pag", "page 2 is a picture"),
+        ]
+        assert result.completeness.reasons == [
+            "5 documents could not be read, or not all of them: see `failed`"
+        ]
+
+
+async def test_a_text_is_no_document(workspace_of: Made, root: Path) -> None:
+    result = await search(workspace_of(root), "revenue", path="notes.txt")
+    assert [one.reason for one in result.failed] == [
+        "it is no document of a format that was asked for: `grep` searches texts"
+    ]
+    assert result.message == "No matches found"
+
+
+@requires_posix
+async def test_when_time_is_up_what_was_found_is_answered_and_the_rest_read(
+    workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "QUICK_SECONDS", 0.7)
+    write_files(root, {"slow/a.hang": "", "slow/b.hang": "", "slow/c.hang": "", "slow/d.hang": ""})
+    workspace = workspace_of(root)
+    result = await search(workspace, "revenue", timeout=6)
+    assert len(result.documents) == 3
+    assert result.completeness.timed_out
+    assert result.pending == 4
+    assert f"{result.pending} documents are still to be read: ask again" in (
+        result.completeness.reasons
+    )
+    assert workspace.library.waiting == result.pending
+
+
+@requires_posix
+async def test_not_even_one_document_in_time(workspace_of: Made, tmp_path: Path) -> None:
+    root = write_files(tmp_path / "other", {"a.hang": ""})
+    with pytest.raises(SearchTimedOut, match=r"timed out after 0\.5 seconds"):
+        await search(workspace_of(root), "x", timeout=0.5)
+
+
+# --- right about now -----------------------------------------------------------------------
+
+
+async def test_what_changes_is_found_as_it_is_now(workspace_of: Made, root: Path) -> None:
+    workspace = workspace_of(root)
+    assert await places(workspace, "grew") == ["legal/report.pag:3:9"]
+    write_files(root, {"legal/report.pag": "It grew\n", "legal/new.pag": "grew\n"})
+    assert await places(workspace, "grew") == ["legal/new.pag:1:1", "legal/report.pag:1:4"]
+    (root / "legal/report.pag").unlink()
+    (root / "legal/new.pag").rename(root / "legal/newer.pag")
+    assert await places(workspace, "grew") == ["legal/newer.pag:1:1"]
+
+
+async def test_a_cache_that_somebody_empties_is_filled_again(
+    workspace_of: Made, root: Path, tmp_path: Path
+) -> None:
+    await asyncio.sleep(0.06)
+    workspace = workspace_of(root)
+    assert len(await places(workspace, "revenue")) == 5
+    for folder in (tmp_path / "cache/winnow/documents").iterdir():
+        if folder.is_dir():
+            shutil.rmtree(folder)
+    result = await search(workspace, "revenue")
+    assert len(result.documents) == 3
+    assert result.completeness.complete
+
+
+async def test_documents_that_many_ask_for_are_read_for_all(workspace_of: Made, root: Path) -> None:
+    workspace = workspace_of(root)
+    results = await asyncio.gather(*(search(workspace, "revenue") for _ in range(6)))
+    assert [len(one.documents) for one in results] == [3] * 6
+
+
+async def test_a_search_that_is_cancelled_reads_on_in_the_background(
+    workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builtin, "BATCH_SECONDS", 60.0)
+    workspace = workspace_of(root)
+    task = asyncio.create_task(search(workspace, "revenue"))
+    while "library" not in workspace.__dict__:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    while workspace.library.waiting:
+        await asyncio.sleep(0.01)
+    assert len(await places(workspace, "revenue")) == 5
+
+
+# --- document_text -------------------------------------------------------------------------
+
+
+async def test_the_text_of_a_document(workspace_of: Made, root: Path) -> None:
+    result = await document_text(workspace_of(root), "legal/report.pag", start=4, end=8)
+    assert json.loads(msgspec.json.encode(result)) == {
+        "root": str(root),
+        "path": "legal/report.pag",
+        "uri": (root / "legal/report.pag").as_uri().replace("file:", "winnow-doc:"),
+        "format": "pages",
+        "engine": "builtin",
+        "start": 4,
+        "text": (
+            "──── Page 2 ────\n"
+            "Nothing is certain.\n"
+            "Revenue may grow; the revenue of others, too.\n"
+            "Costs fall.\n"
+            "──── Page 3 ────\n"
+        ),
+        "total_lines": 9,
+        "line_map": [
+            {"line": 4, "title": "Page 2", "page": 2, "section": "Outlook"},
+            {"line": 8, "title": "Page 3", "page": 3},
+        ],
+        "total_found": 5,
+        "returned": 5,
+        "truncated": False,
+        "completeness": {"complete": True, "reasons": [], "skipped": {}, "timed_out": False},
+        "warnings": [],
+    }
+    inside = await document_text(workspace_of(root), "legal/report.pag", start=5, end=6)
+    assert [(one.line, one.page) for one in inside.line_map] == [(4, 2)]
+
+
+async def test_a_long_text_comes_in_pages(workspace_of: Made, root: Path) -> None:
+    write_files(root, {"long.pag": "".join(f"line {n}\n" for n in range(1000))})
+    workspace = workspace_of(root)
+    whole = await document_text(workspace, "long.pag")
+    part = await document_text(workspace, "long.pag", max_tokens=1000)
+    assert part.truncated
+    assert estimated_tokens(part) <= 1000
+    text = part.text
+    while part.cursor:
+        part = await document_text(workspace, "long.pag", max_tokens=1000, cursor=part.cursor)
+        text += part.text
+    assert text == whole.text == "".join(f"line {n}\n" for n in range(1000))
+
+
+async def test_what_has_no_text_says_why(workspace_of: Made, root: Path) -> None:
+    write_files(root, {"empty.pag": ""})
+    workspace = workspace_of(root)
+    for path, error in [
+        ("empty.pag", UnreadableDocument),
+        ("notes.txt", UnreadableDocument),
+        ("gone.pag", NotFound),
+        ("../x.pag", PathOutsideWorkspace),
+        ("winnow-doc:///nothing", PathOutsideWorkspace),
+    ]:
+        with pytest.raises(error):
+            await document_text(workspace, path)
+    with pytest.raises(InvalidParams):
+        await document_text(workspace, "legal/report.pag", start=5, end=4)
+
+
+async def test_the_text_for_agents(workspace_of: Made, root: Path) -> None:
+    result = await document_text(workspace_of(root), "legal/report.pag", start=8)
+    assert text_plain(result) == "──── Page 3 ────\nClosing words.\n[2 of 2 lines, pages]"
+    found = await search(workspace_of(root), "grew", path="legal/*.pag")
+    assert plain(found).split("\n")[:3] == [
+        "legal/report.pag",
+        "  The quarterly report.",
+        "page 1, Summary: Revenue grew.",
+    ]
+
+
+# --- other tools ---------------------------------------------------------------------------
+
+
+async def test_read_file_reads_a_document_as_its_text(workspace_of: Made, root: Path) -> None:
+    workspace = workspace_of(root)
+    read = TOOLS["read_file"]
+    result = await read.call(workspace, {"path": "legal/report.pag", "spans": ["4-5"]}, no_progress)
+    assert [chunk.content for chunk in result.chunks] == ["──── Page 2 ────\nNothing is certain.\n"]
+    assert (result.document, result.total_lines) == ("pages", 9)
+    write_files(root, {"no.pag": ""})
+    assert (await read.call(workspace, {"path": "no.pag"}, no_progress)).document is None
+    (root / "binary.pag").write_bytes(b"! \0\n")
+    with pytest.raises(UnreadableDocument):
+        await read.call(workspace, {"path": "binary.pag"}, no_progress)
+
+
+async def test_keyword_search_ranks_documents_among_the_files(
+    workspace_of: Made, root: Path
+) -> None:
+    workspace = workspace_of(root)
+    params = {"query": "how does revenue grow", "search_terms": ["revenue", "grew"]}
+    keyword = TOOLS["keyword_search"]
+    without = await keyword.call(workspace, params, no_progress)
+    assert {one.path for one in without.files} == {
+        "notes.txt",
+        "legal/report.pag",
+        "legal/old/terms.PAG",
+        "sheets/budget.pag",
+    }
+    recorder = Recorder()
+    result = await keyword.call(workspace, {**params, "include_documents": True}, recorder)
+    found = {one.path: one for one in result.files}
+    assert set(found) == {
+        "notes.txt",
+        "legal/report.pag",
+        "legal/old/terms.PAG",
+        "sheets/budget.pag",
+    }
+    report = found["legal/report.pag"]
+    assert (report.format, found["notes.txt"].format) == ("pages", None)
+    assert [(one.line, one.page, one.section) for one in report.matches] == [
+        (3, 1, "Summary"),
+        (6, 2, "Outlook"),
+    ]
+    text = await document_text(workspace, report.preview_uri)
+    assert text.text.split("\n")[report.line - 1] in {one.text for one in report.matches}
