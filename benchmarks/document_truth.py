@@ -30,7 +30,7 @@ from winnow.documents.format import Unreadable
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
-from documents.truth import FIXTURES, Where, planted, unread
+from documents.truth import FIXTURES, Where, known_to_rga, planted, unread
 
 WORDS = 10
 MOST_PLACES = 3
@@ -75,12 +75,7 @@ def fixtures() -> list[Case]:
 
 
 def _without_more(expected: Expected) -> Expected:
-    """What ripgrep-all can know of a place."""
-    known = [
-        {name: value for name, value in place.items() if name in ("page", "member")}
-        for place in expected.places
-    ]
-    return Expected(expected.word, known)
+    return Expected(expected.word, [known_to_rga(place) for place in expected.places])
 
 
 def public(path: Path) -> Case | None:
@@ -183,4 +178,6 @@ def _by_ourselves(name: str, content: bytes) -> str:
 
 
 def _output(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", "replace")
+    return subprocess.run(command, capture_output=True, check=True).stdout.decode(
+        "utf-8", "replace"
+    )

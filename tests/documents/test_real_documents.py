@@ -6,12 +6,18 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-import shutil
-from pathlib import Path
 
 import pytest
 
-from documents.truth import FIXTURES, Planted, found_places, planted, unread
+from conftest import requires, requires_posix
+from documents.truth import (
+    FIXTURES,
+    found_places,
+    known_to_rga,
+    missed_by_rga,
+    planted,
+    unread,
+)
 from winnow.documents.extraction import extract
 from winnow.documents.format import UNREAD, Unreadable, format_of
 from winnow.documents.found import Document
@@ -22,6 +28,9 @@ from winnow.text.ripgrep import find_ripgrep
 
 PLANTED = planted()
 FILES = sorted({one.file for one in PLANTED})
+# Office formats that are none of its own; mail, which it reads badly; databases, beside which its
+# SQLite would write; and what is packed, where it goes by the end of the name.
+NOT_BY_RGA: set[str] = set()
 
 
 @functools.cache
@@ -42,9 +51,14 @@ def test_each_word_is_found_where_it_was_planted(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(unread()))
 def test_what_cannot_be_read_says_why(name: str) -> None:
-    with open(FIXTURES / name, "rb") as file, pytest.raises(Unreadable) as caught:
-        extract(name, file, lambda line: None)
-    assert str(caught.value).startswith(unread()[name])
+    lines: list[bytes] = []
+    with open(FIXTURES / name, "rb") as file:
+        try:
+            reasons = [one.reason for one in extract(name, file, lines.append).failed]
+        except Unreadable as reason:
+            reasons = [str(reason)]
+    assert lines == []
+    assert [reason[: len(unread()[name])] for reason in reasons] == [unread()[name]]
 
 
 def test_every_document_has_its_truth() -> None:
@@ -58,45 +72,38 @@ def test_every_document_has_its_truth() -> None:
 # --- ripgrep-all -----------------------------------------------------------------------------
 
 
-def read_by_rga() -> list[str]:
-    engine = rga()
-    return [name for name in FILES if engine.reads(str(FIXTURES / name)) is None]
-
-
-def rga() -> Rga:
-    return Rga(
-        Processes(),
-        dict(os.environ),
-        ripgrep=find_ripgrep(None),
-        inside=lambda path: False,
+async def texts_by_rga() -> dict[str, tuple[list[str], TextMap]]:
+    """The texts of all documents that it reads."""
+    engine = Rga(
+        Processes(), dict(os.environ), ripgrep=find_ripgrep(None), inside=lambda path: False
     )
+    deadline = asyncio.get_running_loop().time() + 300
+    documents = [
+        Document(name, str(FIXTURES / name), known.name)
+        for name in FILES
+        if (known := format_of(name)) and engine.reads(str(FIXTURES / name)) is None
+    ]
+    return {one.path: await engine.text(one, deadline) for one in documents}
 
 
 @requires("rga", "pdftotext", "pandoc")
-def test_ripgrep_all_finds_the_same_words_on_the_same_pages() -> None:
-    async def texts() -> dict[str, tuple[list[str], TextMap]]:
-        engine = rga()
-        deadline = asyncio.get_running_loop().time() + 120
-        documents = [
-            Document(name, str(FIXTURES / name), known.name)
-            for name in FILES
-            if (known := format_of(name)) and engine.reads(str(FIXTURES / name)) is None
-        ]
-        return {one.path: await engine.text(one, deadline) for one in documents}
-
-    read = asyncio.run(texts())
-    differing = {}
-    for one in PLANTED:
-        if one.file in read:
-            found = found_places(one.word, *read[one.file])
-            expected = [_as_rga_knows(place) for place in one.places]
-            if found != expected:
-                differing[one.file, one.word] = found
-    for key, value in differing.items():
-        print(key, value)
-    assert sorted(read) == []
-    assert differing == {}
-
-
-def _as_rga_knows(place: Where) -> Where:
-    return {name: value for name, value in place.items() if name in ("page", "member")}
+@requires_posix
+async def test_ripgrep_all_finds_the_same_words_on_the_same_pages() -> None:
+    texts = await texts_by_rga()
+    assert {*texts} == {*FILES} - NOT_BY_RGA
+    missed = {
+        (one.file, one.word)
+        for one in PLANTED
+        if one.file in texts and not found_places(one.word, *texts[one.file])
+    }
+    assert missed == missed_by_rga()
+    found = {
+        (one.file, one.word): found_places(one.word, *texts[one.file])
+        for one in PLANTED
+        if one.file in texts and (one.file, one.word) not in missed
+    }
+    assert found == {
+        (one.file, one.word): [known_to_rga(place) for place in one.places]
+        for one in PLANTED
+        if (one.file, one.word) in found
+    }

@@ -46,6 +46,21 @@ def unread() -> dict[str, str]:
     return dict(_truth()["unread"])
 
 
+def missed_by_rga() -> set[tuple[str, str]]:
+    """Documents and words in them that ripgrep-all does not find."""
+    return {
+        (file, word)
+        for group in _truth()["missed_by_rga"]
+        for file in group["files"]
+        for word in group["words"]
+    }
+
+
+def known_to_rga(place: Where) -> Where:
+    """What ripgrep-all can know of a place."""
+    return {name: value for name, value in place.items() if name in ("page", "member")}
+
+
 def _truth() -> Any:
     return tomllib.loads((FIXTURES / "truth.toml").read_text("utf-8"))
 
