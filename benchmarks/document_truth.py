@@ -1,10 +1,10 @@
 """What search_docs should find in documents, from the hands of others than the engine under test.
 
 Of the documents in `tests/documents/fixtures` it is written down. Of any other, ten rare words are
-chosen in a text that another program takes of it, with the pages on which they stand there: for the
-built-in engine poppler's pdftotext, and for what has no pages pandoc, which is given the pages of
-e-books that it refuses; for ripgrep-all, which runs the first two itself, PDFium, and the built-in engine's
-own text.
+chosen in a text that another program takes of it, with the pages on which they stand there. For the
+built-in engine that is poppler's pdftotext, or, for what has no pages, pandoc, which is given the
+single pages of an e-book that it refuses. For ripgrep-all, which runs these two itself, it is
+PDFium, or the built-in engine's own text.
 """
 
 from __future__ import annotations
@@ -178,6 +178,5 @@ def _by_ourselves(name: str, content: bytes) -> str:
 
 
 def _output(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, check=True).stdout.decode(
-        "utf-8", "replace"
-    )
+    output = subprocess.run(command, capture_output=True, check=True).stdout
+    return output.decode("utf-8", "replace")
