@@ -34,7 +34,6 @@ from winnow.types.search_docs import DocumentMatch, SearchDocsResult
 from winnow.workspace import Workspace
 
 ENGINES = ("builtin", "rga")
-_PLACE = ("page", "slide", "sheet", "cell", "section", "paragraph", "member")
 
 
 @dataclasses.dataclass
@@ -86,7 +85,7 @@ async def measure(workspace: Workspace, engine: str, case: Case, row: Row) -> li
             where
             for document in result.documents
             for match in document.matches
-            for where in places_of(match)
+            for where in places_of(match, case.compared)
         ]
         missing = [place for place in expected.places if place not in found]
         elsewhere = [place for place in found if place not in expected.places]
@@ -99,11 +98,14 @@ async def measure(workspace: Workspace, engine: str, case: Case, row: Row) -> li
     return differences
 
 
-def places_of(match: DocumentMatch) -> Iterator[Where]:
-    """Where a matching line stands: in sheets, where its cells do."""
-    where = {name: getattr(match, name) for name in _PLACE if getattr(match, name) is not None}
-    for cell in match.cells or [match.cell]:
-        yield where | ({"cell": cell} if cell else {})
+def places_of(match: DocumentMatch, compared: Sequence[str]) -> Iterator[Where]:
+    """Where a matching line stands, as far as that is compared: in sheets, where its cells do."""
+    cells = (match.cells or [match.cell]) if "cell" in compared else [None]
+    for cell in cells:
+        fields = {name: getattr(match, name) for name in compared} | (
+            {"cell": cell} if cell else {}
+        )
+        yield {name: value for name, value in fields.items() if value is not None}
 
 
 def shown(where: Where) -> str:

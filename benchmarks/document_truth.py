@@ -33,6 +33,7 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from documents.truth import FIXTURES, Where, known_to_rga, planted, unread
 
 WORDS = 10
+PLACE = ("page", "slide", "sheet", "cell", "section", "paragraph", "member")
 MOST_PLACES = 3
 # A whole word of letters only, in any writing.
 _WORD = re.compile(r"(?<![^\W_])[^\W\d_]{6,}(?![^\W_])")
@@ -53,13 +54,15 @@ class Expected(Struct, frozen=True):
 
 class Case(Struct, frozen=True):
     """A document; `kind` is the end of its name. ``builtin`` and ``rga`` are what these should
-    find; a document that cannot be read has ``refused`` instead."""
+    find, and ``compared`` what is known of places; a document that cannot be read has ``refused``
+    instead."""
 
     path: Path
     kind: str
     builtin: list[Expected] = []
     rga: list[Expected] = []
     refused: bool = False
+    compared: tuple[str, ...] = ("page", "member")
 
 
 def fixtures() -> list[Case]:
@@ -68,14 +71,16 @@ def fixtures() -> list[Case]:
     for one in planted():
         by_file.setdefault(one.file, []).append(Expected(one.word, one.places))
     cases = [
-        Case(FIXTURES / name, kind_of(name), words, [_without_more(one) for one in words])
+        Case(
+            FIXTURES / name,
+            kind_of(name),
+            words,
+            [Expected(one.word, [known_to_rga(place) for place in one.places]) for one in words],
+            compared=PLACE,
+        )
         for name, words in by_file.items()
     ]
     return cases + [Case(FIXTURES / name, kind_of(name), refused=True) for name in unread()]
-
-
-def _without_more(expected: Expected) -> Expected:
-    return Expected(expected.word, [known_to_rga(place) for place in expected.places])
 
 
 def public(path: Path) -> Case | None:
