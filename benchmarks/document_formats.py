@@ -100,12 +100,11 @@ async def measure(workspace: Workspace, engine: str, case: Case, row: Row) -> li
 
 def places_of(match: DocumentMatch, compared: Sequence[str]) -> Iterator[Where]:
     """Where a matching line stands, as far as that is compared: in sheets, where its cells do."""
-    cells = (match.cells or [match.cell]) if "cell" in compared else [None]
-    for cell in cells:
-        fields = {name: getattr(match, name) for name in compared} | (
-            {"cell": cell} if cell else {}
-        )
-        yield {name: value for name, value in fields.items() if value is not None}
+    where = {name: getattr(match, name) for name in compared if getattr(match, name) is not None}
+    for cell in match.cells or [match.cell]:
+        yield where | ({"cell": cell} if cell and "cell" in compared else {})
+        if "cell" not in compared:
+            return
 
 
 def shown(where: Where) -> str:

@@ -28,9 +28,20 @@ from winnow.text.ripgrep import find_ripgrep
 
 PLANTED = planted()
 FILES = sorted({one.file for one in PLANTED})
-# Office formats that are none of its own; mail, which it reads badly; databases, beside which its
-# SQLite would write; and what is packed, where it goes by the end of the name.
-NOT_BY_RGA: set[str] = set()
+# Formats that are none of its own; mail, which it reads badly; and databases, beside which its
+# SQLite would write.
+NOT_BY_RGA = {
+    "figures-libreoffice.ods",
+    "figures-libreoffice.xls",
+    "figures-libreoffice.xlsx",
+    "letter.eml",
+    "letters.mbox",
+    "report-libreoffice.rtf",
+    "report-pandoc.rtf",
+    "slides-libreoffice.odp",
+    "slides-libreoffice.pptx",
+    "stock.sqlite",
+}
 
 
 @functools.cache
