@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from corpora import documents
-from document_truth import Case, Expected, Where, fixtures, public
+from document_truth import Case, Expected, fixtures, public
 
+from document_fixtures import Where
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.types.search_docs import DocumentMatch, SearchDocsResult
@@ -101,10 +102,10 @@ async def measure(workspace: Workspace, engine: str, case: Case, row: Row) -> li
 def places_of(match: DocumentMatch, compared: Sequence[str]) -> Iterator[Where]:
     """Where a matching line stands, as far as that is compared: in sheets, where its cells do."""
     where = {name: getattr(match, name) for name in compared if getattr(match, name) is not None}
-    for cell in match.cells or [match.cell]:
-        yield where | ({"cell": cell} if cell and "cell" in compared else {})
-        if "cell" not in compared:
-            return
+    if match.cells and "cell" in compared:
+        yield from (where | {"cell": cell} for cell in match.cells)
+    else:
+        yield where
 
 
 def shown(where: Where) -> str:

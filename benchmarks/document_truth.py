@@ -30,7 +30,7 @@ from winnow.documents.format import Unreadable
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
-from documents.truth import FIXTURES, Where, known_to_rga, planted, unread
+from document_fixtures import FIXTURES, Where, known_to_rga, planted, unread
 
 WORDS = 10
 PLACE = ("page", "slide", "sheet", "cell", "section", "paragraph", "member")

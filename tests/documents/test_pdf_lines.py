@@ -5,7 +5,7 @@ from __future__ import annotations
 import pypdfium2
 import pytest
 
-from documents.truth import FIXTURES
+from document_fixtures import FIXTURES
 from winnow.documents.pdf_lines import is_scattered, text_by_places
 
 

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from conftest import requires, requires_posix
-from documents.truth import (
+from document_fixtures import (
     FIXTURES,
     found_places,
     known_to_rga,

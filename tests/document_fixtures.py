@@ -1,4 +1,4 @@
-"""What is where in the documents of `fixtures/`, as `truth.toml` says it."""
+"""What is where in the documents of `documents/fixtures/`, as `truth.toml` says it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parent / "documents/fixtures"
 
 Where = dict[str, Any]  # the fields of a place that a format has, with the cell
 
