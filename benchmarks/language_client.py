@@ -32,7 +32,9 @@ class Failed(Exception):
 class Client:
     """A running language server with one folder open."""
 
-    def __init__(self, command: list[str], folder: Path) -> None:
+    def __init__(
+        self, command: list[str], folder: Path, environment: dict[str, str] | None = None
+    ) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
             command,
@@ -40,6 +42,7 @@ class Client:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env=environment,
         )
         self._numbers = itertools.count(1)
         self._sending = threading.Lock()

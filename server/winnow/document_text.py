@@ -61,7 +61,7 @@ def document_at(folders: Sequence[Path], path: str) -> tuple[Path, Located, Docu
 async def shown_text(
     workspace: Workspace, document: Document, engine: EngineName = "builtin"
 ) -> Shown:
-    """A document as a reader sees it. Raises what :meth:`Library.text` and :meth:`Rga.text` raise."""
+    """A document as a reader sees it. Raises as :meth:`Library.text` and :meth:`Rga.text` do."""
     if engine == "rga":
         bounds = Bounds(document.root, (document.root,))
         deadline = asyncio.get_running_loop().time() + SECONDS

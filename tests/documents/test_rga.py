@@ -577,6 +577,29 @@ async def test_pandoc_that_is_missing_is_said_of_each_document(
         assert isinstance(one, Found) or one.reason.startswith("pandoc is not installed: ")
 
 
+@requires_rga
+async def test_a_line_of_a_gigabyte_is_not_read_and_others_are_searched(
+    make: Callable[..., Rga], folder: Path
+) -> None:
+    bomb = folder / "bomb.gz"
+    with gzip.open(bomb, "wb", compresslevel=1) as file:
+        for _ in range(1024):
+            file.write(b"x" * 1024**2)
+    others = [folder / f"{number}.gz" for number in range(10)]
+    for path in others:
+        path.write_bytes(gzip.compress(b"needle"))
+    engine = make()
+    said = await answers(engine, [bomb, *others], "needle")
+    assert [one for one in said if isinstance(one, NotRead)] == [
+        NotRead(document(bomb), "it has lines that do not fit into memory")
+    ]
+    found = sorted(one.document.path for one in said if isinstance(one, Found))
+    assert found == sorted(path.name for path in others)
+    assert engine.pending == []
+    with pytest.raises(Unreadable, match="do not fit into memory"):
+        await engine.text(document(bomb), asyncio.get_running_loop().time() + SECONDS)
+
+
 # --- queries --------------------------------------------------------------------------------------
 
 

@@ -9,15 +9,15 @@ import os
 from collections.abc import Callable
 from typing import IO
 
-from winnow.documents.format import Format, Unreadable, format_of
+from winnow.documents.blocks import blocks_of_text
+from winnow.documents.format import UNREAD, Format, Unreadable, damaged, format_of
 from winnow.documents.output import Output, TextFull, Unwritable
 from winnow.documents.places import TextMap
-from winnow.documents.source import Budget, Source
-from winnow.text.encodings import decoded
+from winnow.documents.source import Budget, BudgetSpent, Member, Source
 
 TEXT_BYTES = 16 * 1024**2  # the most text of one document
 UNPACKED_BYTES = 256 * 1024**2
-MEMBERS = 10_000
+MEMBERS = 20_000  # looked at, texts or not
 DEEPEST = 5  # archives in archives
 MEMBER_TEXT_BYTES = 4 * 1024**2  # of a member that is a text itself
 
@@ -43,13 +43,13 @@ def extract(
     )
     try:
         _read(document, source, output)
-    except TextFull:
-        output.failed(f"it has more than {TEXT_BYTES // 1024**2} MiB of text: the rest is left out")
+    except TextFull as reason:
+        output.failed(str(reason))
     except Unreadable as reason:
         if not output.lines:
             raise
         output.failed(str(reason))
-    return TextMap(document.name, output.lines, tuple(output.anchors), tuple(output.failures))
+    return TextMap(document.name, output.lines, tuple(output.anchors), output.failures)
 
 
 def _read(document: Format, source: Source, output: Output) -> None:
@@ -57,38 +57,59 @@ def _read(document: Format, source: Source, output: Output) -> None:
         raise Unreadable("it is a picture: recognition of characters (documents.ocr) is off")
     try:
         document.read(source, output)
-    except (Unreadable, TextFull, Unwritable, MemoryError):
+    except (Unreadable, TextFull, Unwritable):
         raise
+    except MemoryError as error:
+        raise Unreadable("it takes too much memory to read") from error
     except Exception as error:
         # Whatever a library makes of a file that is not what it says: the file's fault, not ours.
-        raise Unreadable(f"it is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+        raise Unreadable(damaged(error)) from error
 
 
-def _read_member(source: Source, output: Output) -> None:
+def _read_member(outer: Source, member: Member, output: Output) -> None:
     """Read a member of an archive: a document, a text, or nothing to be read."""
-    document = format_of(source.name)
-    before = output.enter(source.name)
+    document = format_of(member.name)
     try:
         if document is None:
-            _read_text(source, output)
-        elif source.depth > DEEPEST:
-            output.failed(f"it is inside of more than {DEEPEST} archives")
-        elif not document.is_image or source.ocr:
-            _read(document, source, output)
-    except Unreadable as reason:
-        output.failed(str(reason))
-        # What is over for the member is over for the archive.
-        source.budget.take(0)
+            _read_text(member, output)
+        elif outer.depth >= DEEPEST:
+            output.failed(f"it is inside of more than {DEEPEST} archives", member.name)
+        elif document.is_image and not outer.ocr:
+            pass  # pictures are no documents then
+        elif member.size is not None and member.size > outer.budget.left:
+            output.failed("it is larger than what may still be unpacked", member.name)
+        else:
+            with outer.unpacked(member) as source:
+                _read_document(document, source, member.name, output)
+    except (BudgetSpent, TextFull, Unwritable):
+        raise
+    except Exception as error:
+        reason = str(error) if isinstance(error, Unreadable) else damaged(error)
+        output.failed(reason, member.name)
+
+
+def _read_document(document: Format, source: Source, name: str, output: Output) -> None:
+    before = output.enter(name)
+    try:
+        _read(document, source, output)
     finally:
         output.leave(before)
 
 
-def _read_text(source: Source, output: Output) -> None:
-    """A member that is a text itself; anything else has none."""
-    raw = source.file.read(MEMBER_TEXT_BYTES + 1)
-    text = decoded(raw[:MEMBER_TEXT_BYTES])
-    if text is None:
-        return
-    output.text(text)
-    if len(raw) > MEMBER_TEXT_BYTES:
-        output.failed(f"only its first {MEMBER_TEXT_BYTES // 1024**2} MiB are read")
+def _read_text(member: Member, output: Output) -> None:
+    """A member that is a text itself; of anything else nothing is read but its beginning."""
+    before, size = None, 0
+    try:
+        for block in blocks_of_text(member.stream):
+            if before is None:
+                before = output.enter(member.name)
+            if size >= MEMBER_TEXT_BYTES:
+                output.failed(f"only its first {MEMBER_TEXT_BYTES // 1024**2} MiB are read")
+                return
+            output.text(block)
+            size += len(block)
+        if before is None and member.name.lower().endswith(UNREAD):
+            output.failed("nothing here reads its format", member.name)
+    finally:
+        if before is not None:
+            output.leave(before)

@@ -19,6 +19,12 @@ class Unreadable(Exception):
     """A document, or a part of one, of which no text can be taken; the message is the reason."""
 
 
+def damaged(error: Exception) -> str:
+    """The reason for what a library could not read."""
+    said = f"{type(error).__name__}: {str(error)[:200]}" if str(error) else type(error).__name__
+    return f"it is damaged: {said}"
+
+
 class Format(Struct, frozen=True, kw_only=True):
     """A format of documents.
 

@@ -21,6 +21,7 @@ _TYPESETTING = {
 }
 _LINE_ENDS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 MOST_ANCHORS = 200_000
+MOST_FAILURES = 100
 
 
 def cleaned(text: str) -> str:
@@ -29,7 +30,7 @@ def cleaned(text: str) -> str:
 
 
 class TextFull(Exception):
-    """There is no room for more text: the rest of the document is left out."""
+    """There is no room for more text: the rest of the document is left out, for this reason."""
 
 
 class Unwritable(Exception):
@@ -46,7 +47,7 @@ class Output:
         self.lines = 0
         self.bytes = 0
         self.anchors: list[Anchor] = []
-        self.failures: list[Failure] = []
+        self._failures: dict[Failure, None] = {}
         self._write = write
         self._max_bytes = max_bytes
         self._member = ""
@@ -57,7 +58,8 @@ class Output:
         """One line; line ends in it become spaces. An empty one counts as a line, too."""
         encoded = cleaned(text).rstrip().encode("utf-8", "replace") + b"\n"
         if self.bytes + len(encoded) > self._max_bytes:
-            raise TextFull
+            limit = self._max_bytes // 1024**2
+            raise TextFull(f"it has more than {limit} MiB of text: the rest is left out")
         self.lines += 1
         self.bytes += len(encoded)
         try:
@@ -85,7 +87,7 @@ class Output:
 
     def _anchor(self, place: Place, ruler: str) -> None:
         if len(self.anchors) >= MOST_ANCHORS:
-            raise TextFull
+            raise TextFull(f"it has more than {MOST_ANCHORS} parts: the rest is left out")
         if self._member:
             place = msgspec.structs.replace(place, member=self._member)
         ruler = cleaned(ruler).strip()
@@ -110,6 +112,12 @@ class Output:
         """A part of the document could not be read; ``member`` names a member of the archive that
         is read now. What is not named is the document, or the member, itself."""
         inner = [name for name in (self._member, member) if name]
-        failure = Failure(reason, "!/".join(inner))
-        if failure not in self.failures:
-            self.failures.append(failure)
+        if len(self._failures) < MOST_FAILURES:
+            self._failures[Failure(reason, "!/".join(inner))] = None
+        else:
+            self._failures[Failure("more of it could not be read than is told")] = None
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What could not be read, each told once."""
+        return tuple(self._failures)

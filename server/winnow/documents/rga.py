@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import sys
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -64,6 +65,12 @@ from winnow.types import Line
 PORTION = 64
 # ripgrep's own choice is one for each of up to 12 cores, each with a pandoc of 100 MB.
 THREADS = min(4, os.cpu_count() or 1)
+# What each program may have. ripgrep holds a line as a whole, and one of a gigabyte ends it, with
+# all documents of its run: these are then searched in so many smaller ones.
+MEMORY_BYTES = 512 * 1024**2
+PARTS = 8
+OUT_OF_MEMORY = "memory allocation of"  # how a program in Rust says so
+TOO_LARGE = "it has lines that do not fit into memory"
 EVERY_LINE = DocumentQuery(Query(""), context=0, max_count=0, width=RECORD_BYTES)
 TOO_LONG = f"lines of more than {RECORD_BYTES // 1024**2} MiB in it are left out"
 NO_UNICODE = "rga takes no path that is not Unicode"
@@ -71,6 +78,10 @@ ANCHORED = (
     "`^` and `\\A` find nothing in it with rga, which puts page numbers and names of members before"
     " its lines"
 )
+
+
+class _OutOfMemory(Exception):
+    """ripgrep has ended, as a line of one of the documents is too large."""
 
 
 class _Line(Struct, frozen=True):
@@ -295,13 +306,19 @@ class Rga:
         if not run.documents:
             return
         again: list[_Text] = []
-        async with contextlib.aclosing(self._texts(run, deadline)) as texts:
-            async for text in texts:
-                if text.passed and text.matched + text.passed > run.query.max_count:
-                    again.append(text)
-                    continue
-                for answer in self._told(text, run):
+        try:
+            async with contextlib.aclosing(self._texts(run, deadline)) as texts:
+                async for text in texts:
+                    if text.passed and text.matched + text.passed > run.query.max_count:
+                        again.append(text)
+                        continue
+                    for answer in self._told(text, run):
+                        yield answer
+        except _OutOfMemory:
+            async with contextlib.aclosing(self._in_parts(run, deadline)) as answers:
+                async for answer in answers:
                     yield answer
+            return
         for text in again:
             if not self.timed_out:
                 text = await self._text_alone(run, text.document, deadline)  # noqa: PLW2901
@@ -318,6 +335,24 @@ class Rga:
                     yield answer
             self._pending.pop(path, None)
             yield NotRead(document, failure.reason, failure.member(path))
+
+    async def _in_parts(self, run: _Run, deadline: float) -> AsyncGenerator[Found | NotRead, None]:
+        """What smaller runs tell of the documents that have no answer yet."""
+        left = [one for path, one in run.documents.items() if path in self._pending]
+        if len(left) == 1:
+            self._pending.pop(left[0].absolute)
+            yield NotRead(left[0], TOO_LARGE)
+            return
+        for first in range(min(PARTS, len(left))):
+            if self.timed_out:
+                return
+            part = _Run.of(run.query, run.settings, left[first::PARTS], run.directories)
+            async with contextlib.aclosing(self._answers(part, deadline, last=True)) as answers:
+                async for answer in answers:
+                    yield answer
+            if not self.timed_out:
+                for path in part.documents:
+                    self._pending.pop(path, None)
 
     def _told(self, text: _Text, run: _Run) -> Iterator[Found | NotRead]:
         """The answers about a document whose lines were found."""
@@ -338,16 +373,17 @@ class Rga:
         alone = _Run.of(query, run.settings, [document], run.directories)
         last: int | None = None
         text = _Text(document)
-        async with contextlib.aclosing(self._lines(alone, deadline)) as lines:
-            async for text, line in lines:
-                if line is None:
-                    continue
-                _forget(text, line.number - context - 1, context)
-                if text.matched > most and last is None:
-                    last = line.number
-                if last is not None and line.number >= last + context:
-                    text.whole = True
-                    break
+        with contextlib.suppress(_OutOfMemory):
+            async with contextlib.aclosing(self._lines(alone, deadline)) as lines:
+                async for text, line in lines:
+                    if line is None:
+                        continue
+                    _forget(text, line.number - context - 1, context)
+                    if text.matched > most and last is None:
+                        last = line.number
+                    if last is not None and line.number >= last + context:
+                        text.whole = True
+                        break
         return text
 
     # --- the text of a document ------------------------------------------------------------
@@ -383,13 +419,16 @@ class Rga:
         """The document as far as rga reads it."""
         paged = run.lines(document).paged
         whole = _Whole()
-        async with contextlib.aclosing(self._lines(run, deadline)) as lines:
-            async for found, line in lines:
-                if line is None:
-                    whole.failed += [Failure(TOO_LONG)] if found.too_long else []
-                elif not whole.add(line, paged=paged):
-                    break
-                found.lines.clear()
+        try:
+            async with contextlib.aclosing(self._lines(run, deadline)) as lines:
+                async for found, line in lines:
+                    if line is None:
+                        whole.failed += [Failure(TOO_LONG)] if found.too_long else []
+                    elif not whole.add(line, paged=paged):
+                        break
+                    found.lines.clear()
+        except _OutOfMemory:
+            whole.failed.append(Failure(TOO_LARGE))
         return whole
 
     # --- running rga -----------------------------------------------------------------------
@@ -407,7 +446,7 @@ class Rga:
         """The lines of each document, and None when it has no more. Raises InvalidPattern and
         SearchFailed."""
         child = self._processes.start(
-            [self._program, *run.settings.arguments, *run.arguments()],
+            _limited([self._program, *run.settings.arguments, *run.arguments()]),
             cwd=run.settings.folder,
             deadline=deadline,
             environment=self._environment,
@@ -433,8 +472,19 @@ class Rga:
             self.timed_out = self.timed_out or child.timed_out
             if text is not None and child.timed_out:
                 yield text, None
+            if not ended and OUT_OF_MEMORY in child.stderr:
+                raise _OutOfMemory
             if not ended and not child.timed_out:
                 raise _failed(run.query.query.pattern, code, child)
+
+
+def _limited(command: Sequence[str]) -> list[str]:
+    """The command with a limit to its memory and that of all that it starts. Set from outside, the
+    limit may come too late for rga's ripgrep."""
+    if sys.platform != "linux":
+        return list(command)
+    script = f'ulimit -d {MEMORY_BYTES // 1024}; exec "$0" "$@"'
+    return ["/bin/sh", "-c", script, *command]
 
 
 def _failed(pattern: str, code: int, child: Child) -> InvalidPattern | SearchFailed:

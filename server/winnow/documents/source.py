@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from winnow.documents.format import Unreadable
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 256 * 1024
 # A member of an archive is held in memory up to this size, and in a temporary file beyond.
 SPOOLED_BYTES = 2 * 1024 * 1024
+LONGEST_NAME = 1000  # places hold the names of members again and again
 
 
 class Readable(Protocol):
@@ -23,27 +27,42 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+class BudgetSpent(Unreadable):
+    """What is over for a member is over for all that it is inside of: whoever reads members in a
+    loop lets this pass."""
+
+
 class Budget:
     """How much may be unpacked of one document in all, whatever it is nested in."""
 
     def __init__(self, max_bytes: int, members: int) -> None:
         self.max_bytes = max_bytes
-        self.members = members
-        self._left = max_bytes
+        self.max_members = members
+        self.left = max_bytes
+        self._members_left = members
 
     def take(self, size: int) -> None:
-        """Raises Unreadable when there is no more."""
-        self._left -= size
-        if self._left < 0:
-            raise Unreadable(
+        """Raises BudgetSpent when there is no more."""
+        self.left -= size
+        if self.left < 0:
+            raise BudgetSpent(
                 f"it unpacks to more than {self.max_bytes // 1024**2} MiB: the rest is left out"
             )
 
     def take_member(self) -> None:
-        """Raises Unreadable when there were too many."""
-        self.members -= 1
-        if self.members < 0:
-            raise Unreadable("it has too many members: the rest is left out")
+        """Raises BudgetSpent when there were too many."""
+        self._members_left -= 1
+        if self._members_left < 0:
+            raise BudgetSpent(f"it has more than {self.max_members} members: the rest is left out")
+
+
+class Member(Struct, frozen=True):
+    """A member of an archive, an attachment, or what is compressed. ``stream`` gives what there is
+    before it raises; ``size`` is what the archive says of it."""
+
+    name: str
+    stream: Readable
+    size: int | None = None
 
 
 class Source:
@@ -62,7 +81,7 @@ class Source:
         budget: Budget,
         ocr: bool = False,
         depth: int = 0,
-        read_member: Callable[[Source, Output], None] | None = None,
+        read_member: Callable[[Source, Member, Output], None] | None = None,
     ) -> None:
         self.name = name
         self.file = file
@@ -74,24 +93,41 @@ class Source:
 
     def limited(self, stream: Readable) -> io.BufferedReader:
         """A stream of something unpacked, such as a part of a DOCX, whose bytes are counted.
-        Reading it raises Unreadable when the budget is spent."""
-        return io.BufferedReader(_Limited(stream, self.budget), CHUNK_BYTES)
+        Reading it raises BudgetSpent when the budget is spent."""
+        return io.BufferedReader(Limited(stream, self.budget), CHUNK_BYTES)
 
-    def member(self, name: str, stream: Readable, output: Output) -> None:
+    def member(
+        self,
+        name: str,
+        stream: Readable,
+        output: Output,
+        *,
+        size: int | None = None,
+        counted: bool = False,
+    ) -> None:
         """Read a member of an archive, an attachment, or what is compressed: its text goes to the
-        output under its name, or the reason why there is none. Raises Unreadable when the budget
-        is spent."""
+        output under its name, or the reason why there is none. Raises BudgetSpent.
+
+        ``size`` is what the archive says of it; ``counted`` says that the stream is a part of one
+        whose bytes are counted already.
+        """
         assert self._read_member is not None
         self.budget.take_member()
+        if not counted:
+            stream = Limited(stream, self.budget)
+        self._read_member(self, Member(member_name(name), stream, size), output)
+
+    @contextlib.contextmanager
+    def unpacked(self, member: Member) -> Iterator[Source]:
+        """A member as a document to read."""
         with tempfile.SpooledTemporaryFile(SPOOLED_BYTES) as file:
             size = 0
-            while chunk := stream.read(CHUNK_BYTES):
-                self.budget.take(len(chunk))
+            while chunk := member.stream.read(CHUNK_BYTES):
                 size += len(chunk)
                 file.write(chunk)
             file.seek(0)
-            inner = Source(
-                name,
+            yield Source(
+                member.name.rpartition("/")[2],
                 file,
                 size,
                 budget=self.budget,
@@ -99,10 +135,19 @@ class Source:
                 depth=self.depth + 1,
                 read_member=self._read_member,
             )
-            self._read_member(inner, output)
 
 
-class _Limited(io.RawIOBase):
+def member_name(name: str) -> str:
+    """A member's name as it is shown: whatever the archive says, it leads nowhere."""
+    cleaned = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
+    steps = cleaned.replace("\\", "/").split("/")
+    shown = "/".join(step for step in steps if step not in ("", ".", ".."))
+    return shown[-LONGEST_NAME:] or "unnamed"
+
+
+class Limited(io.RawIOBase):
+    """A stream whose bytes are counted, which gives what there is before it raises."""
+
     def __init__(self, stream: Readable, budget: Budget) -> None:
         self._stream = stream
         self._budget = budget

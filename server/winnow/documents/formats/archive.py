@@ -1,0 +1,391 @@
+"""Archives: ZIP and TAR, with members that are read as the documents and texts they are.
+
+Members are read in the order of the archive, in memory or in a temporary file without a name;
+nothing is ever unpacked to where a name says. Links, devices and folders have no text.
+
+Directories, names and headers are read by the standard library. The data of a ZIP's members are
+read by a stream of ours: zipfile unpacks bzip2 with no limit to memory, gives nothing of a member
+that is cut, and nothing at all of an archive that is.
+"""
+
+from __future__ import annotations
+
+import functools
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, Protocol, cast
+
+from msgspec import Struct
+
+from winnow.documents.blocks import Pieces
+from winnow.documents.format import Format, Unreadable
+from winnow.documents.formats.compressed import (
+    Decompressor,
+    Inflate,
+    Unpacked,
+    bzip2_frame,
+    gzip_frame,
+    xz_frame,
+    zstd_frame,
+)
+from winnow.documents.output import Output
+from winnow.documents.source import CHUNK_BYTES, Limited, Readable, Source
+
+# --- ZIP ---------------------------------------------------------------------------------------
+
+# zipfile makes of each entry, which has 47 bytes or more, an object of several times that size.
+MOST_DIRECTORY_BYTES = 8 * 1024**2
+_END = struct.Struct("<4s4xHHLL")
+_END_BYTES = 22
+_LONGEST_COMMENT = 0xFFFF
+_LOCATOR = struct.Struct("<4s4xQ4x")
+_LARGE_END = struct.Struct("<4s20x16xQ")
+_LOCAL = struct.Struct("<4s2xHH4xLLLHH")
+_LOCAL_MARK = b"PK\3\4"
+# What may follow the data of a member whose size is told behind them.
+_MARKS = (b"PK\7\x08", _LOCAL_MARK, b"PK\1\2")
+_ENCRYPTED, _SIZE_FOLLOWS, _IN_UTF_8 = 1, 8, 0x800
+_IN_LARGE = 0xFFFFFFFF
+_STORED, _DEFLATED, _BZIP2, _ZSTD = 0, 8, 12, 93
+_FRAMES: dict[int, Callable[[], Decompressor]] = {
+    _DEFLATED: functools.partial(Inflate, -zlib.MAX_WBITS),
+    _BZIP2: bzip2_frame,
+    _ZSTD: zstd_frame,
+}
+
+
+class Zipped(Struct, frozen=True):
+    """A member of a ZIP: where its data are, and how they are packed. ``checksum`` is None where
+    it is not known before the data."""
+
+    name: str
+    header: int
+    method: int
+    encrypted: bool
+    packed: int
+    size: int | None
+    checksum: int | None
+
+
+def read_zip(source: Source, output: Output) -> None:
+    """The members of a ZIP archive."""
+    members, whole = _members(source)
+    if not whole:
+        output.failed("it is cut or damaged: what could be found of it is read")
+    found = False
+    for member in members:
+        found = True
+        _read_zipped(source, member, output)
+    if not (found or whole):
+        raise Unreadable("it is damaged, or no ZIP archive")
+
+
+def _members(source: Source) -> tuple[Iterator[Zipped], bool]:
+    """The members of a ZIP, by its directory if there is one; the second says that it is whole."""
+    try:
+        size = _directory_bytes(source.file, source.size)
+        if size > MOST_DIRECTORY_BYTES:
+            return _by_headers(source.file, source.size), True
+        archive = zipfile.ZipFile(source.file)
+    except (zipfile.BadZipFile, struct.error, ValueError, EOFError, NotImplementedError):
+        return _by_headers(source.file, source.size), False
+    return _by_directory(archive, source.budget.take_member), True
+
+
+def _directory_bytes(file: IO[bytes], size: int) -> int:
+    """The size of a ZIP's directory, as the end of the archive says."""
+    start = max(0, size - _END_BYTES - _LONGEST_COMMENT)
+    file.seek(start)
+    tail = file.read(_END_BYTES + _LONGEST_COMMENT)
+    at = tail.rfind(b"PK\5\6")
+    if at < 0:
+        raise zipfile.BadZipFile
+    _, _, _, directory, _ = _END.unpack_from(tail, at)
+    if directory != _IN_LARGE:
+        return int(directory)
+    file.seek(max(0, start + at - _LOCATOR.size))
+    mark, large = _LOCATOR.unpack(file.read(_LOCATOR.size))
+    if mark != b"PK\6\7":
+        raise zipfile.BadZipFile
+    file.seek(large)
+    return int(_LARGE_END.unpack(file.read(_LARGE_END.size))[1])
+
+
+def _by_directory(archive: zipfile.ZipFile, passed: Callable[[], object]) -> Iterator[Zipped]:
+    for info in archive.infolist():
+        if info.is_dir() or stat.S_ISLNK(info.external_attr >> 16):
+            passed()
+            continue
+        yield Zipped(
+            _name(info.filename, info.flag_bits),
+            info.header_offset,
+            info.compress_type,
+            bool(info.flag_bits & _ENCRYPTED),
+            info.compress_size,
+            info.file_size,
+            info.CRC,
+        )
+
+
+def _by_headers(file: IO[bytes], end: int) -> Iterator[Zipped]:
+    """Members by the headers before their data, for an archive without its directory."""
+    at = _next_mark(file, 0, (_LOCAL_MARK,))
+    while at is not None:
+        file.seek(at)
+        header = file.read(_LOCAL.size)
+        if len(header) < _LOCAL.size:
+            return
+        _, flags, method, checksum, packed, size, name_bytes, extra_bytes = _LOCAL.unpack(header)
+        name, extra = file.read(name_bytes), file.read(extra_bytes)
+        data = at + _LOCAL.size + name_bytes + extra_bytes
+        if data > end:
+            return
+        if packed == _IN_LARGE:
+            size, packed = _large_sizes(extra)
+        follows = bool(flags & _SIZE_FOLLOWS)
+        if follows:
+            mark = _next_mark(file, data, _MARKS)
+            packed = (end if mark is None else mark) - data
+        if not name.endswith(b"/"):
+            yield Zipped(
+                _name(name.decode("utf-8" if flags & _IN_UTF_8 else "cp437", "replace"), flags),
+                at,
+                method,
+                bool(flags & _ENCRYPTED),
+                packed,
+                None if follows else size,
+                None if follows else checksum,
+            )
+        at = _next_mark(file, data + packed, (_LOCAL_MARK,))
+
+
+def _large_sizes(extra: bytes) -> tuple[int, int]:
+    """The sizes of a member of 4 GiB or more, unpacked and packed."""
+    at = 0
+    while at + 20 <= len(extra):
+        kind, length = struct.unpack_from("<HH", extra, at)
+        if kind == 1:
+            unpacked, packed = struct.unpack_from("<QQ", extra, at + 4)
+            return int(unpacked), int(packed)
+        at += 4 + length
+    return _IN_LARGE, _IN_LARGE
+
+
+def _next_mark(file: IO[bytes], at: int, marks: tuple[bytes, ...]) -> int | None:
+    """Where the next of some marks of four bytes is."""
+    file.seek(at)
+    kept = b""
+    while chunk := file.read(CHUNK_BYTES):
+        window = kept + chunk
+        found = [place for mark in marks if (place := window.find(mark)) >= 0]
+        if found:
+            return at + min(found)
+        kept = window[-3:]
+        at += len(window) - len(kept)
+    return None
+
+
+def _name(name: str, flags: int) -> str:
+    """A name; many programs write UTF-8 without saying so."""
+    if not flags & _IN_UTF_8:
+        try:
+            return name.encode("cp437").decode("utf-8")
+        except UnicodeError:
+            pass
+    return name
+
+
+def _read_zipped(source: Source, member: Zipped, output: Output) -> None:
+    if _passed_over(member.name):
+        source.budget.take_member()
+    elif member.encrypted:
+        source.budget.take_member()
+        output.failed("it is encrypted", member.name)
+    elif member.method != _STORED and member.method not in _FRAMES:
+        source.budget.take_member()
+        output.failed(f"it is packed in a way that is not read ({member.method})", member.name)
+    else:
+        source.member(member.name, _content(source.file, member), output, size=member.size)
+
+
+def _passed_over(name: str) -> bool:
+    """Whether a member is what macOS stores beside a file, under the file's own name."""
+    return name.startswith("__MACOSX/") and name.rpartition("/")[2].startswith("._")
+
+
+def _content(file: IO[bytes], member: Zipped) -> Readable:
+    data = _Part(file, functools.partial(_begin, file, member), member.packed)
+    frame = _FRAMES.get(member.method)
+    content = data if frame is None else Unpacked(data, frame)
+    return content if member.checksum is None else _Checked(content, member.checksum)
+
+
+def _begin(file: IO[bytes], member: Zipped) -> int:
+    """Where the data of a member are. Asked when they are first read, so that a damaged header is
+    a failure of this member."""
+    file.seek(member.header)
+    header = file.read(_LOCAL.size)
+    if len(header) < _LOCAL.size:
+        raise EOFError("it ends too early")
+    mark, *_, name_bytes, extra_bytes = _LOCAL.unpack(header)
+    if mark != _LOCAL_MARK:
+        raise zipfile.BadZipFile("there is no member where it should be")
+    return member.header + _LOCAL.size + int(name_bytes) + int(extra_bytes)
+
+
+class Seekable(Protocol):
+    """An archive, in which members are sought."""
+
+    def seek(self, at: int, /) -> object: ...
+    def tell(self) -> int: ...
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Part:
+    """The data of a member as they stand in the archive."""
+
+    def __init__(self, file: Seekable, begin: Callable[[], int], size: int) -> None:
+        self._file = file
+        self._begin = begin
+        self._at: int | None = None
+        self._left = size
+
+    def read(self, size: int, /) -> bytes:
+        if self._at is None:
+            self._at = self._begin()
+        self._file.seek(self._at)
+        data = self._file.read(min(size, self._left))
+        if self._left and size and not data:
+            raise EOFError("it ends too early")
+        self._at += len(data)
+        self._left -= len(data)
+        return data
+
+
+class _Checked:
+    def __init__(self, stream: Readable, checksum: int) -> None:
+        self._stream = stream
+        self._expected = checksum
+        self._checksum = 0
+
+    def read(self, size: int, /) -> bytes:
+        data = self._stream.read(size)
+        self._checksum = zlib.crc32(data, self._checksum)
+        if not data and self._checksum != self._expected:
+            raise zipfile.BadZipFile("its checksum is wrong")
+        return data
+
+
+# --- TAR ---------------------------------------------------------------------------------------
+
+# tarfile reads long names and other additions to a header at once.
+_LONGEST_HEADER = 1024**2
+
+
+def _reader(frame: Callable[[], Decompressor] | None) -> Callable[[Source, Output], None]:
+    def read(source: Source, output: Output) -> None:
+        """The members of a TAR archive."""
+        if frame is None:
+            _read_tar(source, _Headers(source.file), output, counted=False)
+        else:
+            stream = Limited(Unpacked(source.file, frame), source.budget)
+            _read_tar(source, _Headers(_Forward(stream)), output, counted=True)
+
+    return read
+
+
+def _read_tar(source: Source, file: _Headers, output: Output, *, counted: bool) -> None:
+    import tarfile
+
+    class Header(tarfile.TarInfo):
+        """A header that says so if it is damaged, where tarfile would take it for the end."""
+
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Header:
+            try:
+                return super().frombuf(buf, encoding, errors)
+            except tarfile.HeaderError as error:
+                if not any(buf):
+                    raise  # the end
+                raise tarfile.ReadError(str(error)) from error
+
+    with tarfile.open(
+        fileobj=cast(IO[bytes], file), mode="r:", tarinfo=Header, encoding="utf-8"
+    ) as archive:
+        while (info := archive.next()) is not None:
+            if archive.offset <= info.offset:
+                raise tarfile.ReadError("a header leads back")
+            if not info.isreg() or _passed_over(info.name):
+                source.budget.take_member()
+                continue
+            stream: Readable | None = _Part(
+                file, functools.partial(int, info.offset_data), info.size
+            )
+            if info.issparse():
+                stream = archive.extractfile(info)
+            assert stream is not None  # it is for a regular file
+            name = _tar_name(info.name)
+            source.member(name, stream, output, size=info.size, counted=counted)
+
+
+def _tar_name(name: str) -> str:
+    raw = name.encode("utf-8", "surrogateescape")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+class _Headers:
+    """A file of which tarfile reads headers of sane size only."""
+
+    def __init__(self, file: Seekable) -> None:
+        self._file = file
+        self.seek = file.seek
+        self.tell = file.tell
+
+    def read(self, size: int, /) -> bytes:
+        if size > _LONGEST_HEADER:
+            raise Unreadable("it is damaged: a header is too large")
+        return self._file.read(size)
+
+    def close(self) -> None:
+        pass  # it is the archive's to read, not to close
+
+
+class _Forward:
+    """A stream in which one can seek forward."""
+
+    def __init__(self, stream: Readable) -> None:
+        self._pieces = Pieces(stream)
+        self._at = 0
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, at: int, /) -> int:
+        if at < self._at:
+            raise Unreadable("it is damaged: a header leads back")
+        while self._at < at and self.read(min(CHUNK_BYTES, at - self._at)):
+            pass
+        return self._at
+
+    def read(self, size: int, /) -> bytes:
+        data = self._pieces.take(size)
+        if not data and self._pieces.error is not None:
+            raise self._pieces.error
+        self._at += len(data)
+        return data
+
+
+FORMATS = (
+    Format(name="zip", ends=(".zip", ".jar", ".war", ".whl", ".apk"), read=read_zip),
+    Format(name="tar", ends=(".tar",), read=_reader(None)),
+    Format(name="tar.gz", ends=(".tar.gz", ".tgz"), read=_reader(gzip_frame)),
+    Format(name="tar.bz2", ends=(".tar.bz2", ".tbz", ".tbz2"), read=_reader(bzip2_frame)),
+    Format(name="tar.xz", ends=(".tar.xz", ".txz"), read=_reader(xz_frame)),
+    Format(name="tar.zst", ends=(".tar.zst", ".tzst"), read=_reader(zstd_frame)),
+)

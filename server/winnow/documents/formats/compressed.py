@@ -1,0 +1,146 @@
+"""Compressed files: what is inside is read as the document that its name says, or as a text.
+
+The decompressors are those of the standard library (and its backport of Zstandard). They are run
+by a stream of ours, since those of the library set no limit to the memory that a file may ask for,
+and lose what they had before a file is found to be cut.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable
+from typing import Protocol
+
+from winnow.documents.blocks import blocks_of_text
+from winnow.documents.format import Format, Unreadable, damaged, format_of
+from winnow.documents.output import Output, TextFull
+from winnow.documents.source import BudgetSpent, Limited, Readable, Source
+
+PACKED_BYTES = 64 * 1024
+# `xz -9` takes 65 MiB.
+XZ_MEMORY = 80 * 1024**2
+# `zstd -19` asks for a window of 8 MiB, and `--ultra -22` for 128 MiB.
+ZSTD_WINDOW_LOG = 26
+
+
+class Decompressor(Protocol):
+    """What decompresses one frame, as those of the standard library do."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class Inflate:
+    """zlib's with the surface of the others."""
+
+    def __init__(self, window_bits: int) -> None:
+        self._inner = zlib.decompressobj(window_bits)
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+
+
+class Unpacked:
+    """The content of a compressed stream of one or more frames: a stream that gives what there is
+    before it raises."""
+
+    def __init__(self, packed: Readable, decompressor: Callable[[], Decompressor]) -> None:
+        self._packed = packed
+        self._new = decompressor
+        self._frame = decompressor()
+        self._ahead = b""
+
+    def read(self, size: int, /) -> bytes:
+        while True:
+            if self._frame.eof and not self._next_frame():
+                return b""
+            data = b""
+            if self._frame.needs_input:
+                data, self._ahead = self._ahead or self._packed.read(PACKED_BYTES), b""
+                if not data:
+                    raise EOFError("it ends too early")
+            if unpacked := self._frame.decompress(data, size):
+                return unpacked
+
+    def _next_frame(self) -> bool:
+        # Frames may be followed by zeros, as on tapes.
+        rest = self._frame.unused_data.lstrip(b"\0")
+        while not rest and (more := self._packed.read(PACKED_BYTES)):
+            rest = more.lstrip(b"\0")
+        self._ahead = rest
+        if rest:
+            self._frame = self._new()
+        return bool(rest)
+
+
+def gzip_frame() -> Decompressor:
+    return Inflate(zlib.MAX_WBITS | 16)
+
+
+def bzip2_frame() -> Decompressor:
+    import bz2
+
+    return bz2.BZ2Decompressor()
+
+
+def xz_frame() -> Decompressor:
+    import lzma
+
+    return lzma.LZMADecompressor(lzma.FORMAT_AUTO, XZ_MEMORY)
+
+
+def zstd_frame() -> Decompressor:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    limits = {int(zstd.DecompressionParameter.window_log_max): ZSTD_WINDOW_LOG}
+    frame: Decompressor = zstd.ZstdDecompressor(options=limits)
+    return frame
+
+
+def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[Source, Output], None]:
+    def read(source: Source, output: Output) -> None:
+        """Read what is inside."""
+        inner = source.name.rpartition(".")[0]
+        unpacked = Unpacked(source.file, decompressor)
+        if format_of(inner) is not None:
+            source.member(inner, unpacked, output)
+            return
+        try:
+            for block in blocks_of_text(Limited(unpacked, source.budget)):
+                output.text(block)
+        except (BudgetSpent, TextFull):
+            raise
+        except Exception as error:
+            raise Unreadable(damaged(error)) from error
+        if not output.lines:
+            raise Unreadable("what it has inside is no text, and no document that is known")
+
+    return read
+
+
+FORMATS = (
+    Format(name="gzip", ends=(".gz",), read=_reader(gzip_frame)),
+    Format(name="bzip2", ends=(".bz2",), read=_reader(bzip2_frame)),
+    Format(name="xz", ends=(".xz",), read=_reader(xz_frame)),
+    Format(name="zstd", ends=(".zst",), read=_reader(zstd_frame)),
+)
