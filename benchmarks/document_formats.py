@@ -6,9 +6,10 @@ The documents are those of `tests/documents/fixtures`, and manuals from Debian's
 documentation, fetched into $WINNOW_CORPORA or ~/.cache/winnow/corpora; with --folder the documents
 of a folder instead of both. `document_truth.py` says what should be found where. Each word is asked
 for with a request of its own. `found` are the places that were found, of those that were expected;
-`elsewhere` are hits at a place that was not expected. `first` is the median time of the first
+`elsewhere` are hits at a place that was not expected; `refused` counts the documents of which the
+answer says that they are not read, or not all of them. `first` is the median time of the first
 request for a document, with empty caches, `later` that of all others. --differences lists what was
-not found, or elsewhere. Needs pdftotext and pandoc.
+not found, or elsewhere, or refused. Needs pdftotext and pandoc.
 """
 
 from __future__ import annotations
@@ -82,6 +83,9 @@ async def measure(workspace: Workspace, engine: str, case: Case, row: Row) -> li
         started = time.perf_counter()
         result = await ask(workspace, engine, case.path, expected.word)
         (row.later if number else row.first).append(time.perf_counter() - started)
+        if result.failed and not number:
+            row.refused.append(True)
+            differences.append(f"{case.path.name}: {result.failed[0].reason}")
         found = [
             where
             for document in result.documents

@@ -152,7 +152,8 @@ def _by_pdfium(content: bytes) -> list[str]:
     import pypdfium2
 
     document = pypdfium2.PdfDocument(content)
-    return [page.get_textpage().get_text_range() for page in document]
+    # A word that is broken at a line's end has this inside.
+    return [page.get_textpage().get_text_range().replace("\ufffe", "") for page in document]
 
 
 def _by_pandoc(content: bytes, written: str) -> str:
