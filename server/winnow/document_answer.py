@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import time
 import uuid
@@ -17,6 +18,7 @@ from winnow import cursor
 from winnow.answers import CHANGED, completeness_of, fractions
 from winnow.display import shown_path
 from winnow.documents.found import Document, DocumentHit, EngineName, Found, NotRead
+from winnow.documents.hits import Hits
 from winnow.documents.places import preview_uri
 from winnow.errors import SearchError
 from winnow.shorten import shorten
@@ -161,12 +163,16 @@ def result_of(search: DocumentSearch) -> SearchDocsResult:
 
 
 def _documents(scope: Scope, rows: Sequence[Row], *, bare: bool) -> Iterator[DocumentMatches]:
-    """The documents of some rows, each with its lines among them."""
-    hits: dict[str, tuple[Found, list[DocumentHit]]] = {}
-    for found, place in rows:
-        hits.setdefault(found.document.path, (found, []))[1].append(found.hits[place])
-    for found, some in hits.values():
-        yield _document(scope, found, some, bare=bare)
+    """The documents of consecutive rows, each with its lines among them."""
+    for found, first, end in _slices(rows):
+        yield _document(scope, found, found.hits[first:end], bare=bare)
+
+
+def _slices(rows: Sequence[Row]) -> Iterator[tuple[Found, int, int]]:
+    """Each document of consecutive rows, its first line, and the one behind its last."""
+    for _, grouped in itertools.groupby(rows, key=lambda row: row[0].document.path):
+        some = list(grouped)
+        yield some[0][0], some[0][1], some[-1][1] + 1
 
 
 def _document(
@@ -265,8 +271,16 @@ def _cursor(params: SearchDocsParams, answered: Sequence[Row]) -> str:
 
 def _stamp(answered: Sequence[Row]) -> bytes:
     return cursor.stamp_of(
-        [(found.document.path, found.hits[place].number) for found, place in answered]
+        [
+            (found.document.path, _marks(found.hits)[first:end])
+            for found, first, end in _slices(answered)
+        ]
     )
+
+
+def _marks(hits: Sequence[DocumentHit]) -> Sequence[object]:
+    """What tells whether hits are the same as others."""
+    return hits.marks if isinstance(hits, Hits) else [hit.number for hit in hits]
 
 
 def _first_behind(params: SearchDocsParams, scope: Scope, rows: Sequence[Row]) -> tuple[int, bool]:

@@ -28,8 +28,10 @@ def find_rga(workspace: Workspace, bounds: Bounds) -> Rga:
     )
 
 
-async def run_engines(workspace: Workspace, search: DocumentSearch, query: DocumentQuery) -> None:
-    """Search the documents with the engines that are asked for.
+async def run_engines(
+    workspace: Workspace, search: DocumentSearch, query: DocumentQuery, own: BuiltinSearch
+) -> None:
+    """Search the documents with the engines that are asked for; ``own`` is the built-in one.
 
     Raises InvalidPattern; if ripgrep-all is required, ProgramNotInstalled, NotAllowed (there is no
     place for its cache) and SearchFailed.
@@ -48,14 +50,13 @@ async def run_engines(workspace: Workspace, search: DocumentSearch, query: Docum
     if rga is not None:
         by_rga = _for_rga(search, query, rga, required=wanted == "rga")
     named = {one.absolute for one in by_rga}
-    builtin = [one for one in search.documents if one.absolute not in named]
-    if wanted == "rga":
-        builtin = []
-    searches = [_search_builtin(workspace, search, query, builtin)]
+    searches = []
     if rga is not None and by_rga:
-        searches.append(
-            _search_rga(workspace, search, query, rga, by_rga, required=wanted == "rga")
-        )
+        fallback = None if wanted == "rga" else own.another()
+        searches.append(_search_rga(search, query, rga, by_rga, fallback))
+    if wanted != "rga":
+        left = [one for one in search.documents if one.absolute not in named]
+        searches.append(_search_builtin(search, own, left))
     tasks = [asyncio.create_task(one) for one in searches]
     try:
         await asyncio.gather(*tasks)
@@ -88,29 +89,23 @@ def _for_rga(
 
 
 async def _search_builtin(
-    workspace: Workspace,
-    search: DocumentSearch,
-    query: DocumentQuery,
-    documents: Sequence[Document],
+    search: DocumentSearch, own: BuiltinSearch, documents: Sequence[Document]
 ) -> None:
     if not documents:
         return
     search.engines |= {document.format: "builtin" for document in documents}
-    run = BuiltinSearch(workspace.library, search.ripgrep, query, search.tell)
-    await run.run(documents)
-    search.pending += len(run.pending)
-    search.searched += run.searched
-    search.timed_out |= run.timed_out
+    await own.run(documents)
+    search.pending += len(own.pending)
+    search.searched += own.searched
+    search.timed_out |= own.timed_out
 
 
 async def _search_rga(
-    workspace: Workspace,
     search: DocumentSearch,
     query: DocumentQuery,
     rga: Rga,
     documents: Sequence[Document],
-    *,
-    required: bool,
+    fallback: BuiltinSearch | None,
 ) -> None:
     answered: set[str] = set()
     unread: set[str] = set()
@@ -123,11 +118,11 @@ async def _search_rga(
                     unread.add(one.document.absolute)
                 search.tell(one)
     except (SearchFailed, NotAllowed) as error:
-        if required:
+        if fallback is None:
             raise
         search.warnings.append(f"ripgrep-all cannot be used: {error.message}")
         left = [one for one in documents if one.absolute not in answered]
-        await _search_builtin(workspace, search, query, left)
+        await _search_builtin(search, fallback, left)
         return
     search.engines |= {document.format: "rga" for document in documents}
     search.pending += len(rga.pending)

@@ -15,14 +15,16 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from winnow.answers import left_out, second_look
+from winnow.cursor import stamp_of
 from winnow.document_answer import DocumentSearch, nothing_at, result_of
 from winnow.document_engines import run_engines
+from winnow.documents.builtin import BuiltinSearch
 from winnow.documents.format import UNREAD, format_of, formats
 from winnow.documents.found import Document, DocumentQuery, NotRead
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.globs import GLOB_CHARACTERS
 from winnow.text.buffers import Overlay
-from winnow.text.files import Scope, order, path_matcher, search_roots
+from winnow.text.files import Scope, path_matcher, search_roots
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
 from winnow.text.ripgrep import Query, pattern_problem
@@ -48,10 +50,8 @@ async def search_documents(
     except NotFound as error:
         return nothing_at(search_roots(workspace.folders, params.path)[0], params, error)
     async with workspace.document_turns:
-        progress("Listing documents")
         search = DocumentSearch(params, scope, workspace.run_ripgrep(params.timeout), progress)
-        await _list(search, wanted, ends)
-        await _run(workspace, search)
+        await _search(workspace, search, wanted, ends)
         if search.timed_out and not search.found and not search.searched:
             raise SearchTimedOut(params.timeout)
         result = await asyncio.to_thread(result_of, search)
@@ -125,9 +125,11 @@ async def _list(
     scope = search.scope
     search.listing = await list_files(search.ripgrep, scope, Overlay())
     search.timed_out |= search.listing.timed_out
-    for path in sorted(filter(wanted, search.listing.paths), key=order(scope)):
+    # ripgrep lists a file that is named whatever its name is.
+    named = scope.root.joinpath(scope.paths[0]).is_file()
+    for path in filter(wanted, search.listing.paths):
         document = document_in(scope, path)
-        if document.format and _has_end(path, ends):
+        if document.format and (not named or path.lower().endswith(tuple(ends))):
             search.documents.append(document)
         else:
             search.not_read.append(NotRead(document, _why_unread(path)))
@@ -141,11 +143,6 @@ def document_in(scope: Scope, path: str) -> Document:
     return Document(path, absolute, known.name if known else "", root)
 
 
-def _has_end(path: str, ends: Iterable[str]) -> bool:
-    name = path.lower()
-    return any(name.endswith(end) for end in ends)
-
-
 def _why_unread(path: str) -> str:
     end = os.path.splitext(path)[1].lower()
     if end in UNREAD:
@@ -156,19 +153,35 @@ def _why_unread(path: str) -> str:
 # --- the search ----------------------------------------------------------------------------
 
 
-async def _run(workspace: Workspace, search: DocumentSearch) -> None:
-    params = search.params
+async def _search(
+    workspace: Workspace,
+    search: DocumentSearch,
+    wanted: Callable[[str], bool],
+    ends: frozenset[str],
+) -> None:
+    """List the documents and search them."""
+    params, scope = search.params, search.scope
     query = DocumentQuery(
         Query(params.query, literal=params.literal, case_sensitive=params.case_sensitive),
         context=params.context_lines,
         max_count=params.max_count,
         width=workspace.config.limits.line_characters,
     )
-    search.progress(f"Searching {len(search.documents)} documents")
-    if not search.documents:
-        await _check_pattern(search, query.query)
-        return
-    await run_engines(workspace, search, query)
+    builtin = BuiltinSearch(workspace.library, search.ripgrep, query, search.tell)
+    # They are probably the same as before: while they are listed, their texts are searched.
+    same = stamp_of(scope.roots, scope.paths, scope.arguments, params.path, params.engine)
+    builtin.begin(workspace.library.recent.get(same, ()))
+    try:
+        search.progress("Listing documents")
+        await _list(search, wanted, ends)
+        search.progress(f"Searching {len(search.documents)} documents")
+        if search.documents:
+            await run_engines(workspace, search, query, builtin)
+        else:
+            await _check_pattern(search, query.query)
+    finally:
+        await builtin.aclose()
+    workspace.library.remember(same, builtin.searched_keys)
 
 
 async def _check_pattern(search: DocumentSearch, query: Query) -> None:

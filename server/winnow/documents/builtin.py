@@ -4,38 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from winnow.documents.found import Document, DocumentHit, DocumentQuery, Found, NotRead
+from winnow.documents.found import Document, DocumentQuery, Found, NotRead
+from winnow.documents.hits import Hits
 from winnow.documents.job import Taken
 from winnow.documents.library import Library
-from winnow.documents.places import Place, TextMap, cell_at
 from winnow.documents.texts import key_of_path, text_path
 from winnow.errors import InvalidPattern, SearchFailed
-from winnow.text.files import plain
-from winnow.text.ripgrep import (
-    FileBegin,
-    FileEnd,
-    FileLine,
-    Ripgrep,
-    command_lines,
-    cut_line,
-    events,
-    pattern_problem,
-)
+from winnow.text.process import Child
+from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines, pattern_problem
 
 # Documents that have just been read are searched together, after this time.
 BATCH_SECONDS = 0.15
-WHOLE = 1 << 60  # no line is cut before it is known which of its cells match
-_MAPS = 256
+_BEGIN, _MATCH, _END = (f'{{"type":"{kind}"'.encode() for kind in ("begin", "match", "end"))
+# What stands in a record behind the line itself: nothing in a line looks like it, as quotes are
+# escaped there.
+_BEHIND_LINE = b',"line_number":'
+_PATH = b'"path":{"text":"'
 
 
 class BuiltinSearch:
     """One search; ``tell`` is handed what is found, as it is found. ``pending`` are the documents
     that there was no time for; these are read in the background. ``searched`` counts the documents
-    whose text was searched."""
+    whose text was searched, ``searched_keys`` are those of the texts."""
 
     def __init__(
         self,
@@ -46,12 +39,28 @@ class BuiltinSearch:
     ) -> None:
         self.pending: list[Document] = []
         self.searched = 0
+        self.searched_keys: list[str] = []
         self.timed_out = False
         self._library = library
         self._ripgrep = ripgrep
         self._query = query
         self._tell = tell
-        self._map = functools.lru_cache(_MAPS)(library.texts.load_map)
+        self._begun: asyncio.Task[_Searched] | None = None
+
+    def another(self) -> BuiltinSearch:
+        """The same search, for other documents."""
+        return BuiltinSearch(self._library, self._ripgrep, self._query, self._tell)
+
+    def begin(self, keys: Sequence[str]) -> None:
+        """Search these texts already, while it is looked for which documents there are."""
+        if keys:
+            self._begun = asyncio.create_task(self._search_texts(keys))
+
+    async def aclose(self) -> None:
+        """End a search that was begun; harmless after :meth:`run`."""
+        if self._begun is not None:
+            self._begun.cancel()
+            await asyncio.gather(self._begun, return_exceptions=True)
 
     async def run(self, documents: Sequence[Document]) -> None:
         """Search documents. Raises InvalidPattern and SearchFailed."""
@@ -63,7 +72,7 @@ class BuiltinSearch:
         self.pending = list(known.unread)
         reading = _Reading(self._library, known.unread)
         try:
-            lost = await self._search(known.ready)
+            lost = await self._search_ready(known.ready)
             self.pending += lost
             await self._search_unread(reading, known.unread)
             # Somebody has emptied the cache.
@@ -73,7 +82,18 @@ class BuiltinSearch:
             await reading.aclose()
             # Also of a search that nobody waits for any more: the next one is probably like it.
             self._library.go_on(self.pending)
-        self._library.mark_used(list(known.ready))
+        self._library.mark_used(self.searched_keys)
+
+    async def _search_ready(self, ready: Mapping[str, Sequence[Document]]) -> list[Document]:
+        """Search texts that are there, those that were begun with first."""
+        lost: list[Document] = []
+        left = ready
+        if self._begun is not None:
+            begun = await self._begun
+            some = {key: ready[key] for key in begun.keys if key in ready}
+            left = {key: ready[key] for key in ready if key not in some}
+            lost += await self._take(begun, some)
+        return lost + await self._search(left)
 
     async def _search_unread(self, reading: _Reading, documents: Sequence[Document]) -> None:
         """Search documents as they come from being read, until time is up."""
@@ -96,110 +116,97 @@ class BuiltinSearch:
             self.pending = [*(one for one in self.pending if one.absolute not in done), *lost]
 
     async def _search(self, ready: Mapping[str, Sequence[Document]]) -> list[Document]:
-        """Search texts that are there, by their keys; gives the documents whose texts are gone."""
-        gone: dict[str, Sequence[Document]] = {}
-        for paths in command_lines([text_path(key) for key in ready]):
-            async with self._ripgrep.start(
-                self._arguments(paths), cwd=self._library.texts.folder
-            ) as child:
-                lines: list[FileLine] = []
-                key = ""
-                async for event in events(child, WHOLE):
-                    if isinstance(event, FileBegin):
-                        key, lines = key_of_path(plain(event.path)), []
-                    elif isinstance(event, FileLine):
-                        lines.append(event)
-                    elif isinstance(event, FileEnd) and key in ready:
-                        self._tell_found(key, lines, ready[key])
-                code = await child.wait()
-                if child.timed_out:
-                    self.timed_out = True
-                    break
-                if code not in (0, 1):
-                    gone |= self._refused(code, child.stderr, paths, ready)
-            self.searched += sum(len(ready[key_of_path(path)]) for path in paths)
-        lost = [document for documents in gone.values() for document in documents]
-        if lost:
-            self.searched -= len(lost)
-            await self._library.lost(lost)
-        return lost
+        """Search texts by their keys; gives the documents whose texts are gone."""
+        if not ready:
+            return []
+        return await self._take(await self._search_texts(list(ready)), ready)
 
-    def _arguments(self, paths: Sequence[str]) -> list[str]:
-        query = self._query
-        return [
-            "--json",
-            f"--context={query.context}",
-            # One more tells whether there are more.
-            f"--max-count={query.max_count + 1}",
-            *query.query.arguments(),
-            "--",
-            *paths,
-        ]
-
-    def _refused(
-        self, code: int, stderr: str, paths: Sequence[str], ready: Mapping[str, Sequence[Document]]
-    ) -> dict[str, Sequence[Document]]:
-        """The texts that are gone, if that is why ripgrep complains. Raises InvalidPattern."""
-        folder = self._library.texts.folder
-        gone = {
-            key: ready[key]
-            for path in paths
-            if not os.path.exists(folder / path)
-            for key in (key_of_path(path),)
-        }
-        if not gone and (problem := pattern_problem(code, stderr)):
-            raise InvalidPattern(self._query.query.pattern, problem)
+    async def _take(
+        self, searched: _Searched, ready: Mapping[str, Sequence[Document]]
+    ) -> list[Document]:
+        """Tell what was found in texts of documents; gives the documents whose texts are gone."""
+        self.timed_out |= searched.timed_out
+        for key, records in searched.found.items():
+            for document in ready.get(key, ()):
+                hits = Hits(self._library.texts, key, records[: self._query.max_count], self._query)
+                more = len(records) > self._query.max_count
+                self._tell(Found(document, "builtin", hits, more))
+        gone = [one for key in searched.gone for one in ready.get(key, ())]
+        self.searched_keys += [key for key in searched.keys if key in ready]
+        self.searched += sum(len(ready[key]) for key in searched.keys if key in ready) - len(gone)
+        if gone:
+            await self._library.lost(gone)
         return gone
-
-    def _tell_found(
-        self, key: str, lines: Sequence[FileLine], documents: Sequence[Document]
-    ) -> None:
-        text_map = self._map(key)
-        if text_map is None:  # deleted just now
-            return
-        by_number = {line.number: line for line in lines}
-        matched = [line for line in lines if line.matched]
-        most = self._query.max_count
-        hits = tuple(self._hit(line, by_number, text_map) for line in matched[:most])
-        more = len(matched) > most
-        for document in documents:
-            self._tell(Found(document, "builtin", hits, more))
 
     def _tell_parts(self, document: Document, taken: Taken) -> None:
         """Tell of the parts of a document that could not be read."""
         for one in taken.failed:
             self._tell(NotRead(document, one.reason, one.member))
 
-    def _hit(self, line: FileLine, lines: Mapping[int, FileLine], text_map: TextMap) -> DocumentHit:
-        number, whole = line.number, line.line
-        place = text_map.place_at(number)
-        first, end = text_map.part_of(number)
-        before, after = [], []
-        for other in range(max(first, number - self._query.context), number):
-            if other in lines:
-                before.append(self._text(lines[other]))
-        for other in range(number + 1, min(end, number + self._query.context + 1)):
-            if other in lines:
-                after.append(self._text(lines[other]))
-        cut = whole
-        if len(whole.text) > self._query.width:
-            cut = cut_line(whole.text, whole.ranges, self._query.width)
-        return DocumentHit(
-            text_map.shown_line(number),
-            cut,
-            tuple(before),
-            tuple(after),
-            place,
-            _cells(place, whole.text, whole.ranges),
-        )
+    # --- ripgrep ---------------------------------------------------------------------------
 
-    def _text(self, line: FileLine) -> str:
-        return cut_line(line.line.text, (), self._query.width).text
+    async def _search_texts(self, keys: Sequence[str]) -> _Searched:
+        searched = _Searched()
+        for paths in command_lines([text_path(key) for key in keys]):
+            async with self._ripgrep.start(
+                self._arguments(paths), cwd=self._library.texts.folder
+            ) as child:
+                await _collect(child, searched.found)
+                code = await child.wait()
+                if child.timed_out:
+                    searched.timed_out = True
+                    break
+                some = list(map(key_of_path, paths))
+                searched.keys += some
+                if code not in (0, 1):
+                    searched.gone += await asyncio.to_thread(
+                        self._refused, code, child.stderr, some
+                    )
+        return searched
+
+    def _arguments(self, paths: Sequence[str]) -> list[str]:
+        return [
+            "--json",
+            # One more tells whether there are more.
+            f"--max-count={self._query.max_count + 1}",
+            *self._query.query.arguments(),
+            "--",
+            *paths,
+        ]
+
+    def _refused(self, code: int, stderr: str, keys: Sequence[str]) -> list[str]:
+        """The texts that are gone, if that is why ripgrep complains. Raises InvalidPattern."""
+        folder = self._library.texts.folder
+        gone = [key for key in keys if not os.path.exists(folder / text_path(key))]
+        if not gone and (problem := pattern_problem(code, stderr)):
+            raise InvalidPattern(self._query.query.pattern, problem)
+        return gone
 
 
-def _cells(place: Place, text: str, ranges: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    cells = (cell_at(place, text[:start]) for start, _ in ranges)
-    return tuple(dict.fromkeys(cell for cell in cells if cell))
+class _Searched:
+    """Texts that were searched, by their keys: ``found`` has what ripgrep says of each matching
+    line, without the line; ``gone`` are those that are not there."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.found: dict[str, list[bytes]] = {}
+        self.gone: list[str] = []
+        self.timed_out = False
+
+
+async def _collect(child: Child, found: dict[str, list[bytes]]) -> None:
+    """Take what ripgrep says, file by file. It is not decoded: of thousands of lines, few are
+    answered."""
+    key, lines = "", list[bytes]()
+    async for record in child.records(b"\n", RECORD_BYTES):
+        if record.startswith(_MATCH):
+            lines.append(record[record.rfind(_BEHIND_LINE) + 1 :])
+        elif record.startswith(_BEGIN):
+            start = record.index(_PATH) + len(_PATH)
+            path = record[start : record.index(b'"', start)].decode()
+            key, lines = key_of_path(path.replace("\\\\", "/")), []
+        elif record.startswith(_END) and lines:
+            found[key] = lines
 
 
 class _Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -52,7 +53,7 @@ class Found(Struct, frozen=True):
 
     document: Document
     engine: EngineName
-    hits: tuple[DocumentHit, ...]
+    hits: Sequence[DocumentHit]
     more: bool = False
 
 

@@ -47,6 +47,8 @@ SAVE_SECONDS = 0.2
 # A text that another process deletes is made again, so often.
 ATTEMPTS = 3
 
+RECENT = 8
+
 Report = Callable[[int, int], None]
 Reporting = Callable[[], AbstractAsyncContextManager[Report]]
 
@@ -111,6 +113,8 @@ class Library:
         self._going_on: asyncio.Task[None] | None = None
         self._new_bytes: float | None = None  # at the beginning, nobody has counted
         self._marked: set[str] = set()
+        # The texts that searches of the same documents had, the last searches last.
+        self.recent: dict[bytes, Sequence[str]] = {}
 
     # --- what is known ---------------------------------------------------------------------
 
@@ -192,6 +196,13 @@ class Library:
         if new:
             loop = asyncio.get_running_loop()
             loop.run_in_executor(None, self.texts.mark_used, new)
+
+    def remember(self, search: bytes, keys: Sequence[str]) -> None:
+        """Which texts a search had, for the next one of the same documents."""
+        self.recent.pop(search, None)
+        self.recent[search] = keys
+        while len(self.recent) > RECENT:
+            del self.recent[next(iter(self.recent))]
 
     # --- reading ---------------------------------------------------------------------------
 

@@ -87,8 +87,12 @@ class Texts:
 
     def lines(self, key: str) -> list[str]:
         """The lines of a text. Raises OSError if it is gone."""
-        text = (self.folder / text_path(key)).read_text("utf-8", "replace")
-        return text.removesuffix("\n").split("\n") if text else []
+        return [line.decode("utf-8", "replace") for line in self.raw_lines(key)]
+
+    def raw_lines(self, key: str) -> list[bytes]:
+        """The same, in UTF-8."""
+        text = (self.folder / text_path(key)).read_bytes()
+        return text.removesuffix(b"\n").split(b"\n") if text else []
 
     def size(self, key: str) -> int:
         """The size of a text. Raises OSError if it is gone."""
