@@ -19,7 +19,7 @@ from winnow.answers import CHANGED, completeness_of, fractions
 from winnow.display import shown_path
 from winnow.documents.found import Document, DocumentHit, EngineName, Found, NotRead
 from winnow.documents.hits import Hits
-from winnow.documents.places import preview_uri
+from winnow.documents.places import file_uri, preview_uri
 from winnow.errors import SearchError
 from winnow.shorten import shorten
 from winnow.text.files import Scope, order
@@ -179,7 +179,7 @@ def _document(
     scope: Scope, found: Found, hits: Sequence[DocumentHit], *, bare: bool = False
 ) -> DocumentMatches:
     shown = scope.shown(found.document.path)
-    uri = Path(found.document.absolute).as_uri()
+    uri = file_uri(found.document.absolute)
     return DocumentMatches(
         path=shown.path,
         format=found.document.format,

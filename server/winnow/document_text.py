@@ -17,7 +17,7 @@ from winnow.display import shown_path
 from winnow.document_engines import find_rga
 from winnow.documents.format import Unreadable, format_of
 from winnow.documents.found import Document, EngineName
-from winnow.documents.places import PREVIEW_SCHEME, Anchor, TextMap, preview_uri
+from winnow.documents.places import PREVIEW_SCHEME, Anchor, TextMap, file_uri, preview_uri
 from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
 from winnow.pipeline.bounds import Bounds
 from winnow.shorten import shorten
@@ -147,7 +147,7 @@ def _result(
         return DocumentTextResult(
             root=shown_path(str(root))[0],
             path=path,
-            uri=preview_uri((root / located.below).as_uri(), engine),
+            uri=preview_uri(file_uri(str(root / located.below)), engine),
             format=shown.document.format,
             engine=engine,
             start=first,

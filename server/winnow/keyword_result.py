@@ -6,13 +6,12 @@ import math
 import os
 import uuid
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import msgspec
 
 from winnow.display import printable, shown_path
 from winnow.documents.laid import Laid
-from winnow.documents.places import TextMap, preview_uri
+from winnow.documents.places import TextMap, file_uri, preview_uri
 from winnow.ranking import local
 from winnow.shorten import shorten
 from winnow.text import budget
@@ -227,7 +226,7 @@ def _placed(match: Match, text_map: TextMap) -> Match:
 
 
 def _preview(scope: Scope, path: str, best: Sequence[int]) -> str:
-    uri = Path(os.path.join(scope.root, path)).as_uri()
+    uri = file_uri(os.path.join(scope.root, path))
     return preview_uri(uri, "builtin", best[0] if best else None)
 
 

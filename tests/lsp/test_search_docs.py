@@ -117,9 +117,9 @@ async def test_a_search_that_is_cancelled_ends_at_once_and_the_server_goes_on(
 async def test_what_there_was_no_time_for_is_read_in_the_background_with_progress(
     start_client: StartClient, root: Path, formats_of_tests: dict[str, str], tmp_path: Path
 ) -> None:
-    write_files(root, {f"many/{n}.pag": f"needle {n}\n" * 50 for n in range(1500)})
+    write_files(root, {f"many/{n}.pag": f"needle {n}\n" * 50 for n in range(3000)})
     client = await started(start_client, root, formats_of_tests, tmp_path / "cache")
-    result = await client.request(METHOD, {"query": "needle", "timeout": 1, "max_results": 1})
+    result = await client.request(METHOD, {"query": "needle", "timeout": 0.7, "max_results": 1})
     assert result["pending"] > 0
     assert result["completeness"]["timed_out"] is True
     assert result["completeness"]["complete"] is False
@@ -128,7 +128,7 @@ async def test_what_there_was_no_time_for_is_read_in_the_background_with_progres
         assert time.monotonic() < end
         await asyncio.sleep(0.1)
         result = await client.request(METHOD, {"query": "needle", "max_results": 1})
-    assert result["statistics"]["files"] == 1560
+    assert result["statistics"]["files"] == 3060
     assert result["completeness"]["complete"] is True
     titles = [one.get("title") for told in client.progress.values() for one in told]
     assert "Reading documents" in titles

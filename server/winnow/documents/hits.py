@@ -25,9 +25,10 @@ class _Span(Struct):
 
 
 class _Where(Struct):
-    """The end of a record of `rg --json`: spans are in bytes."""
+    """The end of a record of `rg --json`: the offset of the line and the spans are in bytes."""
 
     line_number: int
+    absolute_offset: int
     submatches: list[_Span]
 
 
@@ -59,37 +60,40 @@ class Hits(Sequence[DocumentHit]):
         if not isinstance(place, slice):
             return self[place : place + 1 or None][0]
         # Not kept: there may be hundreds of texts.
-        lines, text_map = self._text()
-        return [self._hit(record, lines, text_map) for record in self._records[place]]
+        text, text_map = self._text()
+        return [self._hit(record, text, text_map) for record in self._records[place]]
 
     @property
     def marks(self) -> Sequence[bytes]:
         """What tells whether these are the same hits as others, at no cost."""
         return self._records
 
-    def _text(self) -> tuple[Sequence[bytes], TextMap]:
+    def _text(self) -> tuple[bytes, TextMap]:
         text_map = self._texts.load_map(self._key)
         try:
-            lines = self._texts.raw_lines(self._key)
+            text = self._texts.read(self._key)
         except OSError:
-            lines = []
-        return lines, text_map or TextMap("", len(lines))
+            text = b""
+        return text, text_map or TextMap("", 0)
 
-    def _hit(self, record: bytes, lines: Sequence[bytes], text_map: TextMap) -> DocumentHit:
+    def _hit(self, record: bytes, whole: bytes, text_map: TextMap) -> DocumentHit:
         # `"line_number":…}}`, of which the last brace closes the record.
         where = _decode(b"{" + record[:-1])
-        number = where.line_number
-        raw = lines[number - 1] if number <= len(lines) else b""
+        number, start = where.line_number, where.absolute_offset
+        stop = _line_end(whole, start)
+        raw = whole[start:stop]
         text = raw.decode("utf-8", "replace")
         ranges = [_code_points(raw, one) for one in where.submatches]
         place = text_map.place_at(number)
         first, end = text_map.part_of(number)
         context = self._query.context
+        before = _lines_before(whole, start, min(context, number - first))
+        after = _lines_behind(whole, stop, min(context, end - 1 - number))
         return DocumentHit(
             text_map.shown_line(number),
             self._line(text, ranges),
-            tuple(map(self._shown, lines[max(first, number - context) - 1 : number - 1])),
-            tuple(map(self._shown, lines[number : min(end - 1, number + context)])),
+            tuple(map(self._shown, before)),
+            tuple(map(self._shown, after)),
             place,
             _cells(place, text, ranges),
         )
@@ -104,6 +108,29 @@ class Hits(Sequence[DocumentHit]):
         return (
             text if len(text) <= self._query.width else cut_line(text, (), self._query.width).text
         )
+
+
+def _line_end(text: bytes, start: int) -> int:
+    end = text.find(b"\n", start)
+    return end if end >= 0 else len(text)
+
+
+def _lines_before(text: bytes, start: int, count: int) -> list[bytes]:
+    """The last lines before an offset at which a line begins."""
+    lines: list[bytes] = []
+    while len(lines) < count and start > 0:
+        end, start = start - 1, text.rfind(b"\n", 0, start - 1) + 1
+        lines.append(text[start:end])
+    return lines[::-1]
+
+
+def _lines_behind(text: bytes, stop: int, count: int) -> list[bytes]:
+    """The next lines behind an offset at which a line ends."""
+    lines: list[bytes] = []
+    while len(lines) < count and stop + 1 < len(text):
+        start, stop = stop + 1, _line_end(text, stop + 1)
+        lines.append(text[start:stop])
+    return lines
 
 
 def _code_points(raw: bytes, span: _Span) -> tuple[int, int]:

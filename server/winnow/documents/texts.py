@@ -81,18 +81,20 @@ class Texts:
     def load_map(self, key: str) -> TextMap | None:
         """The map of a text; None if there is no such text."""
         try:
-            return _decode((self.folder / _map_path(key)).read_bytes())
+            with open(os.path.join(self.folder, _map_path(key)), "rb") as file:
+                return _decode(file.read())
         except (OSError, msgspec.MsgspecError):
             return None
 
     def lines(self, key: str) -> list[str]:
         """The lines of a text. Raises OSError if it is gone."""
-        return [line.decode("utf-8", "replace") for line in self.raw_lines(key)]
+        text = self.read(key).decode("utf-8", "replace")
+        return text.removesuffix("\n").split("\n") if text else []
 
-    def raw_lines(self, key: str) -> list[bytes]:
-        """The same, in UTF-8."""
-        text = (self.folder / text_path(key)).read_bytes()
-        return text.removesuffix(b"\n").split(b"\n") if text else []
+    def read(self, key: str) -> bytes:
+        """A text, in UTF-8. Raises OSError if it is gone."""
+        with open(os.path.join(self.folder, text_path(key)), "rb") as file:
+            return file.read()
 
     def size(self, key: str) -> int:
         """The size of a text. Raises OSError if it is gone."""
