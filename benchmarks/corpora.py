@@ -58,6 +58,57 @@ def redis() -> Path:
     return _tree("redis", fetch)
 
 
+# Small packages of documentation, and which of their documents: by LaTeX, groff, FOP, Sphinx,
+# ReportLab, Ghostscript, LibreOffice and others, in several languages and writings.
+_DOCUMENTS = {
+    "bzip2-doc": ("manual.pdf.gz", "manual.ps.gz", "manual.html"),
+    "camlidl-doc": ("*.pdf", "*.ps.gz"),
+    "clisp-doc": ("clisp.pdf.gz", "clisp-link.pdf.gz", "impnotes.html"),
+    "debian-faq": ("*.en.pdf.gz", "*.en.pdf", "*.epub"),
+    "debian-policy": ("fhs-3.0.pdf.gz", "policy.pdf.gz", "policy.epub"),
+    "developers-reference": ("*.pdf", "*.epub", "developers-reference.html"),
+    "developers-reference-ru": ("*.pdf", "*.epub"),
+    "docbook-xsl-doc-pdf": ("reference.pdf.gz",),
+    "freefem-doc": ("*.pdf",),
+    "gnuplot-doc": ("gnuplot.pdf",),
+    "gri-pdf-doc": ("gri.pdf.gz", "refcard.ps.gz"),
+    "live-manual-epub": ("*.en.epub", "*.ja.epub", "*.pl.epub"),
+    "live-manual-odf": ("*.en.odt", "*.ja.odt", "*.pl.odt"),
+    "live-manual-pdf": ("*.portrait.en.a4.pdf.gz", "*.landscape.fr.letter.pdf.gz"),
+    "maint-guide": ("*.pdf",),
+    "maint-guide-ja": ("*.pdf",),
+    "nauty-doc": ("*.pdf",),
+    "python-reportlab-doc": ("*.pdf",),
+    "sbcl-doc": ("*.pdf.gz",),
+    "seqan-raptor-doc": ("*.pdf.gz",),
+    "siscone-doc-pdf": ("*.pdf.gz",),
+    "why3-doc-pdf": ("*.pdf",),
+    "zsh-doc": ("zsh.pdf",),
+}
+
+
+def documents() -> Path:
+    """Manuals from Debian's packages of documentation, in a folder for each package."""
+
+    def fetch(folder: Path) -> Path:
+        options = _apt_lists(folder)
+        _run("apt-get", "download", "-q", *_DOCUMENTS, *options, cwd=folder)
+        made = folder / "documents"
+        for package, patterns in _DOCUMENTS.items():
+            [archive] = folder.glob(f"{package}_*.deb")
+            unpacked = folder / "unpacked" / package
+            unpacked.mkdir(parents=True)
+            _run("dpkg-deb", "-x", str(archive), str(unpacked), cwd=folder)
+            (made / package).mkdir(parents=True)
+            for pattern in patterns:
+                for found in unpacked.rglob(pattern):
+                    if found.is_file() and not found.is_symlink():
+                        found.replace(made / package / found.name)
+        return made
+
+    return _tree("debian-documents", fetch)
+
+
 def _tree(name: str, fetch: Callable[[Path], Path]) -> Path:
     tree = CORPORA / name
     if not tree.is_dir():

@@ -255,7 +255,7 @@ async def test_compressed_texts_and_documents_are_read(
         assert (found[0].before, found[0].after) == (("one",), ("",))
     (folder / "a.pdf.gz").write_bytes(gzip.compress(pdf(["x"], ["needle"])))
     (hit,) = await hits(make(), folder / "a.pdf.gz", "needle")
-    assert (hit.number, hit.place) == (6, Place(page=2))
+    assert (hit.number, hit.place) == (6, Place(page=2, member="a.pdf"))
 
 
 @requires_rga

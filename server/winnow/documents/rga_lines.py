@@ -76,6 +76,7 @@ class Lines:
     """Takes apart the lines of a document; ``members`` are the names that its directory has."""
 
     def __init__(self, name: str, members: Collection[str] = ()) -> None:
+        self._name = name
         self._kind = kind_of(name)
         self._members = members
 
@@ -99,6 +100,7 @@ class Lines:
             names.append(name)
             position += len(name) + 2
             kind = kind_of(name)
+        names += _document_in(names[-1] if names else self._name, kind)
         page = _PAGE.match(line, position) if kind == "pages" else None
         if page:
             position = page.end()
@@ -121,6 +123,12 @@ class Lines:
                 longest = name
             end = line.find(": ", end + 1)
         return shortest if longest is None else longest
+
+
+def _document_in(name: str, kind: Kind) -> list[str]:
+    """The name of a document that is compressed, which rga does not name."""
+    inner = unpacked(name)
+    return [inner] if inner != name and kind in ("pages", "pandoc") else []
 
 
 def kept_ranges(

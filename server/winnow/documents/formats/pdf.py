@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from winnow.documents import ocr
 from winnow.documents.format import Format, Unreadable
 from winnow.documents.output import Output
+from winnow.documents.pdf_lines import is_scattered, text_by_places
 from winnow.documents.places import Place
 from winnow.documents.source import Source
 
@@ -43,6 +44,8 @@ RANGES = 10  # as many are told of pages
 # What PDFium writes for a hyphen at a line's end, where it takes the next line for its
 # continuation. It does not tell a hyphen that breaks a word from one that belongs to it.
 _HYPHEN = "\ufffe"
+# Which it does not do for the hyphen that Chromium writes there.
+_OTHER_HYPHEN = re.compile("[\u00ad\u2010](?:\r\n|\r|\n)(?=\\w)")
 _LINE_END = re.compile("\r\n|\r|\n")
 _WORD = re.compile(r"\S*")
 # Shapes of characters, by which some fonts name them: radicals of Kangxi for Han characters,
@@ -229,15 +232,16 @@ def _text(page: Any) -> str:
             return ""
         buffer = (ctypes.c_ushort * (chars + 1))()  # with a NUL at the end
         written = pdfium.FPDFText_GetText(textpage, 0, chars, buffer)
-        text = memoryview(buffer).cast("B")[: 2 * max(written - 1, 0)]
-        return str(text, "utf-16-le", "replace")
+        raw = memoryview(buffer).cast("B")[: 2 * max(written - 1, 0)]
+        text = str(raw, "utf-16-le", "replace")
+        return text_by_places(textpage) if is_scattered(text) else text
     finally:
         textpage.close()
 
 
 def _lines(text: str) -> Iterator[str]:
     """The lines of a page. A word with a hyphen at a line's end is whole, in the first line."""
-    for line in _LINE_END.split(_normal(text)):
+    for line in _LINE_END.split(_OTHER_HYPHEN.sub(_HYPHEN, _normal(text))):
         rest = line
         while _HYPHEN in rest:
             before, _, after = rest.partition(_HYPHEN)

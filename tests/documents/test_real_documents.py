@@ -1,0 +1,122 @@
+"""Documents made by LibreOffice, LaTeX, Chromium, pandoc and other real programs: each word that
+was planted in them is found where it was planted, by both engines."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+
+import pytest
+
+from conftest import requires, requires_posix
+from document_fixtures import (
+    FIXTURES,
+    found_places,
+    known_to_rga,
+    missed_by_rga,
+    planted,
+    unread,
+)
+from winnow.documents.extraction import extract
+from winnow.documents.format import UNREAD, Unreadable, format_of
+from winnow.documents.found import Document
+from winnow.documents.places import TextMap
+from winnow.documents.rga import Rga
+from winnow.text.process import Processes
+from winnow.text.ripgrep import find_ripgrep
+
+PLANTED = planted()
+FILES = sorted({one.file for one in PLANTED})
+# Formats that are none of its own; mail, which it reads badly; and databases, beside which its
+# SQLite would write.
+NOT_BY_RGA = {
+    "figures-libreoffice.ods",
+    "figures-libreoffice.xls",
+    "figures-libreoffice.xlsx",
+    "letter.eml",
+    "letters.mbox",
+    "report-libreoffice.rtf",
+    "report-pandoc.rtf",
+    "slides-libreoffice.odp",
+    "slides-libreoffice.pptx",
+    "stock.sqlite",
+}
+
+
+@functools.cache
+def extracted(name: str) -> tuple[list[str], TextMap]:
+    lines: list[bytes] = []
+    with open(FIXTURES / name, "rb") as file:
+        known = extract(name, file, lines.append)
+    return [line.decode().removesuffix("\n") for line in lines], known
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_word_is_found_where_it_was_planted(name: str) -> None:
+    lines, known = extracted(name)
+    truth = {one.word: one.places for one in PLANTED if one.file == name}
+    assert {word: found_places(word, lines, known) for word in truth} == truth
+    assert known.failed == ()
+
+
+@pytest.mark.parametrize("name", sorted(unread()))
+def test_what_cannot_be_read_says_why(name: str) -> None:
+    lines: list[bytes] = []
+    with open(FIXTURES / name, "rb") as file:
+        try:
+            reasons = [one.reason for one in extract(name, file, lines.append).failed]
+        except Unreadable as reason:
+            reasons = [str(reason)]
+    assert lines == []
+    assert [reason[: len(unread()[name])] for reason in reasons] == [unread()[name]]
+
+
+def test_every_document_has_its_truth() -> None:
+    documents = {path.name for path in FIXTURES.iterdir() if format_of(path.name)}
+    assert documents == {*FILES, *unread()}
+
+
+def test_a_document_of_an_old_word_is_known_as_one_that_is_not_read() -> None:
+    assert format_of("report-libreoffice.doc") is None
+    assert ".doc" in UNREAD
+
+
+# --- ripgrep-all -----------------------------------------------------------------------------
+
+
+async def texts_by_rga() -> dict[str, tuple[list[str], TextMap]]:
+    """The texts of all documents that it reads."""
+    engine = Rga(
+        Processes(), dict(os.environ), ripgrep=find_ripgrep(None), inside=lambda path: False
+    )
+    deadline = asyncio.get_running_loop().time() + 300
+    documents = [
+        Document(name, str(FIXTURES / name), known.name)
+        for name in FILES
+        if (known := format_of(name)) and engine.reads(str(FIXTURES / name)) is None
+    ]
+    return {one.path: await engine.text(one, deadline) for one in documents}
+
+
+@requires("rga", "pdftotext", "pandoc")
+@requires_posix
+async def test_ripgrep_all_finds_the_same_words_on_the_same_pages() -> None:
+    texts = await texts_by_rga()
+    assert {*texts} == {*FILES} - NOT_BY_RGA
+    missed = {
+        (one.file, one.word)
+        for one in PLANTED
+        if one.file in texts and not found_places(one.word, *texts[one.file])
+    }
+    assert missed == missed_by_rga()
+    found = {
+        (one.file, one.word): found_places(one.word, *texts[one.file])
+        for one in PLANTED
+        if one.file in texts and (one.file, one.word) not in missed
+    }
+    assert found == {
+        (one.file, one.word): [known_to_rga(place) for place in one.places]
+        for one in PLANTED
+        if (one.file, one.word) in found
+    }
