@@ -76,7 +76,7 @@ def test_of_a_cut_file_there_is_what_came_before(end: str) -> None:
     packed = PACK[end](noise)
     found = extracted(f"a.{end}", packed[: len(packed) * 9 // 10])
     assert found.lines == noise.decode().splitlines()[: len(found.lines) - 1] + found.lines[-1:]
-    assert len(found.lines) > 100_000
+    assert len(found.lines) > 50_000
     assert found.failed == [("", "it is damaged: EOFError: it ends too early")]
 
 

@@ -78,15 +78,21 @@ def read(source: Source, output: Output) -> None:
 def _opened(path: str) -> sqlite3.Connection:
     address = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
     database = sqlite3.connect(address, uri=True, cached_statements=0)
+    try:
+        _guard(database)
+        database.execute("PRAGMA schema_version").fetchone()  # only this opens the file
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _guard(database: sqlite3.Connection) -> None:
     database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    database.execute("PRAGMA trusted_schema=OFF")
-    database.execute("PRAGMA cell_size_check=ON")
-    database.execute("PRAGMA mmap_size=0")
-    database.execute("PRAGMA temp_store=MEMORY")
+    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "temp_store=MEMORY"):
+        database.execute(f"PRAGMA {pragma}")
     if sys.version_info >= (3, 11):
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_CELL)
-    database.execute("PRAGMA schema_version").fetchone()  # only this opens the file
-    return database
 
 
 @contextlib.contextmanager
@@ -100,20 +106,15 @@ def _database(source: Source, output: Output) -> Iterator[sqlite3.Connection]:
         with contextlib.closing(_opened(path)) as database:
             yield database
         return
-    copy = _copy(source)
     with contextlib.ExitStack() as stack:
-        stack.callback(os.unlink, copy)
-        with contextlib.closing(_opened(copy)) as database:
+        with tempfile.NamedTemporaryFile(prefix="winnow-", delete=False) as copy:
+            stack.callback(os.unlink, copy.name)
+            source.file.seek(0)
+            shutil.copyfileobj(source.file, copy, CHUNK_BYTES)
+        with contextlib.closing(_opened(copy.name)) as database:
             if os.name == "posix":  # elsewhere a file that is open keeps its name
                 stack.close()
             yield database
-
-
-def _copy(source: Source) -> str:
-    source.file.seek(0)
-    with tempfile.NamedTemporaryFile(prefix="winnow-", delete=False) as file:
-        shutil.copyfileobj(source.file, file, CHUNK_BYTES)
-    return file.name
 
 
 def _own_path(source: Source) -> str | None:
