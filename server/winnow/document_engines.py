@@ -107,24 +107,33 @@ async def _search_rga(
     documents: Sequence[Document],
     fallback: BuiltinSearch | None,
 ) -> None:
-    answered: set[str] = set()
+    told: dict[str, Document] = {}
+    left: dict[str, Document] = {}
     unread: set[str] = set()
     try:
         answers = rga.search(documents, query, search.ripgrep.deadline)
         async with contextlib.aclosing(answers):
             async for one in answers:
-                answered.add(one.document.absolute)
-                if isinstance(one, NotRead) and not one.member:
-                    unread.add(one.document.absolute)
+                path = one.document.absolute
+                if isinstance(one, Found):
+                    told[path] = one.document
+                elif fallback is not None and path not in told:
+                    left[path] = one.document
+                    continue
+                elif not one.member:
+                    unread.add(path)
                 search.tell(one)
     except (SearchFailed, NotAllowed) as error:
         if fallback is None:
             raise
         search.warnings.append(f"ripgrep-all cannot be used: {error.message}")
-        left = [one for one in documents if one.absolute not in answered]
-        await _search_builtin(search, fallback, left)
-        return
-    search.engines |= {document.format: "rga" for document in documents}
-    search.pending += len(rga.pending)
-    search.searched += len(documents) - len(rga.pending) - len(unread)
+        left = {one.absolute: one for one in documents if one.absolute not in told}
+    if fallback is not None and left:
+        # It reads some that rga cannot, and says better what is wrong with the others.
+        await _search_builtin(search, fallback, list(left.values()))
+    pending = [one for one in rga.pending if one.absolute not in left]
+    taken = [one for one in documents if one.absolute not in left]
+    search.engines |= {document.format: "rga" for document in taken}
+    search.pending += len(pending)
+    search.searched += len(taken) - len(pending) - len(unread)
     search.timed_out |= rga.timed_out

@@ -32,6 +32,9 @@ def cleaned(text: str) -> str:
 class TextFull(Exception):
     """There is no room for more text: the rest of the document is left out, for this reason."""
 
+    def __init__(self, reason: str = "one of its paragraphs or rows has no end") -> None:
+        super().__init__(f"{reason}: the rest is left out")
+
 
 class Unwritable(Exception):
     """The text cannot be written: the disk is full, for instance."""
@@ -59,7 +62,7 @@ class Output:
         encoded = cleaned(text).rstrip().encode("utf-8", "replace") + b"\n"
         if self.bytes + len(encoded) > self._max_bytes:
             limit = self._max_bytes // 1024**2
-            raise TextFull(f"it has more than {limit} MiB of text: the rest is left out")
+            raise TextFull(f"it has more than {limit} MiB of text")
         self.lines += 1
         self.bytes += len(encoded)
         try:
@@ -87,7 +90,7 @@ class Output:
 
     def _anchor(self, place: Place, ruler: str) -> None:
         if len(self.anchors) >= MOST_ANCHORS:
-            raise TextFull(f"it has more than {MOST_ANCHORS} parts: the rest is left out")
+            raise TextFull(f"it has more than {MOST_ANCHORS} parts")
         if self._member:
             place = msgspec.structs.replace(place, member=self._member)
         ruler = cleaned(ruler).strip()
