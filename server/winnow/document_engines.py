@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from winnow.document_answer import DocumentSearch
 from winnow.documents.builtin import BuiltinSearch
 from winnow.documents.format import formats
-from winnow.documents.found import Document, DocumentQuery, NotRead
+from winnow.documents.found import Document, DocumentQuery, Found, NotRead
 from winnow.documents.rga import Rga
 from winnow.documents.rga_lines import anchored
 from winnow.errors import NotAllowed, ProgramNotInstalled, SearchFailed
