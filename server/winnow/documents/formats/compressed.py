@@ -7,13 +7,14 @@ and lose what they had before a file is found to be cut.
 
 from __future__ import annotations
 
+import os
 import sys
 import zlib
 from collections.abc import Callable
 from typing import Protocol
 
 from winnow.documents.blocks import blocks_of_text
-from winnow.documents.format import Format, Unreadable, damaged, format_of
+from winnow.documents.format import UNREAD, Format, Unreadable, damaged, format_of
 from winnow.documents.output import Output, TextFull
 from winnow.documents.source import BudgetSpent, Limited, Readable, Source
 
@@ -121,6 +122,8 @@ def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[Source, Outpu
     def read(source: Source, output: Output) -> None:
         """Read what is inside."""
         inner = source.name.rpartition(".")[0]
+        if inner.lower().endswith(UNREAD):
+            raise Unreadable(f"nothing here reads {os.path.splitext(inner)[1].lower()} files")
         unpacked = Unpacked(source.file, decompressor)
         if format_of(inner) is not None:
             source.member(inner, unpacked, output)
