@@ -113,8 +113,10 @@ async def make_workspace() -> AsyncIterator[MakeWorkspace]:
     def make(
         *folders: Path, config: Config | None = None, environment: dict[str, str] | None = None
     ) -> Workspace:
-        kept = {"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
-        workspace = Workspace(list(folders), config, {**kept, **(environment or {})})
+        environment = environment or {}
+        if "HOME" not in environment:
+            environment = {"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"], **environment}
+        workspace = Workspace(list(folders), config, environment)
         made.append(workspace)
         return workspace
 

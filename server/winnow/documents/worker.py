@@ -6,8 +6,10 @@ the time for one document are bounded, and it ends with the server.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +19,7 @@ from winnow.documents.extraction import TOO_MUCH_MEMORY, extract
 from winnow.documents.format import Unreadable, format_of
 from winnow.documents.job import NEVER, Job, Taken, failed, later, stamp_of, stamp_when_read
 from winnow.documents.output import Unwritable
+from winnow.documents.places import TextMap
 from winnow.documents.texts import Texts, key_of
 from winnow.errors import NotFound, SearchError
 from winnow.text.paths import open_regular
@@ -51,15 +54,19 @@ def take(job: Job) -> Taken:
         return failed(job, error.message)
     with open(descriptor, "rb") as file:
         for _ in range(ATTEMPTS):
-            before = os.fstat(file.fileno())
-            taken = _take(job, path, file, before)
-            if stamp_of(os.fstat(file.fileno())) == stamp_of(before):
-                return taken
+            with contextlib.suppress(_Changed):
+                return _take(job, path, file)
             file.seek(0)
     return failed(job, "it changes while it is read")
 
 
-def _take(job: Job, path: str, file: IO[bytes], state: os.stat_result) -> Taken:
+class _Changed(Exception):
+    """The file was written while it was read."""
+
+
+def _take(job: Job, path: str, file: IO[bytes]) -> Taken:
+    """Read a document. Raises _Changed before anything of it is kept."""
+    state = os.fstat(file.fileno())
     stamp = stamp_when_read(state)
     document = format_of(path)
     if document is None:
@@ -68,14 +75,30 @@ def _take(job: Job, path: str, file: IO[bytes], state: os.stat_result) -> Taken:
         size = f"{state.st_size / 1024**2:,.0f} MiB"
         return Taken(stamp, problem=f"it is too large: {size} (see documents.file_bytes)")
     texts = Texts(Path(os.fsdecode(job.folder)))
+
+    def check() -> None:
+        """Raise _Changed if the file is not what it was."""
+        fresh = stamp.ctime_ns == NEVER  # then the clock of the file system may not tell
+        if fresh:
+            file.seek(0)
+        same = not fresh or key_of(file, document.name, job.ocr) == key
+        if not same or stamp_of(os.fstat(file.fileno())) != stamp_of(state):
+            raise _Changed
+
+    def read(write: Callable[[bytes], object]) -> TextMap:
+        made = extract(os.path.basename(path), file, write, ocr=job.ocr)
+        check()
+        return made
+
     key = key_of(file, document.name, job.ocr)
     known = texts.load_map(key)
     if known is not None:
+        check()
         return Taken(stamp, key, failed=known.failed)
-    name = os.path.basename(path)
     try:
-        known = texts.write(key, lambda write: extract(name, file, write, ocr=job.ocr))
+        known = texts.write(key, read)
     except Unreadable as reason:
+        check()
         if str(reason) == TOO_MUCH_MEMORY:
             return later(job, TOO_MUCH_MEMORY)
         return Taken(stamp, problem=str(reason))

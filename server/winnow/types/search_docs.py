@@ -141,7 +141,7 @@ class UnreadDocument(Result, frozen=True, kw_only=True):
     """A document, or a part of one, that was not searched."""
 
     path: Annotated[str, Meta(description="The document, relative to `root`.")]
-    reason: Annotated[str, Meta(description="Why: it is encrypted, damaged, a picture, …")]
+    reason: Annotated[str, Meta(description="Why: it is encrypted, damaged, a picture, and so on.")]
     member: Annotated[
         str | None, Meta(description="The file in an archive, if that is what was not read.")
     ] = None
