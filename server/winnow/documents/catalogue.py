@@ -36,8 +36,9 @@ _decode = msgspec.msgpack.Decoder(tuple[Failure, ...]).decode
 class Catalogue:
     """The files that were read, in memory and on disk; for one thread at a time."""
 
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / f"files-{version().hex()}.db"
+    def __init__(self, folder: Path, ocr: bool) -> None:
+        how = "-ocr" if ocr else ""
+        self._file = folder / f"files-{version().hex()}{how}.db"
         self._known: dict[str, Taken | None] = {}
         self._connection: sqlite3.Connection | None = None
 

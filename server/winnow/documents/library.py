@@ -89,12 +89,13 @@ class Library:
             self._temporary = tempfile.TemporaryDirectory(prefix="winnow-documents-")
             folder = Path(self._temporary.name)
         self.texts = Texts(folder)
-        self._catalogue = Catalogue(folder)
         ocr = config().documents.ocr
+        self._catalogue = Catalogue(folder, ocr)
         seconds = config().documents.seconds
-        memory = MEMORY_BYTES
-        if ocr:
-            seconds, memory = max(seconds, OCR_SECONDS), OCR_MEMORY_BYTES
+        quick_memory, memory, limit = QUICK_MEMORY_BYTES, MEMORY_BYTES, None
+        if ocr:  # any document may have pictures, and a worker recognises with two threads
+            quick_memory = memory = OCR_MEMORY_BYTES
+            seconds, limit = max(seconds, OCR_SECONDS), 1
 
         def workers(
             failed: Callable[[Job, str], Taken], seconds: float, memory: int, limit: int | None
@@ -109,7 +110,7 @@ class Library:
             return Workers(processes, environment, kind, seconds, limit)
 
         quick = min(QUICK_SECONDS, seconds)
-        self._quick = workers(later, quick, QUICK_MEMORY_BYTES, None)
+        self._quick = workers(later, quick, quick_memory, limit)
         self._slow = workers(failed, seconds, memory, 1)
         self._using = asyncio.Lock()  # of the catalogue
         self._ocr = ocr

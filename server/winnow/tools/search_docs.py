@@ -60,7 +60,7 @@ def place_of(match: DocumentMatch) -> str:
         f"slide {match.slide}" if match.slide else None,
         match.sheet,
         ", ".join(cells) or None,
-        match.section,
+        match.section if match.section != f"Page {match.page}" else None,
         f"paragraph {match.paragraph}" if match.paragraph else None,
     ]
     return ", ".join(word for word in words if word) or f"line {match.line}"
