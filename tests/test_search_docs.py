@@ -393,8 +393,24 @@ async def test_no_documents_but_some_that_were_left_out(workspace_of: Made, tmp_
     root = write_files(git_init(tmp_path / "other"), files)
     result = await search(workspace_of(root), "x")
     assert result.warnings == [
-        "no documents; 2 were left out: pass include_ignored and include_hidden"
+        "2 more documents were left out: pass include_ignored and include_hidden"
     ]
+
+
+async def test_documents_that_were_left_out_are_counted_where_nothing_matches(
+    workspace_of: Made, root: Path
+) -> None:
+    result = await search(workspace_of(root), "nowhere")
+    assert result.warnings == [
+        "2 more documents were left out: pass include_ignored and include_hidden"
+    ]
+
+
+async def test_an_unsaved_document_is_named(workspace_of: Made, root: Path) -> None:
+    workspace = workspace_of(root)
+    workspace.buffers = {root / "legal/report.pag": "unsaved revenue\n"}
+    result = await search(workspace, "revenue")
+    assert result.warnings == ["not saved, and searched as on disk: legal/report.pag"]
 
 
 @requires_posix

@@ -43,8 +43,8 @@ MOST_FAILED = 100
 
 @dataclass
 class DocumentSearch:
-    """A request while it is answered; ``told`` counts the lines that were sent as partial
-    results."""
+    """A request while it is answered; ``listed`` counts the files that have the name of a document,
+    ``told`` the lines that were sent as partial results."""
 
     params: SearchDocsParams
     scope: Scope
@@ -52,6 +52,7 @@ class DocumentSearch:
     progress: Progress
     started: float = field(default_factory=time.monotonic)
     listing: Listing = field(default_factory=Listing)
+    listed: int = 0
     documents: list[Document] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
     not_read: list[NotRead] = field(default_factory=list)

@@ -23,7 +23,7 @@ from winnow.documents.format import UNREAD, format_of, formats
 from winnow.documents.found import Document, DocumentQuery, NotRead
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.globs import GLOB_CHARACTERS
-from winnow.text.buffers import Overlay
+from winnow.text.buffers import Overlay, changed_paths
 from winnow.text.files import Scope, path_matcher, search_roots
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
@@ -54,11 +54,10 @@ async def search_documents(
         await _search(workspace, search, wanted, ends)
         if search.timed_out and not search.found and not search.searched:
             raise SearchTimedOut(params.timeout)
-        result = await asyncio.to_thread(result_of, search)
-        if not search.documents and not params.cursor:
-            more = await _second_look(workspace, search, wanted, ends)
-            result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
-        return result
+        search.warnings += await asyncio.to_thread(_unsaved, workspace, search)
+        if not search.found:
+            search.warnings += await _second_look(workspace, search, ends)
+        return await asyncio.to_thread(result_of, search)
 
 
 # --- which documents -----------------------------------------------------------------------
@@ -127,7 +126,9 @@ async def _list(
     search.timed_out |= search.listing.timed_out
     # ripgrep lists a file that is named whatever its name is.
     named = scope.root.joinpath(scope.paths[0]).is_file()
-    for path in filter(wanted, search.listing.paths):
+    listed = list(filter(wanted, search.listing.paths))
+    search.listed = len(listed)
+    for path in listed:
         document = document_in(scope, path)
         if document.format and (not named or path.lower().endswith(tuple(ends))):
             search.documents.append(document)
@@ -196,19 +197,26 @@ async def _check_pattern(search: DocumentSearch, query: Query) -> None:
 
 
 async def _second_look(
-    workspace: Workspace,
-    search: DocumentSearch,
-    wanted: Callable[[str], bool],
-    ends: Iterable[str],
+    workspace: Workspace, search: DocumentSearch, ends: Iterable[str]
 ) -> list[str]:
-    """There are no documents: say how many there would be that were left out."""
+    """Nothing is found: say how many documents were left out."""
 
     async def count(params: SearchDocsParams) -> int:
-        scope, _ = _scope(workspace, params, ends)
+        scope, wanted = _scope(workspace, params, ends)
         listing = await list_files(second_look(search.ripgrep), scope, Overlay())
         return sum(map(wanted, listing.paths))
 
     found, flags = await left_out(search.params, count)
-    if not found:
-        return ["there are no documents in scope"]
-    return [f"no documents; {found} were left out: pass {' and '.join(flags)}"]
+    if more := max(0, found - search.listed):
+        return [f"{more} more documents were left out: pass {' and '.join(flags)}"]
+    return [] if search.listed else ["there are no documents in scope"]
+
+
+def _unsaved(workspace: Workspace, search: DocumentSearch) -> list[str]:
+    """Which documents were searched as they are on disk, though they are open and unsaved."""
+    names = {search.scope.shown(one.path).path for one in search.documents}
+    unsaved = [path for path in changed_paths(workspace.buffers, search.scope) if path in names]
+    if not unsaved:
+        return []
+    named = ", ".join(unsaved[:5]) + " …" * (len(unsaved) > 5)
+    return [f"not saved, and searched as on disk: {named}"]

@@ -98,8 +98,7 @@ async def read_document(
         raise InvalidParams("end", f"it is before the start {params.start}")
     root, located, document = await asyncio.to_thread(document_at, workspace.folders, path)
     progress(f"Reading {document.path}")
-    async with workspace.document_turns:
-        shown = await shown_text(workspace, document, engine)
+    shown = await shown_text(workspace, document, engine)
     room = workspace.config.limits.answer_bytes
     return await asyncio.to_thread(_result, params, root, located, engine, shown, room)
 

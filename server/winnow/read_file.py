@@ -131,8 +131,7 @@ async def _document(
     if formats()[document.format].is_text:
         return None, None
     try:
-        async with workspace.document_turns:
-            return await shown_text(workspace, document), None
+        return await shown_text(workspace, document), None
     except UnreadableDocument as error:
         return None, error
 

@@ -35,8 +35,6 @@ MEMORY_BYTES = 256 * 1024**2
 # Below 768 MB onnxruntime gives up, and a page takes seconds.
 OCR_MEMORY_BYTES = 1024 * 1024**2
 OCR_SECONDS = 300.0
-# What a library for a format may take for one document, before it counts as hanging.
-SECONDS = 20.0
 # One that takes longer than this has to wait for all others: a few that hang keep nobody waiting.
 QUICK_SECONDS = 3.0
 # Texts are counted, and some deleted, after new ones of this share of the limit.
@@ -45,10 +43,9 @@ TRIM_SHARE = 0.05
 PORTION = 200
 # What is read together is noted together.
 SAVE_SECONDS = 0.2
-
 # A text that another process deletes is made again, so often.
 ATTEMPTS = 3
-
+# Of so many searches it is known which texts they had.
 RECENT = 8
 
 Report = Callable[[int, int], None]
@@ -116,6 +113,7 @@ class Library:
         self._ocr = ocr
         self._waiting: dict[str, Document] = {}
         self._going_on: asyncio.Task[None] | None = None
+        self._closed = False
         self._new_bytes: float | None = None  # at the beginning, nobody has counted
         self._marked: set[str] = set()
         # The texts that searches of the same documents had, the last searches last.
@@ -278,6 +276,8 @@ class Library:
 
     def go_on(self, documents: Sequence[Document]) -> None:
         """Read documents when nothing else is to be done, those that were changed last first."""
+        if self._closed:
+            return
         self._waiting.update({one.absolute: one for one in documents})
         if self._waiting and (self._going_on is None or self._going_on.done()):
             self._going_on = asyncio.create_task(self._go_on())
@@ -309,6 +309,7 @@ class Library:
 
     async def aclose(self) -> None:
         """End what is under way, and the workers."""
+        self._closed = True
         if self._going_on is not None:
             self._going_on.cancel()
             await asyncio.gather(self._going_on, return_exceptions=True)
