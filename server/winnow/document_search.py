@@ -139,9 +139,8 @@ async def _list(
 def document_in(scope: Scope, path: str) -> Document:
     """The document that a path as ripgrep prints it stands for; without a format if it is none."""
     known = format_of(path)
-    absolute = os.path.join(scope.root, path)
-    root = str(scope.locate(path)[0])
-    return Document(path, absolute, known.name if known else "", root)
+    root, below = scope.locate(path)
+    return Document(path, os.path.join(root, below), known.name if known else "", str(root))
 
 
 def _why_unread(path: str) -> str:

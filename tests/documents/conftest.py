@@ -13,7 +13,7 @@ import winnow
 import winnow.documents.formats
 from conftest import write_files
 from winnow.config import Config, merged
-from winnow.documents.format import _by_end, format_of, formats
+from winnow.documents.format import _by_end, _by_ends, format_of, formats
 from winnow.documents.found import Document
 from winnow.documents.library import Library, Reporting
 from winnow.text.process import Processes
@@ -71,9 +71,11 @@ def formats_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
         patch.setattr(winnow.documents.formats, "__path__", path)
         formats.cache_clear()
         _by_end.cache_clear()
+        _by_ends.cache_clear()
         yield environment
     formats.cache_clear()
     _by_end.cache_clear()
+    _by_ends.cache_clear()
 
 
 MakeLibrary = Callable[..., Library]

@@ -66,12 +66,16 @@ def _by_end() -> Mapping[str, Format]:
 
 def format_of(name: str) -> Format | None:
     """The format that a name says, by its longest end that is known; None for no document."""
-    by_end = _by_end()
-    *_, last = name.replace("\\", "/").rsplit("/", 1)
-    parts = last.lower().split(".")
+    last = name.replace("\\", "/").rpartition("/")[2]
     # A name that begins with a dot has no end there.
-    for first in range(1, len(parts)):
-        found = by_end.get("." + ".".join(parts[first:])) if "".join(parts[:first]) else None
-        if found is not None:
+    return _by_ends(last.lower().lstrip(".").partition(".")[2])
+
+
+@functools.lru_cache(4096)
+def _by_ends(ends: str) -> Format | None:
+    by_end = _by_end()
+    while ends:
+        if (found := by_end.get(f".{ends}")) is not None:
             return found
+        ends = ends.partition(".")[2]
     return None
