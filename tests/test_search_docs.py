@@ -16,8 +16,12 @@ import pytest
 
 from conftest import MakeWorkspace, Recorder, git_init, requires_posix, write_files
 from documents.conftest import formats_of_tests
+from winnow import document_answer, document_search
 from winnow.config import Config, merged
+from winnow.document_engines import run_engines
 from winnow.documents import builtin, library
+from winnow.documents.found import Document
+from winnow.documents.texts import text_path
 from winnow.errors import (
     EmptyQuery,
     InvalidParams,
@@ -29,6 +33,7 @@ from winnow.errors import (
     UnreadableDocument,
 )
 from winnow.shorten import estimated_tokens
+from winnow.text.files import Scope, order
 from winnow.tools import TOOLS
 from winnow.tools.document_text import plain as text_plain
 from winnow.tools.search_docs import plain
@@ -105,6 +110,10 @@ async def places(workspace: Workspace, query: str, **params: Any) -> list[str]:
         for document in result.documents
         for match in document.matches
     ]
+
+
+def document_in(workspace: Workspace, root: Path, path: str) -> Document:
+    return Document(path, str(root / path), "pages", str(root))
 
 
 async def document_text(workspace: Workspace, path: str, **params: Any) -> DocumentTextResult:
@@ -249,6 +258,9 @@ async def test_at_most_so_many_lines_of_a_document(workspace_of: Made, root: Pat
     write_files(root, {"many.pag": "revenue\n" * 150})
     result = await search(workspace_of(root), "revenue", path="many.pag", max_results=1000)
     assert [(one.total, one.total_is_lower_bound) for one in result.documents] == [(100, True)]
+    assert result.completeness.reasons == [
+        "1 documents have more than 100 matching lines: see `max_count`"
+    ]
     more = await search(
         workspace_of(root), "revenue", path="many.pag", max_count=1000, max_results=1000
     )
@@ -406,13 +418,6 @@ async def test_documents_that_were_left_out_are_counted_where_nothing_matches(
     ]
 
 
-async def test_an_unsaved_document_is_named(workspace_of: Made, root: Path) -> None:
-    workspace = workspace_of(root)
-    workspace.buffers = {root / "legal/report.pag": "unsaved revenue\n"}
-    result = await search(workspace, "revenue")
-    assert result.warnings == ["not saved, and searched as on disk: legal/report.pag"]
-
-
 @requires_posix
 async def test_documents_that_cannot_be_read_are_listed_and_the_others_answered(
     workspace_of: Made, root: Path
@@ -523,6 +528,130 @@ async def test_a_search_that_is_cancelled_reads_on_in_the_background(
     while workspace.library.waiting:
         await asyncio.sleep(0.01)
     assert len(await places(workspace, "revenue")) == 5
+
+
+async def test_a_cache_folder_that_is_deleted_is_made_again(
+    workspace_of: Made, root: Path, tmp_path: Path
+) -> None:
+    await asyncio.sleep(0.06)
+    workspace = workspace_of(root)
+    assert len(await places(workspace, "revenue")) == 5
+    for _ in range(2):
+        shutil.rmtree(tmp_path / "cache")
+        result = await search(workspace, "revenue")
+        assert (len(result.documents), result.statistics.files) == (3, 3)
+        assert result.completeness.complete
+
+
+async def test_a_text_that_is_deleted_before_it_is_answered_is_no_empty_line(
+    workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.sleep(0.06)
+    workspace = workspace_of(root)
+    assert len(await places(workspace, "revenue")) == 5
+    known = await workspace.library.sort([document_in(workspace, root, "legal/report.pag")])
+
+    def deleted_now(scope: Scope) -> Any:
+        workspace.library.texts.folder.joinpath(text_path(*known.ready)).unlink(missing_ok=True)
+        return order(scope)
+
+    monkeypatch.setattr(document_answer, "order", deleted_now)
+    result = await search(workspace, "revenue")
+    assert [one.path for one in result.documents] == ["legal/old/terms.PAG", "sheets/budget.pag"]
+    assert (result.pending, result.total_found) == (1, 3)
+    assert not result.completeness.complete
+
+
+async def test_what_changes_while_it_is_searched_is_not_answered_as_it_was(
+    workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.sleep(0.06)
+    workspace = workspace_of(root)
+    assert len(await places(workspace, "revenue")) == 5
+
+    async def changing(*arguments: Any) -> None:
+        await run_engines(*arguments)
+        (root / "legal/report.pag").unlink()
+        (root / "sheets/budget.pag").write_text("something else\n")
+
+    monkeypatch.setattr(document_search, "run_engines", changing)
+    result = await search(workspace, "revenue")
+    assert [one.path for one in result.documents] == ["legal/old/terms.PAG"]
+    assert (result.pending, result.statistics.files) == (1, 1)
+
+
+async def test_what_is_being_written_in_the_editor_counts(workspace_of: Made, root: Path) -> None:
+    write_files(root, {"page.page": "saved revenue\n"})
+    workspace = workspace_of(root)
+    workspace.buffers = {
+        root / "page.page": "first\nunsaved revenue\n",
+        root / "new.page": "new revenue\n",
+        root / "legal/report.pag": "an editor cannot write this revenue\n",
+    }
+    assert await places(workspace, "revenue", include=["*.page", "report.pag"]) == [
+        "legal/report.pag:3:1",
+        "legal/report.pag:6:1",
+        "new.page:1:5",
+        "page.page:2:9",
+    ]
+    result = await search(workspace, "revenue", path="page.page")
+    (match,) = result.documents[0].matches
+    assert match.open_uri == (root / "page.page").as_uri()
+
+
+async def test_a_document_that_may_not_be_looked_at(
+    workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = os.stat
+
+    def refusing(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        if str(path).endswith("report.pag"):
+            raise PermissionError(13, "Permission denied")
+        return look(path, *arguments, **options)
+
+    workspace = workspace_of(root)
+    monkeypatch.setattr(os, "stat", refusing)
+    result = await search(workspace, "revenue")
+    assert [(one.path, one.reason) for one in result.failed] == [
+        ("legal/report.pag", "it cannot be read: Permission denied")
+    ]
+
+
+async def test_waiting_for_others_counts(workspace_of: Made, root: Path) -> None:
+    workspace = workspace_of(root)
+    for _ in range(3):
+        await workspace.document_turns.acquire()
+    with pytest.raises(SearchTimedOut, match=r"after 0\.2 seconds: other searches"):
+        await search(workspace, "revenue", timeout=0.2)
+    assert (await document_text(workspace, "legal/report.pag")).total_lines == 9
+
+
+async def test_an_answer_has_a_size(workspace_of: Made, root: Path, tmp_path: Path) -> None:
+    write_files(root, {f"many/{n}.pag": ("revenue " + "x" * 300 + "\n") * 40 for n in range(20)})
+    workspace = workspace_of(root)
+    limits = msgspec.structs.replace(workspace.config.limits, answer_bytes=100_000)
+    workspace.config = msgspec.structs.replace(workspace.config, limits=limits)
+    everything: list[str] = []
+    cursor = ""
+    while True:
+        result = await search(workspace, "revenue", path="many", max_results=10_000, cursor=cursor)
+        assert len(msgspec.json.encode(result)) < 150_000
+        everything += [f"{d.path}:{m.line}" for d in result.documents for m in d.matches]
+        cursor = result.cursor or ""
+        if not cursor:
+            break
+    assert len(everything) == len(set(everything)) == 800
+
+
+async def test_what_failed_is_shortened_last(workspace_of: Made, root: Path) -> None:
+    write_files(root, {f"bad/{n}.pag": "" for n in range(60)} | {"bad/x.pag": "revenue\n"})
+    workspace = workspace_of(root)
+    whole = await search(workspace, "revenue", path="bad")
+    assert len(whole.failed) == 60
+    short = await search(workspace, "revenue", path="bad", max_tokens=600)
+    assert (len(short.failed), short.returned, short.truncated) == (3, 1, True)
+    assert estimated_tokens(short) <= 600
+    assert "60 documents could not be read" in short.completeness.reasons[0]
 
 
 # --- document_text -------------------------------------------------------------------------

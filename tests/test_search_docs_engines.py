@@ -139,15 +139,17 @@ async def test_a_preview_opens_at_the_line_of_the_match(
 
 
 @requires("rga", "pandoc", "pdftotext")
-async def test_auto_says_what_read_which_format(workspace_of: Made, root: Path) -> None:
-    result = await search(workspace_of(root), "the")
+async def test_the_answer_says_what_read_which_format(workspace_of: Made, root: Path) -> None:
+    own = await search(workspace_of(root), "the")
+    assert (own.engine, set(own.engines.values())) == ("builtin", {"builtin"})
+    result = await search(workspace_of(root, engine="rga"), "the")
     assert result.engine == "both"
     assert result.engines == {
-        "pdf": "rga",
-        "docx": "rga",
+        "pdf": "both",
+        "docx": "both",
         "odt": "rga",
         "epub": "rga",
-        "zip": "rga",
+        "zip": "builtin",
         "xlsx": "builtin",
         "pptx": "builtin",
     }
@@ -157,16 +159,14 @@ async def test_auto_says_what_read_which_format(workspace_of: Made, root: Path) 
         "locked.pdf": "it is encrypted: a password is needed",
         "locked.docx": "it is encrypted: a password is needed",
     }
-    anchored = await search(workspace_of(root), "^the")
+    anchored = await search(workspace_of(root, engine="rga"), "^the")
     assert set(anchored.engines.values()) == {"builtin"}
-    settled = await search(workspace_of(root, engine="builtin"), "the")
-    assert set(settled.engines.values()) == {"builtin"}
 
 
 async def test_without_rga_the_built_in_engine_reads_all(
     workspace_of: Made, root: Path, tmp_path: Path
 ) -> None:
-    workspace = workspace_of(root, programs(tmp_path / "bin"))
+    workspace = workspace_of(root, programs(tmp_path / "bin"), engine="rga")
     result = await search(workspace, "the")
     assert set(result.engines.values()) == {"builtin"}
     with pytest.raises(ProgramNotInstalled, match="Install it: ") as missing:
@@ -179,8 +179,8 @@ async def test_without_pandoc_rga_reads_pdfs_and_the_built_in_engine_the_rest(
     workspace_of: Made, root: Path, tmp_path: Path
 ) -> None:
     path = programs(tmp_path / "bin", "rga", "rga-preproc", "pdftotext")
-    result = await search(workspace_of(root, path), "the")
-    assert (result.engines["pdf"], result.engines["docx"]) == ("rga", "builtin")
+    result = await search(workspace_of(root, path, engine="rga"), "the")
+    assert (result.engines["pdf"], result.engines["docx"]) == ("both", "builtin")
     required = await search(workspace_of(root, path), "the", engine="rga")
     failed = {one.path: one.reason for one in required.failed}
     assert failed["report-pandoc.docx"].startswith("pandoc is not installed: ")
@@ -204,9 +204,8 @@ async def test_an_rga_that_hangs_is_ended_when_time_is_up(
 async def test_an_rga_that_fails_is_an_error_where_it_is_required(
     workspace_of: Made, root: Path, tmp_path: Path, script: str
 ) -> None:
-    workspace = workspace_of(
-        root, programs(tmp_path / "bin", "head", rga=script, pdftotext="exit 1")
-    )
+    path = programs(tmp_path / "bin", "head", rga=script, pdftotext="exit 1")
+    workspace = workspace_of(root, path, engine="rga")
     with pytest.raises(SearchFailed) as failed:
         await search(workspace, "the", engine="rga", path="pages-latex.pdf")
     assert failed.value.data["kind"] == "search_failed"

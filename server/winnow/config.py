@@ -114,9 +114,10 @@ class Index(Section, frozen=True, kw_only=True):
 class Documents(Section, frozen=True, kw_only=True):
     """Search of documents: PDF, office formats, archives."""
 
-    engine: Literal["auto", "rga", "builtin"] = "auto"
-    """What reads them where the request does not say. 'auto': ripgrep-all, where it is installed
-    and reads the format, else Winnow itself."""
+    engine: Literal["builtin", "rga"] = "builtin"
+    """What reads documents where a request leaves it open. 'rga': ripgrep-all for what it reads,
+    where it is installed; Winnow itself for the rest, for archives, and for what ripgrep-all cannot
+    read."""
     ocr: bool = False
     """Recognise characters in pictures and scanned pages; needs `winnow-ls[ocr]`. A change takes
     effect at the next start."""

@@ -7,7 +7,7 @@ import itertools
 import os
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -18,7 +18,7 @@ from winnow import cursor
 from winnow.answers import CHANGED, completeness_of, fractions
 from winnow.display import shown_path
 from winnow.documents.found import Document, DocumentHit, EngineName, Found, NotRead
-from winnow.documents.hits import Hits
+from winnow.documents.hits import Hits, TextGone
 from winnow.documents.places import file_uri, preview_uri
 from winnow.errors import SearchError
 from winnow.shorten import shorten
@@ -39,6 +39,9 @@ from winnow.types.search_docs import (
 NO_MATCHES = "No matches found"
 # More that could not be read are counted only.
 MOST_FAILED = 100
+FEW_FAILED = 3
+# What a match takes beside its lines.
+MATCH_BYTES = 400
 
 
 @dataclass
@@ -56,9 +59,9 @@ class DocumentSearch:
     documents: list[Document] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
     not_read: list[NotRead] = field(default_factory=list)
-    engines: dict[str, EngineName] = field(default_factory=dict)
-    pending: int = 0
-    searched: int = 0
+    engines: dict[str, EngineName | Literal["both"]] = field(default_factory=dict)
+    pending: list[Document] = field(default_factory=list)
+    searched: set[str] = field(default_factory=set)
     told: int = 0
     timed_out: bool = False
     warnings: list[str] = field(default_factory=list)
@@ -67,10 +70,17 @@ class DocumentSearch:
     def streaming(self) -> bool:
         return self.progress.streaming and not self.params.max_tokens and not self.params.cursor
 
+    def read_by(self, engine: EngineName, documents: Iterable[Document]) -> None:
+        """Take note of the engine that reads documents."""
+        for document in documents:
+            before = self.engines.get(document.format, engine)
+            self.engines[document.format] = engine if before == engine else "both"
+
     def tell(self, one: Found | NotRead) -> None:
         """Take what an engine says, and send what it has found to whoever takes partial results."""
         if isinstance(one, NotRead):
-            self.not_read.append(one)
+            if one not in self.not_read:
+                self.not_read.append(one)
             return
         self.found.append(one)
         message = f"{len(self.found)} documents match"
@@ -78,7 +88,10 @@ class DocumentSearch:
         if not self.streaming or room <= 0:
             self.progress(message)
             return
-        hits = one.hits[:room]
+        try:
+            hits = one.hits[:room]
+        except TextGone:
+            return  # which shows when the answer is made
         self.told += len(hits)
         document = _document(self.scope, one, hits)
         self.progress(message, partial=SearchDocsPartial(documents=[document]))
@@ -113,14 +126,23 @@ def nothing_at(root: Path, params: SearchDocsParams, error: SearchError) -> Sear
     )
 
 
-def result_of(search: DocumentSearch) -> SearchDocsResult:
-    """The page behind the cursor, in at most ``max_tokens``."""
+def result_of(search: DocumentSearch, room: int) -> SearchDocsResult:
+    """The page behind the cursor, in at most ``max_tokens`` and about ``room`` bytes."""
+    while True:
+        try:
+            return _result(search, room)
+        except _Gone as gone:
+            # Its text was deleted just now: it is read again for the next search.
+            search.found.remove(gone.found)
+            search.pending.append(gone.found.document)
+
+
+def _result(search: DocumentSearch, room: int) -> SearchDocsResult:
     params = search.params
     key = order(search.scope)
     found = sorted(search.found, key=lambda one: key(one.document.path))
     rows = [(one, place) for one in found for place in range(len(one.hits))]
     first, changed = _first_behind(params, search.scope, rows)
-    end = min(first + params.max_results, len(rows))
     base = SearchDocsResult(
         search_id=uuid.uuid4().hex,
         root=shown_path(str(search.scope.root))[0],
@@ -129,11 +151,11 @@ def result_of(search: DocumentSearch) -> SearchDocsResult:
         engine=_engine(search),
         engines=search.engines,
         statistics=Statistics(
-            files=search.searched,
+            files=len(search.searched),
             matches=len(rows),
             seconds=round(time.monotonic() - search.started, 3),
         ),
-        pending=search.pending or None,
+        pending=len(search.pending) or None,
         message=None if rows else NO_MATCHES,
         total_found=len(rows),
         returned=search.told,
@@ -143,30 +165,73 @@ def result_of(search: DocumentSearch) -> SearchDocsResult:
     )
     if search.streaming:
         return base
+    end = min(first + params.max_results, len(rows))
+    documents = list(_documents(search.scope, rows[first:end], room))
+    end = first + sum(len(one.matches) for one in documents)
 
-    def page_to(end: int, *, bare: bool = False) -> SearchDocsResult:
+    def page_to(end: int, *, bare: bool = False, failures: int = MOST_FAILED) -> SearchDocsResult:
         more = end < len(rows)
         return msgspec.structs.replace(
             base,
-            documents=list(_documents(search.scope, rows[first:end], bare=bare)),
+            documents=list(_first(documents, end - first, bare=bare)),
+            failed=base.failed[:failures],
             returned=end - first,
-            truncated=more or (bare and end > first),
+            truncated=more or (bare and end > first) or failures < len(base.failed),
             cursor=_cursor(params, rows[:end]) if more and end else None,
         )
 
     fewer = fractions(end - first)[1:]
     steps = [functools.partial(page_to, end, bare=True)]
-    steps += [functools.partial(page_to, first + count, bare=True) for count in fewer]
+    steps += [
+        functools.partial(page_to, first + count, bare=True, failures=FEW_FAILED)
+        for count in (end - first, *fewer)
+    ]
     return shorten(page_to(end), params.max_tokens, steps)
 
 
 # --- documents -----------------------------------------------------------------------------
 
 
-def _documents(scope: Scope, rows: Sequence[Row], *, bare: bool) -> Iterator[DocumentMatches]:
-    """The documents of consecutive rows, each with its lines among them."""
+class _Gone(Exception):
+    """The text of a document that was found is gone."""
+
+    def __init__(self, found: Found) -> None:
+        super().__init__()
+        self.found = found
+
+
+def _documents(scope: Scope, rows: Sequence[Row], room: int) -> Iterator[DocumentMatches]:
+    """The documents of consecutive rows, each with its lines among them, until there is no more
+    room. Raises _Gone."""
     for found, first, end in _slices(rows):
-        yield _document(scope, found, found.hits[first:end], bare=bare)
+        try:
+            hits = found.hits[first:end]
+        except TextGone:
+            raise _Gone(found) from None
+        fitting = 0
+        for hit in hits:
+            lines = (hit.line.text, *hit.before, *hit.after)
+            room -= MATCH_BYTES + 2 * sum(map(len, lines))
+            if room < 0 and fitting:
+                break
+            fitting += 1
+        yield _document(scope, found, hits[:fitting])
+        if room < 0:
+            return
+
+
+def _first(
+    documents: Iterable[DocumentMatches], count: int, *, bare: bool
+) -> Iterator[DocumentMatches]:
+    """The first so many lines of documents, without their context if ``bare``."""
+    for document in documents:
+        if count <= 0:
+            return
+        matches = document.matches[:count]
+        count -= len(matches)
+        if bare:
+            matches = [msgspec.structs.replace(one, before=[], after=[]) for one in matches]
+        yield msgspec.structs.replace(document, matches=matches)
 
 
 def _slices(rows: Sequence[Row]) -> Iterator[tuple[Found, int, int]]:
@@ -176,16 +241,14 @@ def _slices(rows: Sequence[Row]) -> Iterator[tuple[Found, int, int]]:
         yield some[0][0], some[0][1], some[-1][1] + 1
 
 
-def _document(
-    scope: Scope, found: Found, hits: Sequence[DocumentHit], *, bare: bool = False
-) -> DocumentMatches:
+def _document(scope: Scope, found: Found, hits: Sequence[DocumentHit]) -> DocumentMatches:
     shown = scope.shown(found.document.path)
     uri = file_uri(found.document.absolute)
     return DocumentMatches(
         path=shown.path,
         format=found.document.format,
         engine=found.engine,
-        matches=[_match(found, hit, uri, bare=bare) for hit in hits],
+        matches=[_match(found, hit, uri) for hit in hits],
         total=len(found.hits),
         total_is_lower_bound=found.more,
         root=shown.root,
@@ -193,7 +256,7 @@ def _document(
     )
 
 
-def _match(found: Found, hit: DocumentHit, uri: str, *, bare: bool) -> DocumentMatch:
+def _match(found: Found, hit: DocumentHit, uri: str) -> DocumentMatch:
     line, place = hit.line, hit.place
     ranges = [(start + 1, end + 1) for start, end in line.ranges]
     first = ranges[0] if ranges else (1, 1)
@@ -204,8 +267,8 @@ def _match(found: Found, hit: DocumentHit, uri: str, *, bare: bool) -> DocumentM
         match_range=first,
         ranges=ranges if len(ranges) > 1 else None,
         text_column=line.start + 1 if line.cut else None,
-        before=[] if bare else list(hit.before),
-        after=[] if bare else list(hit.after),
+        before=list(hit.before),
+        after=list(hit.after),
         preview_uri=preview_uri(uri, found.engine, hit.number),
         open_uri=f"{uri}#page={place.page}" if place.page and not place.member else uri,
         page=place.page,
@@ -243,7 +306,10 @@ def _completeness(search: DocumentSearch, changed: bool) -> Completeness:
     if parts:
         reasons.append(f"{parts} files in archives could not be read: see `failed`")
     if search.pending:
-        reasons.append(f"{search.pending} documents are still to be read: ask again")
+        reasons.append(f"{len(search.pending)} documents are still to be read: ask again")
+    if full := sum(one.more for one in search.found):
+        most = search.params.max_count
+        reasons.append(f"{full} documents have more than {most} matching lines: see `max_count`")
     counted = completeness_of(
         search.ripgrep,
         search.listing.notes,
@@ -256,7 +322,7 @@ def _completeness(search: DocumentSearch, changed: bool) -> Completeness:
 
 def _engine(search: DocumentSearch) -> Literal["rga", "builtin", "both", "none"]:
     names = set(search.engines.values())
-    if len(names) == 2:
+    if len(names) > 1:
         return "both"
     return names.pop() if names else "none"
 

@@ -36,25 +36,24 @@ async def run_engines(
     Raises InvalidPattern; if ripgrep-all is required, ProgramNotInstalled, NotAllowed (there is no
     place for its cache) and SearchFailed.
     """
-    wanted = search.params.engine
-    if wanted == "auto":
-        wanted = workspace.config.documents.engine
+    required = search.params.engine == "rga"
+    preferred = search.params.engine == "auto" and workspace.config.documents.engine == "rga"
     rga: Rga | None = None
     by_rga: list[Document] = []
-    if wanted != "builtin":
+    if required or preferred:
         try:
             rga = find_rga(workspace, Bounds.of_scope(search.scope))
         except ProgramNotInstalled:
-            if wanted == "rga":
+            if required:
                 raise
     if rga is not None:
-        by_rga = _for_rga(search, query, rga, required=wanted == "rga")
+        by_rga = _for_rga(search, query, rga, required=required)
     named = {one.absolute for one in by_rga}
     searches = []
     if rga is not None and by_rga:
-        fallback = None if wanted == "rga" else own.another()
+        fallback = None if required else own.another()
         searches.append(_search_rga(search, query, rga, by_rga, fallback))
-    if wanted != "rga":
+    if not required:
         left = [one for one in search.documents if one.absolute not in named]
         searches.append(_search_builtin(search, own, left))
     tasks = [asyncio.create_task(one) for one in searches]
@@ -72,8 +71,9 @@ def _for_rga(
     """The documents that ripgrep-all is to read. Where it is required, why it does not read others
     is told.
 
-    Else not those whose files are texts, of which it reads a page in HTML in 150 ms, and nothing if
-    the query asks for the beginnings of lines: it has the page stand there.
+    Else not those whose files are texts, of which it reads a page in HTML in 150 ms; no archives,
+    in which it passes over what it does not read; no unsaved documents; and nothing if the query
+    asks for the beginnings of lines: it has the page stand there.
     """
     if not required and not query.query.literal and anchored(query.query.pattern):
         return []
@@ -81,11 +81,16 @@ def _for_rga(
     for document in search.documents:
         reason = rga.reads(document.path)
         if reason is None:
-            if required or not formats()[document.format].is_text:
+            if required or _is_for_rga(document):
                 taken.append(document)
         elif required:
             search.tell(NotRead(document, reason))
     return taken
+
+
+def _is_for_rga(document: Document) -> bool:
+    known = formats()[document.format]
+    return not (document.content or known.is_text or known.has_members)
 
 
 async def _search_builtin(
@@ -93,10 +98,10 @@ async def _search_builtin(
 ) -> None:
     if not documents:
         return
-    search.engines |= {document.format: "builtin" for document in documents}
+    search.read_by("builtin", documents)
     await own.run(documents)
-    search.pending += len(own.pending)
-    search.searched += own.searched
+    search.pending += own.pending
+    search.searched |= own.searched
     search.timed_out |= own.timed_out
 
 
@@ -133,7 +138,7 @@ async def _search_rga(
         await _search_builtin(search, fallback, list(left.values()))
     pending = [one for one in rga.pending if one.absolute not in left]
     taken = [one for one in documents if one.absolute not in left]
-    search.engines |= {document.format: "rga" for document in taken}
-    search.pending += len(pending)
-    search.searched += len(taken) - len(pending) - len(unread)
+    search.read_by("rga", taken)
+    search.pending += pending
+    search.searched |= {one.file for one in taken} - {one.file for one in pending} - unread
     search.timed_out |= rga.timed_out

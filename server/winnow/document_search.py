@@ -1,4 +1,4 @@
-"""search_docs: the lines of documents that match, from ripgrep-all, or from texts of our own.
+"""search_docs: the lines of documents that match, from texts of our own, or from ripgrep-all.
 
 Documents are listed as every search lists files, divided between the two engines
 (:mod:`winnow.documents.builtin`, :mod:`winnow.documents.rga`), and what these find is put together
@@ -23,7 +23,7 @@ from winnow.documents.format import UNREAD, format_of, formats
 from winnow.documents.found import Document, DocumentQuery, NotRead
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.globs import GLOB_CHARACTERS
-from winnow.text.buffers import Overlay, changed_paths
+from winnow.text.buffers import Overlay, unsaved
 from winnow.text.files import Scope, path_matcher, search_roots
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
@@ -32,6 +32,8 @@ from winnow.types import Progress, SearchParams
 from winnow.types.search_docs import SearchDocsParams, SearchDocsResult
 from winnow.workspace import Workspace
 
+ASK_AGAIN = "documents are read in the background: ask again"
+WAITED = "other searches of documents were before it: ask again"
 TYPE = "winnowdocuments"  # the name under which ripgrep knows the names of documents
 
 
@@ -49,15 +51,24 @@ async def search_documents(
         scope, wanted = _scope(workspace, params, ends)
     except NotFound as error:
         return nothing_at(search_roots(workspace.folders, params.path)[0], params, error)
-    async with workspace.document_turns:
-        search = DocumentSearch(params, scope, workspace.run_ripgrep(params.timeout), progress)
-        await _search(workspace, search, wanted, ends)
-        if search.timed_out and not search.found and not search.searched:
-            raise SearchTimedOut(params.timeout)
-        search.warnings += await asyncio.to_thread(_unsaved, workspace, search)
-        if not search.found:
-            search.warnings += await _second_look(workspace, search, ends)
-        return await asyncio.to_thread(result_of, search)
+    ripgrep = workspace.run_ripgrep(params.timeout)
+    search = DocumentSearch(params, scope, ripgrep, progress)
+    try:
+        await asyncio.wait_for(workspace.document_turns.acquire(), params.timeout)
+    except asyncio.TimeoutError:
+        raise SearchTimedOut(params.timeout, WAITED) from None
+    try:
+        with unsaved(workspace.buffers, scope) as overlay:
+            await _search(workspace, search, wanted, ends, overlay)
+            await _drop_changed(workspace, search)
+            if search.timed_out and not search.found and not search.searched:
+                raise SearchTimedOut(params.timeout, ASK_AGAIN)
+            if not search.found:
+                search.warnings += await _second_look(workspace, search, ends)
+            room = workspace.config.limits.answer_bytes
+            return await asyncio.to_thread(result_of, search, room)
+    finally:
+        workspace.document_turns.release()
 
 
 # --- which documents -----------------------------------------------------------------------
@@ -118,11 +129,14 @@ def _any_case(end: str) -> str:
 
 
 async def _list(
-    search: DocumentSearch, wanted: Callable[[str], bool], ends: frozenset[str]
+    search: DocumentSearch,
+    wanted: Callable[[str], bool],
+    ends: frozenset[str],
+    overlay: Overlay,
 ) -> None:
-    """Find the documents in scope."""
+    """Find the documents in scope; of those that are texts, what is not saved counts."""
     scope = search.scope
-    search.listing = await list_files(search.ripgrep, scope, Overlay())
+    search.listing = await list_files(search.ripgrep, scope, overlay)
     search.timed_out |= search.listing.timed_out
     # ripgrep lists a file that is named whatever its name is.
     named = scope.root.joinpath(scope.paths[0]).is_file()
@@ -130,10 +144,28 @@ async def _list(
     search.listed = len(listed)
     for path in listed:
         document = document_in(scope, path)
-        if document.format and (not named or path.lower().endswith(tuple(ends))):
-            search.documents.append(document)
-        else:
+        if not document.format or (named and not path.lower().endswith(tuple(ends))):
             search.not_read.append(NotRead(document, _why_unread(path)))
+            continue
+        if path in overlay.paths and formats()[document.format].is_text:
+            document = msgspec.structs.replace(document, content=str(overlay.file(path)))
+        search.documents.append(document)
+
+
+def _those_there(documents: Sequence[Document]) -> list[Document]:
+    return [one for one in documents if os.path.exists(one.file)]
+
+
+async def _drop_changed(workspace: Workspace, search: DocumentSearch) -> None:
+    """Leave out what was found in documents that were changed or deleted meanwhile."""
+    found = {one.document.file: one.document for one in search.found if one.engine == "builtin"}
+    changed = await workspace.library.changed(list(found.values()))
+    if changed:
+        search.found = [one for one in search.found if one.document.file not in changed]
+        again = await asyncio.to_thread(_those_there, [found[file] for file in changed])
+        search.pending += again
+        search.searched -= changed
+        workspace.library.go_on(again)
 
 
 def document_in(scope: Scope, path: str) -> Document:
@@ -158,6 +190,7 @@ async def _search(
     search: DocumentSearch,
     wanted: Callable[[str], bool],
     ends: frozenset[str],
+    overlay: Overlay,
 ) -> None:
     """List the documents and search them."""
     params, scope = search.params, search.scope
@@ -173,7 +206,7 @@ async def _search(
     builtin.begin(workspace.library.recent.get(same, ()))
     try:
         search.progress("Listing documents")
-        await _list(search, wanted, ends)
+        await _list(search, wanted, ends, overlay)
         search.progress(f"Searching {len(search.documents)} documents")
         if search.documents:
             await run_engines(workspace, search, query, builtin)
@@ -209,13 +242,3 @@ async def _second_look(
     if more := max(0, found - search.listed):
         return [f"{more} more documents were left out: pass {' and '.join(flags)}"]
     return [] if search.listed else ["there are no documents in scope"]
-
-
-def _unsaved(workspace: Workspace, search: DocumentSearch) -> list[str]:
-    """Which documents were searched as they are on disk, though they are open and unsaved."""
-    names = {search.scope.shown(one.path).path for one in search.documents}
-    unsaved = [path for path in changed_paths(workspace.buffers, search.scope) if path in names]
-    if not unsaved:
-        return []
-    named = ", ".join(unsaved[:5]) + " …" * (len(unsaved) > 5)
-    return [f"not saved, and searched as on disk: {named}"]

@@ -205,12 +205,10 @@ class SearchTimedOut(SearchError):
 
     kind = "timeout"
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(
-            f"Search timed out after {seconds:g} seconds: narrow it with `path`, `include`"
-            " or `file_types`",
-            seconds=seconds,
-        )
+    def __init__(
+        self, seconds: float, advice: str = "narrow it with `path`, `include` or `file_types`"
+    ) -> None:
+        super().__init__(f"Search timed out after {seconds:g} seconds: {advice}", seconds=seconds)
 
 
 class SearchFailed(SearchError):

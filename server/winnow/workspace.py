@@ -52,7 +52,7 @@ class Workspace:
         # A pipeline may take long: it keeps others of its kind waiting, and no searches.
         self.pipelines = asyncio.Semaphore(1)
         # So may a search of documents.
-        self.document_turns = asyncio.Semaphore(2)
+        self.document_turns = asyncio.Semaphore(3)
         # Whom to tell of documents that are read in the background.
         self.reporting: Reporting | None = None
         self.models = Models(self.config.llm, self.environment)

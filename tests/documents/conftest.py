@@ -43,6 +43,7 @@ def read_pages(source, output):
 
 FORMATS = (
     Format(name="pages", ends=(".pages1", ".pag"), read=read_pages),
+    Format(name="page", ends=(".page",), read=read_pages, is_text=True),
     Format(name="hang", ends=(".hang",), read=lambda source, output: time.sleep(1000)),
     Format(name="crash", ends=(".crash",), read=lambda source, output: ctypes.string_at(0)),
     Format(name="greedy", ends=(".greedy",), read=lambda source, output: bytearray(8 * 1024**3)),

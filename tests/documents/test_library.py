@@ -13,6 +13,7 @@ import pytest
 
 from conftest import requires_posix, write_files
 from documents.conftest import MakeLibrary, documents_in
+from winnow.documents import texts
 from winnow.documents.found import Document
 from winnow.documents.job import Taken
 from winnow.documents.library import Library, Report
@@ -243,8 +244,9 @@ async def test_a_reading_that_is_given_up_goes_on_in_the_background(
 
 
 async def test_texts_beyond_the_limit_are_deleted(
-    make_library: MakeLibrary, tmp_path: Path
+    make_library: MakeLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(texts, "PROTECTED_SECONDS", 0.0)
     names = [f"{number}.pag" for number in range(20)]
     write_files(tmp_path / "root", {name: f"{name}\n" + "x" * 200_000 for name in names})
     library = make_library(tmp_path / "texts", cache_bytes=1024 * 1024)

@@ -27,8 +27,8 @@ _PATH = b'"path":{"text":"'
 
 class BuiltinSearch:
     """One search; ``tell`` is handed what is found, as it is found. ``pending`` are the documents
-    that there was no time for; these are read in the background. ``searched`` counts the documents
-    whose text was searched, ``searched_keys`` are those of the texts."""
+    that there was no time for; these are read in the background. ``searched`` are the files of
+    the documents whose text was searched, ``searched_keys`` are those of the texts."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class BuiltinSearch:
         tell: Callable[[Found | NotRead], None],
     ) -> None:
         self.pending: list[Document] = []
-        self.searched = 0
+        self.searched: set[str] = set()
         self.searched_keys: list[str] = []
         self.timed_out = False
         self._library = library
@@ -90,14 +90,14 @@ class BuiltinSearch:
         left = ready
         if self._begun is not None:
             begun = await self._begun
-            some = {key: ready[key] for key in begun.keys if key in ready}
+            some = {key: ready[key] for key in (*begun.keys, *begun.found) if key in ready}
             left = {key: ready[key] for key in ready if key not in some}
             lost += await self._take(begun, some)
         return lost + await self._search(left)
 
     async def _search_unread(self, reading: _Reading, documents: Sequence[Document]) -> None:
         """Search documents as they come from being read, until time is up."""
-        left = {one.absolute for one in documents}
+        left = {one.file for one in documents}
         while left:
             some = await reading.some(BATCH_SECONDS, self._ripgrep.deadline)
             if not some:
@@ -105,18 +105,18 @@ class BuiltinSearch:
                 return
             ready: dict[str, list[Document]] = {}
             for document, taken in some:
-                left.discard(document.absolute)
+                left.discard(document.file)
                 if taken.problem:
                     self._tell(NotRead(document, taken.problem))
                 elif taken.key:
                     ready.setdefault(taken.key, []).append(document)
                 self._tell_parts(document, taken)
-            done = {document.absolute for document, _ in some}
+            done = {document.file for document, _ in some}
             lost = await self._search(ready)
-            self.pending = [*(one for one in self.pending if one.absolute not in done), *lost]
+            self.pending = [*(one for one in self.pending if one.file not in done), *lost]
 
     async def _search(self, ready: Mapping[str, Sequence[Document]]) -> list[Document]:
-        """Search texts by their keys; gives the documents whose texts are gone."""
+        """Search texts by their keys; gives the documents that are left."""
         if not ready:
             return []
         return await self._take(await self._search_texts(list(ready)), ready)
@@ -124,19 +124,21 @@ class BuiltinSearch:
     async def _take(
         self, searched: _Searched, ready: Mapping[str, Sequence[Document]]
     ) -> list[Document]:
-        """Tell what was found in texts of documents; gives the documents whose texts are gone."""
+        """Tell what was found in texts of documents; gives the documents that are left: their
+        texts are gone, or time was up."""
         self.timed_out |= searched.timed_out
         for key, records in searched.found.items():
             for document in ready.get(key, ()):
                 hits = Hits(self._library.texts, key, records[: self._query.max_count], self._query)
                 more = len(records) > self._query.max_count
                 self._tell(Found(document, "builtin", hits, more))
-        gone = [one for key in searched.gone for one in ready.get(key, ())]
-        self.searched_keys += [key for key in searched.keys if key in ready]
-        self.searched += sum(len(ready[key]) for key in searched.keys if key in ready) - len(gone)
-        if gone:
-            await self._library.lost(gone)
-        return gone
+        done = {*searched.keys, *searched.found}.difference(searched.gone)
+        for key, documents in ready.items():
+            if key in done:
+                self.searched_keys.append(key)
+                self.searched.update(one.file for one in documents)
+        await self._library.lost([one for key in searched.gone for one in ready.get(key, ())])
+        return [one for key, documents in ready.items() if key not in done for one in documents]
 
     def _tell_parts(self, document: Document, taken: Taken) -> None:
         """Tell of the parts of a document that could not be read."""
@@ -147,6 +149,7 @@ class BuiltinSearch:
 
     async def _search_texts(self, keys: Sequence[str]) -> _Searched:
         searched = _Searched()
+        self._library.texts.make_folder()
         for paths in command_lines([text_path(key) for key in keys]):
             async with self._ripgrep.start(
                 self._arguments(paths), cwd=self._library.texts.folder

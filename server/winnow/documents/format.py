@@ -31,7 +31,7 @@ class Format(Struct, frozen=True, kw_only=True):
     ``ends`` are the ends of names in lower case (".pdf"). ``read`` hands the text of a document to
     an :class:`Output`, and raises :class:`Unreadable` if there is none. ``is_text`` says that the
     file itself is a text, which people read and edit as such (a page in HTML). ``is_image`` is one
-    of which only the recognition of characters takes a text.
+    of which only the recognition of characters takes a text; ``has_members`` one that holds files.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Format(Struct, frozen=True, kw_only=True):
     read: Callable[[Source, Output], None]
     is_text: bool = False
     is_image: bool = False
+    has_members: bool = False
 
 
 # Documents that nothing here reads: named, so that nobody takes silence for an answer.

@@ -16,12 +16,20 @@ EngineName = Literal["rga", "builtin"]
 
 class Document(Struct, frozen=True):
     """A document to search: its path as ripgrep prints it, relative to the scope's root or
-    absolute, the same as an absolute one, the name of its format, and the root that it is in."""
+    absolute, the same as an absolute one, the name of its format, and the root that it is in.
+    ``content`` is the file that has its content, where that is another one: what somebody is
+    writing and has not saved."""
 
     path: str
     absolute: str
     format: str
     root: str = ""
+    content: str = ""
+
+    @property
+    def file(self) -> str:
+        """The file to read."""
+        return self.content or self.absolute
 
 
 class DocumentQuery(Struct, frozen=True):

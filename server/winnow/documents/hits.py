@@ -35,11 +35,13 @@ class _Where(Struct):
 _decode = msgspec.json.Decoder(_Where).decode
 
 
-class Hits(Sequence[DocumentHit]):
-    """The hits in one text, from the ends of ripgrep's records.
+class TextGone(Exception):
+    """A text was deleted before its lines were asked for."""
 
-    A text that is deleted before they are asked for leaves lines that are empty.
-    """
+
+class Hits(Sequence[DocumentHit]):
+    """The hits in one text, from the ends of ripgrep's records. To ask for some raises TextGone if
+    the text was deleted meanwhile."""
 
     def __init__(
         self, texts: Texts, key: str, records: Sequence[bytes], query: DocumentQuery
@@ -70,11 +72,12 @@ class Hits(Sequence[DocumentHit]):
 
     def _text(self) -> tuple[bytes, TextMap]:
         text_map = self._texts.load_map(self._key)
+        if text_map is None:
+            raise TextGone
         try:
-            text = self._texts.read(self._key)
+            return self._texts.read(self._key), text_map
         except OSError:
-            text = b""
-        return text, text_map or TextMap("", 0)
+            raise TextGone from None
 
     def _hit(self, record: bytes, whole: bytes, text_map: TextMap) -> DocumentHit:
         # `"line_number":…}}`, of which the last brace closes the record.

@@ -54,6 +54,13 @@ def stamp_of(state: os.stat_result) -> Stamp:
     return Stamp(state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
 
 
+def is_same(read: Stamp | None, now: Stamp) -> bool:
+    """Whether a file is the one that was read, as far as the clock of its file system tells."""
+    if read is None or read.ctime_ns != NEVER:
+        return read == now
+    return (read.size, read.mtime_ns, read.inode) == (now.size, now.mtime_ns, now.inode)
+
+
 def stamp_when_read(state: os.stat_result) -> Stamp:
     """The stamp of a file that is read now, which may change right after."""
     if abs(time.time_ns() - state.st_ctime_ns) >= CLOCK_NS:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.documents.catalogue import Catalogue
 from winnow.documents.found import Document
-from winnow.documents.job import Job, Stamp, Taken, failed, later, stamp_of
+from winnow.documents.job import Job, Stamp, Taken, failed, is_same, later, stamp_of
 from winnow.documents.places import TextMap
 from winnow.documents.texts import Texts
 from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
@@ -43,6 +43,8 @@ TRIM_SHARE = 0.05
 PORTION = 200
 # What is read together is noted together.
 SAVE_SECONDS = 0.2
+# Texts that are in use are marked so often, well within the time that this protects them.
+MARK_SECONDS = 20.0
 # A text that another process deletes is made again, so often.
 ATTEMPTS = 3
 # Of so many searches it is known which texts they had.
@@ -115,7 +117,9 @@ class Library:
         self._going_on: asyncio.Task[None] | None = None
         self._closed = False
         self._new_bytes: float | None = None  # at the beginning, nobody has counted
-        self._marked: set[str] = set()
+        self._marked: dict[str, float] = {}
+        # What takes long to read, as it is: not to be tried as if it were quick.
+        self._long: dict[str, Stamp] = {}
         # The texts that searches of the same documents had, the last searches last.
         self.recent: dict[bytes, Sequence[str]] = {}
 
@@ -127,14 +131,19 @@ class Library:
             return await asyncio.to_thread(self._sort, documents)
 
     def _sort(self, documents: Sequence[Document]) -> Sorted:
-        known = self._catalogue.known([one.absolute for one in documents])
+        self.texts.make_folder()
+        known = self._catalogue.known([one.file for one in documents])
         ready: dict[str, list[Document]] = {}
         partly, unreadable, unread = [], [], []
         for document in documents:
-            stamp = _stamp(document)
-            if stamp is None:
+            try:
+                stamp = stamp_of(os.stat(document.file))
+            except (FileNotFoundError, NotADirectoryError):
                 continue
-            taken = known[document.absolute]
+            except OSError as error:
+                unreadable.append((document, f"it cannot be read: {error.strerror}"))
+                continue
+            taken = known[document.file]
             if taken is None or taken.stamp != stamp:
                 unread.append((-stamp.mtime_ns, document.path, document))
             elif taken.problem:
@@ -150,7 +159,7 @@ class Library:
         """Texts that were there are gone: their documents have to be read again."""
         async with self._using:
             for document in documents:
-                self._catalogue.forget(document.absolute)
+                self._catalogue.forget(document.file)
 
     async def text(self, document: Document, seconds: float) -> tuple[list[str], TextMap]:
         """The lines of a document, and what is known of them.
@@ -172,8 +181,8 @@ class Library:
     async def _taken(self, document: Document, left: float, seconds: float) -> Taken:
         """What is known of a document, which is read first where that is needed."""
         async with self._using:
-            known = await asyncio.to_thread(self._catalogue.known, [document.absolute])
-        taken = known[document.absolute]
+            known = await asyncio.to_thread(self._catalogue.known, [document.file])
+        taken = known[document.file]
         stamp = _stamp(document)
         if taken is not None and stamp is not None and taken.stamp == stamp:
             return taken
@@ -193,12 +202,28 @@ class Library:
         return Taken(None)
 
     def mark_used(self, keys: Sequence[str]) -> None:
-        """Keep texts from being the next to go; in the background, once for each."""
-        new = [key for key in keys if key not in self._marked]
-        self._marked.update(new)
+        """Keep texts from being the next to go; in the background."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        new = [key for key in keys if now - self._marked.get(key, -MARK_SECONDS) >= MARK_SECONDS]
+        self._marked.update(dict.fromkeys(new, now))
         if new:
-            loop = asyncio.get_running_loop()
             loop.run_in_executor(None, self.texts.mark_used, new)
+
+    async def changed(self, documents: Sequence[Document]) -> set[str]:
+        """Which of these are not any more what was read, by their files; also those that are
+        gone."""
+        async with self._using:
+            return await asyncio.to_thread(self._changed, documents)
+
+    def _changed(self, documents: Sequence[Document]) -> set[str]:
+        known = self._catalogue.known([one.file for one in documents])
+        changed = set()
+        for document in documents:
+            taken, now = known[document.file], _stamp(document)
+            if taken is None or now is None or not is_same(taken.stamp, now):
+                changed.add(document.file)
+        return changed
 
     def remember(self, search: bytes, keys: Sequence[str]) -> None:
         """Which texts a search had, for the next one of the same documents."""
@@ -223,7 +248,7 @@ class Library:
         try:
             async with contextlib.aclosing(self._taking(documents, urgent)) as answers:
                 async for document, taken in answers:
-                    noted[document.absolute] = taken
+                    noted[document.file] = taken
                     if loop.time() > due:
                         noted, saved = {}, noted
                         await self._note(saved)
@@ -236,25 +261,36 @@ class Library:
         self, documents: Sequence[Document], urgent: bool
     ) -> AsyncGenerator[tuple[Document, Taken], None]:
         """Documents with what became of them: first those that are quick to read."""
-        left = documents
-        for workers in (self._quick, self._slow):
-            last = workers is self._slow
-            jobs = {job.path: (job, one) for one in left for job in (self._job(one),)}
-            left = []
-            # What is urgent may have a worker more; of these there is one, whatever is asked for.
-            answers = workers.extract([job for job, _ in jobs.values()], urgent and not last)
-            async with contextlib.aclosing(answers):
-                async for job, taken in answers:
-                    document = jobs[job.path][1]
-                    if taken.later and not last:
-                        left.append(document)
-                    else:
-                        yield document, failed(job, taken.problem) if taken.later else taken
+        long = {one.file for one in documents if self._long.get(one.file) == _stamp(one)}
+        quick = [one for one in documents if one.file not in long]
+        left = [one for one in documents if one.file in long]
+        async with contextlib.aclosing(self._extract(self._quick, quick, urgent)) as answers:
+            async for document, _, taken in answers:
+                if not taken.later:
+                    yield document, taken
+                    continue
+                left.append(document)
+                if (stamp := _stamp(document)) is not None:
+                    self._long[document.file] = stamp
+        # What is urgent may have a worker more; of these there is one, whatever is asked for.
+        async with contextlib.aclosing(self._extract(self._slow, left, urgent=False)) as answers:
+            async for document, job, taken in answers:
+                self._long.pop(document.file, None)
+                yield document, failed(job, taken.problem) if taken.later else taken
+
+    async def _extract(
+        self, workers: Workers[Job, Taken], documents: Sequence[Document], urgent: bool
+    ) -> AsyncGenerator[tuple[Document, Job, Taken], None]:
+        jobs = {job.path: (job, one) for one in documents for job in (self._job(one),)}
+        answers = workers.extract([job for job, _ in jobs.values()], urgent)
+        async with contextlib.aclosing(answers):
+            async for job, taken in answers:
+                yield jobs[job.path][1], job, taken
 
     def _job(self, document: Document) -> Job:
         return Job(
-            os.fsencode(document.root),
-            os.fsencode(document.absolute),
+            os.fsencode(os.path.dirname(document.content) or document.root),
+            os.fsencode(document.file),
             os.fsencode(self.texts.folder),
             self._config().documents.file_bytes,
             self._ocr,
@@ -278,7 +314,7 @@ class Library:
         """Read documents when nothing else is to be done, those that were changed last first."""
         if self._closed:
             return
-        self._waiting.update({one.absolute: one for one in documents})
+        self._waiting.update({one.file: one for one in documents})
         if self._waiting and (self._going_on is None or self._going_on.done()):
             self._going_on = asyncio.create_task(self._go_on())
 
@@ -297,8 +333,8 @@ class Library:
                     unread = (await self.sort(list(some.values()))).unread
                     async with contextlib.aclosing(self.read(unread, urgent=False)) as answers:
                         async for document, _ in answers:
-                            self._waiting.pop(document.absolute, None)
-                            some.pop(document.absolute, None)
+                            self._waiting.pop(document.file, None)
+                            some.pop(document.file, None)
                             done += 1
                             report(done, done + len(self._waiting))
                     for path in some:
@@ -326,6 +362,6 @@ async def _nobody() -> AsyncIterator[Report]:
 
 def _stamp(document: Document) -> Stamp | None:
     try:
-        return stamp_of(os.stat(document.absolute))
+        return stamp_of(os.stat(document.file))
     except OSError:
         return None

@@ -26,6 +26,8 @@ from winnow.documents.places import TextMap
 HASHED_BYTES = 1024 * 1024
 # What was begun and not ended by then never will be.
 ABANDONED_SECONDS = 3600.0
+# A search may be about to answer from a text that was used so recently.
+PROTECTED_SECONDS = 60.0
 # When there is no more room, so much of it is made.
 FREED = 0.2
 
@@ -78,6 +80,11 @@ class Texts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def make_folder(self) -> None:
+        """Have a folder, if there can be one: it may be deleted at any time."""
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
     def load_map(self, key: str) -> TextMap | None:
         """The map of a text; None if there is no such text."""
         try:
@@ -118,14 +125,15 @@ class Texts:
                 os.utime(self.folder / _map_path(key))
 
     def trim(self, max_bytes: int) -> int:
-        """Delete the texts that were used longest ago, if all have more than ``max_bytes``; gives
-        the bytes that are left."""
+        """Delete the texts that were used longest ago, if all together have more than
+        ``max_bytes``, but none that is in use; gives the bytes that are left."""
         entries = list(self._entries())
         size = sum(one for _, one, _ in entries)
         if size <= max_bytes:
             return size
-        for _, taken, key in sorted(entries):
-            if size <= max_bytes * (1 - FREED):
+        protected = time.time() - PROTECTED_SECONDS
+        for used, taken, key in sorted(entries):
+            if size <= max_bytes * (1 - FREED) or used > protected:
                 break
             # The map goes first: without one, there is no text.
             for path in (_map_path(key), text_path(key)):

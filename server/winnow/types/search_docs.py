@@ -50,9 +50,9 @@ class SearchDocsParams(SearchParams, frozen=True, kw_only=True):
     engine: Annotated[
         Engine,
         Meta(
-            description="What reads the documents. 'rga': ripgrep-all. 'builtin': Winnow itself,"
-            " which keeps their texts. 'auto': as `documents.engine` says; else ripgrep-all for the"
-            " formats that it reads, where it is installed."
+            description="What reads the documents. 'rga': ripgrep-all, and an error where it is not"
+            " installed. 'builtin': Winnow itself, which keeps their texts. 'auto': Winnow itself;"
+            " with `documents.engine` set to 'rga', ripgrep-all for what it reads."
         ),
     ] = "auto"
     timeout: Annotated[
@@ -175,7 +175,8 @@ class SearchDocsResult(Answer, frozen=True, kw_only=True):
         Meta(description="What read the documents; 'none' where there are none."),
     ]
     engines: Annotated[
-        dict[str, Literal["rga", "builtin"]], Meta(description="The same, for each format.")
+        dict[str, Literal["rga", "builtin", "both"]],
+        Meta(description="The same, for each format."),
     ]
     statistics: Annotated[Statistics, Meta(description="What the search did.")]
     pending: Annotated[

@@ -383,11 +383,14 @@ class _Forward:
         return data
 
 
-FORMATS = (
-    Format(name="zip", ends=(".zip", ".jar", ".war", ".whl", ".apk"), read=read_zip),
-    Format(name="tar", ends=(".tar",), read=_reader(None)),
-    Format(name="tar.gz", ends=(".tar.gz", ".tgz"), read=_reader(gzip_frame)),
-    Format(name="tar.bz2", ends=(".tar.bz2", ".tbz", ".tbz2"), read=_reader(bzip2_frame)),
-    Format(name="tar.xz", ends=(".tar.xz", ".txz"), read=_reader(xz_frame)),
-    Format(name="tar.zst", ends=(".tar.zst", ".tzst"), read=_reader(zstd_frame)),
+FORMATS = tuple(
+    Format(name=name, ends=ends, read=read, has_members=True)
+    for name, ends, read in (
+        ("zip", (".zip", ".jar", ".war", ".whl", ".apk"), read_zip),
+        ("tar", (".tar",), _reader(None)),
+        ("tar.gz", (".tar.gz", ".tgz"), _reader(gzip_frame)),
+        ("tar.bz2", (".tar.bz2", ".tbz", ".tbz2"), _reader(bzip2_frame)),
+        ("tar.xz", (".tar.xz", ".txz"), _reader(xz_frame)),
+        ("tar.zst", (".tar.zst", ".tzst"), _reader(zstd_frame)),
+    )
 )

@@ -144,8 +144,8 @@ def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[Source, Outpu
 
 
 FORMATS = (
-    Format(name="gzip", ends=(".gz",), read=_reader(gzip_frame)),
-    Format(name="bzip2", ends=(".bz2",), read=_reader(bzip2_frame)),
-    Format(name="xz", ends=(".xz",), read=_reader(xz_frame)),
-    Format(name="zstd", ends=(".zst",), read=_reader(zstd_frame)),
+    Format(name="gzip", ends=(".gz",), read=_reader(gzip_frame), has_members=True),
+    Format(name="bzip2", ends=(".bz2",), read=_reader(bzip2_frame), has_members=True),
+    Format(name="xz", ends=(".xz",), read=_reader(xz_frame), has_members=True),
+    Format(name="zstd", ends=(".zst",), read=_reader(zstd_frame), has_members=True),
 )
