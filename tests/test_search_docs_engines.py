@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, requires, requires_posix
+from documents.making_pdf import make_pdf
 from winnow.config import Config, merged
 from winnow.documents import ocr
 from winnow.errors import ProgramNotInstalled, SearchFailed, SearchTimedOut
@@ -161,6 +162,22 @@ async def test_the_answer_says_what_read_which_format(workspace_of: Made, root: 
     }
     anchored = await search(workspace_of(root, engine="rga"), "^the")
     assert set(anchored.engines.values()) == {"builtin"}
+
+
+@requires("rga", "pdftotext")
+async def test_a_document_is_read_as_it_is_now_whatever_its_times_say(
+    workspace_of: Made, root: Path
+) -> None:
+    workspace = workspace_of(root)
+    for number in range(4):
+        (root / "same.pdf").write_bytes(make_pdf([[f"state number {number}"]]))
+        os.utime(root / "same.pdf", (1_600_000_000, 1_600_000_000))
+        for engine in ("rga", "builtin"):
+            result = await search(workspace, "state number", path="same.pdf", engine=engine)
+            assert [m.text for d in result.documents for m in d.matches] == [
+                f"state number {number}"
+            ]
+            assert [document.path for document in result.documents] == ["same.pdf"]
 
 
 async def test_without_rga_the_built_in_engine_reads_all(

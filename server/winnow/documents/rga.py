@@ -5,7 +5,7 @@ the lines, in :mod:`winnow.documents.rga_lines`; documents that it cannot read i
 :mod:`winnow.documents.rga_failures`. Mail stays off: rga leaves out the first header of an ``.eml``
 (which may be the one that says how to read it) and all others, and names no attachment.
 
-Paths are absolute, as rga's cache knows a document by the path that it was given.
+Documents are given by links, see :mod:`winnow.documents.rga_links`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from winnow.documents.rga_lines import (
     kind_of,
     unpacked,
 )
+from winnow.documents.rga_links import forget, has_many, linked
 from winnow.errors import InvalidPattern, SearchFailed
 from winnow.text.installed import (
     Inside,
@@ -106,9 +107,6 @@ class _Text:
     whole: bool = False
 
 
-_LineGenerator = AsyncGenerator[tuple[_Text, "_Line | None"], None]
-
-
 @dataclasses.dataclass
 class _Whole:
     """All lines of one document."""
@@ -153,7 +151,7 @@ class _Run:
         documents: Iterable[Document],
         directories: Mapping[str, Directory],
     ) -> _Run:
-        by_path = {one.absolute: one for one in documents}
+        by_path = linked(list(documents), own.folder)
         return cls(query, own, by_path, Failures(by_path), directories)
 
     def lines(self, document: Document) -> Lines:
@@ -257,6 +255,9 @@ class Rga:
         self.timed_out = False
         self._pending = {one.absolute: one for one in documents}
         with settings(self._base, self._inside) as own:
+            if await asyncio.to_thread(has_many, own.folder):
+                await asyncio.to_thread(forget, own.folder)
+                clear_cache(own.folder)
             for portion in _portions(list(self._pending.values())):
                 async with contextlib.aclosing(
                     self._search_portion(portion, query, own, deadline)
@@ -333,12 +334,12 @@ class Rga:
                 text = await self._text_alone(run, document, deadline)
                 for answer in self._told(text, run):
                     yield answer
-            self._pending.pop(path, None)
+            self._pending.pop(document.absolute, None)
             yield NotRead(document, failure.reason, failure.member(path))
 
     async def _in_parts(self, run: _Run, deadline: float) -> AsyncGenerator[Found | NotRead, None]:
         """What smaller runs tell of the documents that have no answer yet."""
-        left = [one for path, one in run.documents.items() if path in self._pending]
+        left = [one for one in run.documents.values() if one.absolute in self._pending]
         if len(left) == 1:
             self._pending.pop(left[0].absolute)
             yield NotRead(left[0], TOO_LARGE)
@@ -351,8 +352,8 @@ class Rga:
                 async for answer in answers:
                     yield answer
             if not self.timed_out:
-                for path in part.documents:
-                    self._pending.pop(path, None)
+                for one in part.documents.values():
+                    self._pending.pop(one.absolute, None)
 
     def _told(self, text: _Text, run: _Run) -> Iterator[Found | NotRead]:
         """The answers about a document whose lines were found."""
