@@ -71,11 +71,8 @@ class Hits(Sequence[DocumentHit]):
         return self._records
 
     def _text(self) -> tuple[bytes, TextMap]:
-        text_map = self._texts.load_map(self._key)
-        if text_map is None:
-            raise TextGone
         try:
-            return self._texts.read(self._key), text_map
+            return self._texts.read(self._key), self._texts.map_of(self._key)
         except OSError:
             raise TextGone from None
 

@@ -30,6 +30,8 @@ ABANDONED_SECONDS = 3600.0
 PROTECTED_SECONDS = 60.0
 # When there is no more room, so much of it is made.
 FREED = 0.2
+# So many maps are kept in memory, of some hundred bytes each.
+MAPS = 2_000
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(TextMap).decode
@@ -79,6 +81,7 @@ class Texts:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.map_of = functools.lru_cache(MAPS)(self._map_of)
 
     def make_folder(self) -> None:
         """Have a folder, if there can be one: it may be deleted at any time."""
@@ -92,6 +95,13 @@ class Texts:
                 return _decode(file.read())
         except (OSError, msgspec.MsgspecError):
             return None
+
+    def _map_of(self, key: str) -> TextMap:
+        """The map of a text, the last ones from memory. Raises OSError if there is no such text."""
+        found = self.load_map(key)
+        if found is None:
+            raise FileNotFoundError(key)
+        return found
 
     def lines(self, key: str) -> list[str]:
         """The lines of a text. Raises OSError if it is gone."""
