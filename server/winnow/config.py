@@ -280,7 +280,7 @@ def _user_file(environment: Mapping[str, str]) -> Path:
 def cache_folder(environment: Mapping[str, str], name: str) -> Path | None:
     """A folder of Winnow's in the user's cache, which only the user can read; None where there can
     be none."""
-    base = _user_cache(environment)
+    base = user_cache(environment)
     if base is None:
         return None
     folder = base / "winnow" / name
@@ -291,7 +291,8 @@ def cache_folder(environment: Mapping[str, str], name: str) -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-def _user_cache(environment: Mapping[str, str]) -> Path | None:
+def user_cache(environment: Mapping[str, str]) -> Path | None:
+    """The user's folder for caches, if there is one."""
     if sys.platform == "win32":
         named = environment.get("LOCALAPPDATA", "")
     else:

@@ -18,13 +18,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
+from winnow.config import user_cache
 from winnow.errors import NotAllowed
 from winnow.text.installed import Inside
 
@@ -101,7 +101,7 @@ def clear_cache(folder: Path) -> None:
 
 
 def _cache_folder(environment: Mapping[str, str], inside: Inside) -> Path | None:
-    base = _user_cache(environment)
+    base = user_cache(environment)
     if base is None or inside(str(base)):
         return None
     folder = base / "winnow" / "rga"
@@ -113,19 +113,6 @@ def _cache_folder(environment: Mapping[str, str], inside: Inside) -> Path | None
     except OSError:
         return None
     return folder
-
-
-def _user_cache(environment: Mapping[str, str]) -> Path | None:
-    if sys.platform == "win32":
-        named = environment.get("LOCALAPPDATA", "")
-    else:
-        named = environment.get("XDG_CACHE_HOME", "")
-    if named and os.path.isabs(named):
-        return Path(named)
-    home = environment.get("HOME") or os.path.expanduser("~")
-    if not os.path.isabs(home):
-        return None
-    return Path(home, "Library/Caches" if sys.platform == "darwin" else ".cache")
 
 
 def _write_config(folder: Path) -> None:
