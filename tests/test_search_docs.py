@@ -597,6 +597,9 @@ async def test_what_is_being_written_in_the_editor_counts(workspace_of: Made, ro
     result = await search(workspace, "revenue", path="page.page")
     (match,) = result.documents[0].matches
     assert match.open_uri == (root / "page.page").as_uri()
+    for path in ("page.page", match.preview_uri):
+        assert (await document_text(workspace, path)).text == "first\nunsaved revenue\n"
+    assert (await document_text(workspace, "new.page")).text == "new revenue\n"
 
 
 async def test_a_document_that_may_not_be_looked_at(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,15 +15,16 @@ from winnow import cursor
 from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
 from winnow.document_engines import find_rga
-from winnow.documents.format import Unreadable, format_of
+from winnow.documents.format import Unreadable, format_of, formats
 from winnow.documents.found import Document, EngineName
 from winnow.documents.places import PREVIEW_SCHEME, Anchor, TextMap, file_uri, preview_uri
 from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
 from winnow.pipeline.bounds import Bounds
 from winnow.shorten import shorten
+from winnow.text.buffers import unsaved
 from winnow.text.files import search_roots
 from winnow.text.paths import Located, locate, path_of_uri
-from winnow.types import Completeness, Progress, Skipped
+from winnow.types import Completeness, Progress, SearchParams, Skipped
 from winnow.types.document_text import DocumentTextParams, DocumentTextResult, TextPart
 from winnow.workspace import Workspace
 
@@ -41,13 +42,15 @@ class Shown(Struct, frozen=True):
     stamp: bytes
 
 
-def document_at(folders: Sequence[Path], path: str) -> tuple[Path, Located, Document]:
-    """The document that a path stands for, and the root it is in.
+def document_at(
+    folders: Sequence[Path], path: str, buffers: Collection[Path] = ()
+) -> tuple[Path, Located, Document]:
+    """The document that a path stands for, and the root it is in; ``buffers`` need not be on disk.
 
     Raises NoWorkspace, NotFound, PathOutsideWorkspace, NotAFile and UnreadableDocument.
     """
     roots = search_roots(folders, path)
-    located = locate(path, roots)
+    located = locate(path, roots, tuple(buffers))
     root = roots[located.place]
     shown = shown_path(located.below)[0]
     known = format_of(located.below)
@@ -96,9 +99,18 @@ async def read_document(
     path, engine = _asked(params)
     if params.end is not None and params.end < params.start:
         raise InvalidParams("end", f"it is before the start {params.start}")
-    root, located, document = await asyncio.to_thread(document_at, workspace.folders, path)
+    root, located, document = await asyncio.to_thread(
+        document_at, workspace.folders, path, workspace.buffers
+    )
     progress(f"Reading {document.path}")
-    shown = await shown_text(workspace, document, engine)
+    scope = workspace.scope(SearchParams())
+    with unsaved(workspace.buffers, scope) as overlay:
+        # What somebody writes in an editor is a text; of other formats, the disk's state counts.
+        name = scope.prefix(located.place) + located.below
+        if name in overlay.paths and formats()[document.format].is_text:
+            document = msgspec.structs.replace(document, content=str(overlay.file(name)))
+            engine = "builtin"
+        shown = await shown_text(workspace, document, engine)
     room = workspace.config.limits.answer_bytes
     return await asyncio.to_thread(_result, params, root, located, engine, shown, room)
 
