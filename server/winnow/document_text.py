@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 from msgspec import Struct
 
 from winnow import cursor
