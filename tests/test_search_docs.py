@@ -4,6 +4,7 @@ rest. Formats of the tests' own stand for real ones, see documents/conftest.py."
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import shutil
@@ -614,6 +615,34 @@ async def test_read_file_reads_a_document_as_its_text(workspace_of: Made, root: 
     (root / "binary.pag").write_bytes(b"! \0\n")
     with pytest.raises(UnreadableDocument):
         await read.call(workspace, {"path": "binary.pag"}, no_progress)
+
+
+async def test_mail_and_rich_text_are_searched_and_read_decoded(
+    workspace_of: Made, root: Path
+) -> None:
+    body = base64.b64encode("The zeppelin sails at größe.\n".encode()).decode()
+    headers = "Subject: s\nContent-Type: text/plain; charset=utf-8\n"
+    message = f"{headers}Content-Transfer-Encoding: base64\n\n{body}\n"
+    texts = {
+        "a.eml": message,
+        "a.mbox": f"From a\n{message}\n",
+        "a.rtf": "{\\rtf1\\ansi {\\b The zep}pelin sails\\par}",
+    }
+    write_files(root, texts)
+    workspace = workspace_of(root)
+    contents = {}
+    for name in texts:
+        result = await TOOLS["read_file"].call(workspace, {"path": name}, no_progress)
+        contents[name] = [chunk.content for chunk in result.chunks]
+    assert contents == {
+        "a.eml": ["Subject: s\nThe zeppelin sails at größe.\n"],
+        "a.mbox": ["──── Message 1: s ────\nSubject: s\nThe zeppelin sails at größe.\n"],
+        "a.rtf": ["The zeppelin sails\n"],
+    }
+    params = {"query": "q", "search_terms": ["zeppelin"], "include_documents": True}
+    result = await TOOLS["keyword_search"].call(workspace, params, no_progress)
+    found = {one.path: [match.line for match in one.matches] for one in result.files}
+    assert found == {"a.eml": [2], "a.mbox": [3], "a.rtf": [1]}
 
 
 async def test_keyword_search_ranks_documents_among_the_files(

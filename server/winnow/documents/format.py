@@ -29,9 +29,10 @@ class Format(Struct, frozen=True, kw_only=True):
     """A format of documents.
 
     ``ends`` are the ends of names in lower case (".pdf"). ``read`` hands the text of a document to
-    an :class:`Output`, and raises :class:`Unreadable` if there is none. ``is_text`` says that the
-    file itself is a text, which people read and edit as such (a page in HTML). ``is_image`` is one
-    of which only the recognition of characters takes a text.
+    an :class:`Output`, and raises :class:`Unreadable` if there is none. ``is_text`` says that
+    people read and edit the file itself as a text (a page in HTML, a notebook), so that it is also
+    searched and shown as it is; not so where programs alone write it (mail, with its base64).
+    ``is_image`` is one of which only the recognition of characters takes a text.
     """
 
     name: str
