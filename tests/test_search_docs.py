@@ -560,6 +560,31 @@ async def test_the_text_of_a_document(workspace_of: Made, root: Path) -> None:
     assert [(one.line, one.page) for one in inside.line_map] == [(4, 2)]
 
 
+async def test_a_start_beyond_the_end_is_told(workspace_of: Made, root: Path) -> None:
+    write_files(root, {"one.pag": "a line\n"})
+    workspace = workspace_of(root)
+    result = await document_text(workspace, "legal/report.pag", start=500, end=600)
+    assert (result.start, result.text, result.line_map) == (500, "", [])
+    assert (result.total_found, result.returned, result.total_lines) == (0, 0, 9)
+    assert result.warnings == ["line 500 is beyond the end: the text has 9 lines"]
+    one = await document_text(workspace, "one.pag", start=2)
+    assert one.warnings == ["line 2 is beyond the end: the text has 1 line"]
+    last = await document_text(workspace, "legal/report.pag", start=9, end=600)
+    assert (last.text, last.returned, last.warnings) == ("Closing words.\n", 1, [])
+
+
+async def test_a_document_that_nothing_reads_is_named_so(workspace_of: Made, root: Path) -> None:
+    write_files(root, {"old.DOC": "text", "old.txt": "text"})
+    workspace = workspace_of(root)
+    reasons = {}
+    for name in ("old.DOC", "old.txt"):
+        with pytest.raises(UnreadableDocument) as raised:
+            await document_text(workspace, name)
+        reasons[name] = raised.value.message
+    assert "nothing here reads .doc files" in reasons["old.DOC"]
+    assert "it is no document whose format is known: see `read_file`" in reasons["old.txt"]
+
+
 async def test_a_long_text_comes_in_pages(workspace_of: Made, root: Path) -> None:
     write_files(root, {"long.pag": "".join(f"line {n}\n" for n in range(1000))})
     workspace = workspace_of(root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import pkgutil
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -48,6 +49,12 @@ UNREAD = (
     *(".pages", ".numbers", ".key", ".wpd", ".djvu", ".ps", ".chm", ".mobi", ".azw3", ".xps"),
     *(".7z", ".rar", ".cab", ".lz4", ".lzma"),
 )
+
+
+def why_unread(name: str) -> str | None:
+    """What is said of a document that nothing here reads; None of all others."""
+    end = os.path.splitext(name)[1].lower()
+    return f"nothing here reads {end} files" if end in UNREAD else None
 
 
 @functools.cache
