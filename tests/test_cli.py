@@ -13,6 +13,7 @@ import pytest
 from conftest import child_environment, requires_posix, write_files
 from model_server import ModelServer
 from winnow import __version__
+from winnow.documents import ocr
 from winnow.text.ripgrep import find_ripgrep
 
 SEARCH = ("keyword-search", "how are plugins loaded", "load_plugin", "registry")
@@ -146,10 +147,41 @@ def test_doctor_says_which_programs_for_documents_are_here(project: Path, tmp_pa
     config.write_text(f"[programs]\nrg = '{find_ripgrep(None)}'\n")
     done = winnow(project, "doctor", PATH=path, WINNOW_CONFIG=str(config))
     assert done.returncode == 0
-    assert f"ok rga: {programs}/rga: documents can be searched" in done.stdout
-    assert f"ok pandoc: {programs}/pandoc: rga reads EPUB" in done.stdout
+    assert "ok documents: read by Winnow itself; rga is not needed\n" in done.stdout
+    assert f"ok rga: {programs}/rga: `search_docs` can be asked for the engine" in done.stdout
+    assert f"ok pandoc: {programs}/pandoc: the engine 'rga' reads EPUB" in done.stdout
     # What the project brings along is not run.
-    assert "-- pdftotext: not found\n   With it, rga reads PDF. Install it: " in done.stdout
+    missing = "ok pdftotext: not found, and not needed\n   With it, the engine 'rga' reads PDF."
+    assert f"{missing} Install it: " in done.stdout
+
+
+@requires_posix
+def test_doctor_says_where_texts_of_documents_are_and_how_large(
+    project: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    texts = cache / "winnow" / "documents"
+    write_files(texts, {"ab/one.txt": "x" * 1024**2, "two.txt": "x" * 1024**2 * 2})
+    done = winnow(project, "doctor", XDG_CACHE_HOME=str(cache))
+    assert f"ok texts of documents: kept in {texts}, 3.0 MiB now\n" in done.stdout
+    (tmp_path / "file").write_text("")
+    done = winnow(project, "doctor", XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert done.returncode == 0
+    assert "-- texts of documents: kept until Winnow ends: no folder" in done.stdout
+
+
+def test_doctor_says_whether_characters_can_be_recognised(project: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[documents]\nocr = true\n")
+    off = winnow(project, "doctor").stdout
+    on = winnow(project, "doctor", WINNOW_CONFIG=str(config)).stdout
+    if ocr.is_installed():
+        assert "ok winnow-ls[ocr]: installed; `documents.ocr` is off\n" in off
+        assert "ok winnow-ls[ocr]: installed; `documents.ocr` is on\n" in on
+    else:
+        assert "ok winnow-ls[ocr]: not installed; `documents.ocr` is off\n" in off
+        assert "-- winnow-ls[ocr]: not installed; `documents.ocr` is on\n" in on
+        assert "Install it: pip install 'winnow-ls[ocr]'\n" in on
 
 
 def test_doctor_fails_where_ripgrep_is_missing(project: Path, tmp_path: Path) -> None:

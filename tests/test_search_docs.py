@@ -4,6 +4,7 @@ rest. Formats of the tests' own stand for real ones, see documents/conftest.py."
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import shutil
@@ -586,7 +587,7 @@ async def test_what_is_being_written_in_the_editor_counts(workspace_of: Made, ro
     workspace.buffers = {
         root / "page.page": "first\nunsaved revenue\n",
         root / "new.page": "new revenue\n",
-        root / "legal/report.pag": "an editor cannot write this revenue\n",
+        root / "legal/report.pag": "what an editor \ufffd shows of a binary file: revenue\n",
     }
     assert await places(workspace, "revenue", include=["*.page", "report.pag"]) == [
         "legal/report.pag:3:1",
@@ -691,6 +692,31 @@ async def test_the_text_of_a_document(workspace_of: Made, root: Path) -> None:
     assert [(one.line, one.page) for one in inside.line_map] == [(4, 2)]
 
 
+async def test_a_start_beyond_the_end_is_told(workspace_of: Made, root: Path) -> None:
+    write_files(root, {"one.pag": "a line\n"})
+    workspace = workspace_of(root)
+    result = await document_text(workspace, "legal/report.pag", start=500, end=600)
+    assert (result.start, result.text, result.line_map) == (500, "", [])
+    assert (result.total_found, result.returned, result.total_lines) == (0, 0, 9)
+    assert result.warnings == ["line 500 is beyond the end: the text has 9 lines"]
+    one = await document_text(workspace, "one.pag", start=2)
+    assert one.warnings == ["line 2 is beyond the end: the text has 1 line"]
+    last = await document_text(workspace, "legal/report.pag", start=9, end=600)
+    assert (last.text, last.returned, last.warnings) == ("Closing words.\n", 1, [])
+
+
+async def test_a_document_that_nothing_reads_is_named_so(workspace_of: Made, root: Path) -> None:
+    write_files(root, {"old.DOC": "text", "old.txt": "text"})
+    workspace = workspace_of(root)
+    reasons = {}
+    for name in ("old.DOC", "old.txt"):
+        with pytest.raises(UnreadableDocument) as raised:
+            await document_text(workspace, name)
+        reasons[name] = raised.value.message
+    assert "nothing here reads .doc files" in reasons["old.DOC"]
+    assert "it is no document whose format is known: see `read_file`" in reasons["old.txt"]
+
+
 async def test_a_long_text_comes_in_pages(workspace_of: Made, root: Path) -> None:
     write_files(root, {"long.pag": "".join(f"line {n}\n" for n in range(1000))})
     workspace = workspace_of(root)
@@ -746,6 +772,34 @@ async def test_read_file_reads_a_document_as_its_text(workspace_of: Made, root: 
     (root / "binary.pag").write_bytes(b"! \0\n")
     with pytest.raises(UnreadableDocument):
         await read.call(workspace, {"path": "binary.pag"}, no_progress)
+
+
+async def test_mail_and_rich_text_are_searched_and_read_decoded(
+    workspace_of: Made, root: Path
+) -> None:
+    body = base64.b64encode("The zeppelin sails at größe.\n".encode()).decode()
+    headers = "Subject: s\nContent-Type: text/plain; charset=utf-8\n"
+    message = f"{headers}Content-Transfer-Encoding: base64\n\n{body}\n"
+    texts = {
+        "a.eml": message,
+        "a.mbox": f"From a\n{message}\n",
+        "a.rtf": "{\\rtf1\\ansi {\\b The zep}pelin sails\\par}",
+    }
+    write_files(root, texts)
+    workspace = workspace_of(root)
+    contents = {}
+    for name in texts:
+        result = await TOOLS["read_file"].call(workspace, {"path": name}, no_progress)
+        contents[name] = [chunk.content for chunk in result.chunks]
+    assert contents == {
+        "a.eml": ["Subject: s\nThe zeppelin sails at größe.\n"],
+        "a.mbox": ["──── Message 1: s ────\nSubject: s\nThe zeppelin sails at größe.\n"],
+        "a.rtf": ["The zeppelin sails\n"],
+    }
+    params = {"query": "q", "search_terms": ["zeppelin"], "include_documents": True}
+    result = await TOOLS["keyword_search"].call(workspace, params, no_progress)
+    found = {one.path: [match.line for match in one.matches] for one in result.files}
+    assert found == {"a.eml": [2], "a.mbox": [3], "a.rtf": [1]}
 
 
 async def test_keyword_search_ranks_documents_among_the_files(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 import winnow
 from winnow import config as configuration
+from winnow.documents import ocr
 from winnow.errors import SearchError, SearchFailed
 from winnow.ranking.models import Models
 from winnow.text.files import repository_root
@@ -22,11 +24,11 @@ from winnow.text.process import Processes
 from winnow.text.ripgrep import NO_CONFIG, find_ripgrep
 
 VERSION_SECONDS = 10.0
-# What searches documents where it is there; without it, Winnow takes their text itself.
+# What no search of documents needs: Winnow takes their texts itself.
 DOCUMENT_PROGRAMS = {
-    "rga": "documents can be searched with ripgrep-all",
-    "pandoc": "rga reads EPUB, ODT, DOCX, FB2, IPYNB and HTML",
-    "pdftotext": "rga reads PDF",
+    "rga": "`search_docs` can be asked for the engine 'rga'",
+    "pandoc": "the engine 'rga' reads EPUB, ODT, DOCX, FB2, IPYNB and HTML",
+    "pdftotext": "the engine 'rga' reads PDF",
 }
 PACKAGES = ("pygls", "lsprotocol", "msgspec", "openai", "anthropic")
 
@@ -46,6 +48,8 @@ def examine(folder: Path, environment: Mapping[str, str]) -> list[Finding]:
     config, problems = configuration.load(environment, root)
     findings = [Finding("winnow", True, f"{winnow.__version__}, Python {sys.version.split()[0]}")]
     findings.append(_ripgrep(config.programs.rg))
+    findings.append(Finding("documents", True, "read by Winnow itself; rga is not needed"))
+    findings += [_texts(environment), _recognition(on=config.documents.ocr)]
     findings += [_program(name, environment, root) for name in DOCUMENT_PROGRAMS]
     findings.append(Finding("search root", True, str(root)))
     findings += [_package(name) for name in PACKAGES]
@@ -87,13 +91,43 @@ async def _version(program: str) -> str:
 
 
 def _program(name: str, environment: Mapping[str, str], root: Path) -> Finding:
-    """A program that is no more than useful: with it, documents can be searched in one way more."""
+    """A program that is no more than useful, so that nothing is wrong where it is missing."""
     real_root = os.path.realpath(root)
     found = located(name, environment, lambda path: is_inside(os.path.realpath(path), real_root))
     if found:
         return Finding(name, True, f"{found}: {DOCUMENT_PROGRAMS[name]}")
     advice = f"With it, {DOCUMENT_PROGRAMS[name]}. Install it: {how_to_install(name)}"
-    return Finding(name, False, "not found", advice)
+    return Finding(name, True, "not found, and not needed", advice)
+
+
+def _texts(environment: Mapping[str, str]) -> Finding:
+    subject = "texts of documents"
+    folder = configuration.cache_folder(environment, "documents")
+    if folder is None:
+        detail = "kept until Winnow ends: no folder in the user's cache can be written"
+        return Finding(subject, False, detail)
+    return Finding(subject, True, f"kept in {folder}, {_size(folder) / 1024**2:,.1f} MiB now")
+
+
+def _size(folder: Path) -> int:
+    """What the files of a folder take, while others may be deleting some."""
+    size = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(parent, name)).st_size
+    return size
+
+
+def _recognition(*, on: bool) -> Finding:
+    """The extra that reads pictures."""
+    subject, setting = "winnow-ls[ocr]", f"`documents.ocr` is {'on' if on else 'off'}"
+    if ocr.is_installed():
+        return Finding(subject, True, f"installed; {setting}")
+    advice = "With it, scanned pages and pictures are read. Install it: "
+    return Finding(
+        subject, not on, f"not installed; {setting}", f"{advice}pip install 'winnow-ls[ocr]'"
+    )
 
 
 def _package(name: str) -> Finding:

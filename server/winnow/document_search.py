@@ -19,8 +19,8 @@ from winnow.cursor import stamp_of
 from winnow.document_answer import DocumentSearch, nothing_at, result_of
 from winnow.document_engines import run_engines
 from winnow.documents.builtin import BuiltinSearch
-from winnow.documents.format import UNREAD, format_of, formats
-from winnow.documents.found import Document, DocumentQuery, NotRead
+from winnow.documents.format import UNREAD, format_of, formats, why_unread
+from winnow.documents.found import Document, DocumentQuery, NotRead, is_written
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.globs import GLOB_CHARACTERS
 from winnow.text.buffers import Overlay, unsaved
@@ -134,7 +134,7 @@ async def _list(
     ends: frozenset[str],
     overlay: Overlay,
 ) -> None:
-    """Find the documents in scope; of those that are texts, what is not saved counts."""
+    """Find the documents in scope; what is being written counts as it is in the editor."""
     scope = search.scope
     search.listing = await list_files(search.ripgrep, scope, overlay)
     search.timed_out |= search.listing.timed_out
@@ -147,7 +147,7 @@ async def _list(
         if not document.format or (named and not path.lower().endswith(tuple(ends))):
             search.not_read.append(NotRead(document, _why_unread(path)))
             continue
-        if path in overlay.paths and formats()[document.format].is_text:
+        if path in overlay.paths and is_written(overlay.file(path).read_bytes()):
             document = msgspec.structs.replace(document, content=str(overlay.file(path)))
         search.documents.append(document)
 
@@ -176,10 +176,8 @@ def document_in(scope: Scope, path: str) -> Document:
 
 
 def _why_unread(path: str) -> str:
-    end = os.path.splitext(path)[1].lower()
-    if end in UNREAD:
-        return f"nothing here reads {end} files"
-    return "it is no document of a format that was asked for: `grep` searches texts"
+    other = "it is no document of a format that was asked for: `grep` searches texts"
+    return why_unread(path) or other
 
 
 # --- the search ----------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from winnow import cursor
 from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
 from winnow.document_engines import find_rga
-from winnow.documents.format import Unreadable, format_of, formats
-from winnow.documents.found import Document, EngineName
+from winnow.documents.format import Unreadable, format_of, why_unread
+from winnow.documents.found import Document, EngineName, is_written
 from winnow.documents.places import PREVIEW_SCHEME, Anchor, TextMap, file_uri, preview_uri
 from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
 from winnow.pipeline.bounds import Bounds
@@ -58,7 +58,8 @@ def document_at(
     if os.path.isdir(located.real):
         raise NotAFile(shown, "it is a folder: see `tree` or `glob`")
     if known is None:
-        raise UnreadableDocument(shown, "it is no document whose format is known: see `read_file`")
+        reason = why_unread(shown) or "it is no document whose format is known: see `read_file`"
+        raise UnreadableDocument(shown, reason)
     return root, located, Document(shown, located.real, known.name, os.path.realpath(root))
 
 
@@ -106,9 +107,8 @@ async def read_document(
     progress(f"Reading {document.path}")
     scope = workspace.scope(SearchParams())
     with unsaved(workspace.buffers, scope) as overlay:
-        # What somebody writes in an editor is a text; of other formats, the disk's state counts.
         name = scope.prefix(located.place) + located.below
-        if name in overlay.paths and formats()[document.format].is_text:
+        if name in overlay.paths and is_written(overlay.file(name).read_bytes()):
             document = msgspec.structs.replace(document, content=str(overlay.file(name)))
             engine = "builtin"
         shown = await shown_text(workspace, document, engine)
@@ -153,6 +153,7 @@ def _result(
         complete=not reasons, reasons=reasons, skipped=Skipped(), timed_out=False
     )
     path, _ = shown_path(located.below)
+    warnings = [_beyond(first, len(shown.lines))] if first > max(1, len(shown.lines)) else []
 
     def lines_to(end: int) -> DocumentTextResult:
         more = end < last
@@ -171,7 +172,7 @@ def _result(
             returned=max(0, end - first + 1),
             truncated=more,
             completeness=completeness,
-            warnings=[],
+            warnings=warnings,
             cursor=cursor.encode(params, end + 1, shown.stamp) if more else None,
         )
 
@@ -179,6 +180,11 @@ def _result(
     fewer = fractions(end - first + 1)[1:]
     steps = [functools.partial(lines_to, first + count - 1) for count in fewer]
     return shorten(lines_to(end), params.max_tokens, steps)
+
+
+def _beyond(first: int, total: int) -> str:
+    lines = "1 line" if total == 1 else f"{total} lines"
+    return f"line {first} is beyond the end: the text has {lines}"
 
 
 def _fitting(lines: Sequence[str], first: int, last: int, room: int) -> int:
@@ -191,7 +197,9 @@ def _fitting(lines: Sequence[str], first: int, last: int, room: int) -> int:
 
 
 def _parts(shown: Shown, first: int, end: int) -> list[TextPart]:
-    """Where the lines come from."""
+    """Where the lines come from, if there are any."""
+    if first > end:
+        return []
     before = [one for one in shown.anchors if one[0] < first][-1:]
     within = [one for one in shown.anchors if first <= one[0] <= end]
     begins = within and within[0][0] == first

@@ -123,12 +123,16 @@ async def _document(
     # Not needed for files.
     from winnow.document_text import document_at, shown_text
     from winnow.documents.format import formats
+    from winnow.documents.found import is_written
 
     try:
-        _, _, document = await asyncio.to_thread(document_at, workspace.folders, path)
+        _, located, document = await asyncio.to_thread(document_at, workspace.folders, path)
     except SearchError:
         return None, None  # which is said below, in the words for files
-    if formats()[document.format].is_text:
+    written = _text_of(located, workspace.buffers)
+    if formats()[document.format].is_text or (
+        written and is_written(written.encode("utf-8", "replace"))
+    ):
         return None, None
     try:
         return await shown_text(workspace, document), None

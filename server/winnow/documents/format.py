@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import pkgutil
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -29,9 +30,11 @@ class Format(Struct, frozen=True, kw_only=True):
     """A format of documents.
 
     ``ends`` are the ends of names in lower case (".pdf"). ``read`` hands the text of a document to
-    an :class:`Output`, and raises :class:`Unreadable` if there is none. ``is_text`` says that the
-    file itself is a text, which people read and edit as such (a page in HTML). ``is_image`` is one
-    of which only the recognition of characters takes a text; ``has_members`` one that holds files.
+    an :class:`Output`, and raises :class:`Unreadable` if there is none. ``is_text`` says that
+    people read and edit the file itself as a text (a page in HTML, a notebook), so that it is also
+    searched and shown as it is; not so where programs alone write it (mail, with its base64).
+    ``is_image`` is one of which only the recognition of characters takes a text; ``has_members``
+    one that holds files.
     """
 
     name: str
@@ -48,6 +51,12 @@ UNREAD = (
     *(".pages", ".numbers", ".key", ".wpd", ".djvu", ".ps", ".chm", ".mobi", ".azw3", ".xps"),
     *(".7z", ".rar", ".cab", ".lz4", ".lzma"),
 )
+
+
+def why_unread(name: str) -> str | None:
+    """What is said of a document that nothing here reads; None of all others."""
+    end = os.path.splitext(name)[1].lower()
+    return f"nothing here reads {end} files" if end in UNREAD else None
 
 
 @functools.cache

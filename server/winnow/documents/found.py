@@ -71,3 +71,9 @@ class NotRead(Struct, frozen=True):
     document: Document
     reason: str
     member: str = ""
+
+
+def is_written(text: bytes) -> bool:
+    """Whether the unsaved text of an editor is something that was written there, and not a binary
+    file that the editor shows as well as it can."""
+    return b"\0" not in text and "\N{REPLACEMENT CHARACTER}".encode() not in text

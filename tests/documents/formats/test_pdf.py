@@ -23,7 +23,7 @@ from documents.making_pdf import (
 from winnow.documents import ocr
 from winnow.documents.extraction import extract
 from winnow.documents.format import Unreadable
-from winnow.documents.formats.pdf import ranges
+from winnow.documents.formats.pdf import Title, ranges, sections_of
 from winnow.documents.places import Anchor, Failure, Place, TextMap
 
 
@@ -99,6 +99,58 @@ def test_the_outline_names_the_section_of_pages_from_its_entry_on() -> None:
         Place(page=3, section="A detail"),
         Place(page=4, section="Two"),
     ]
+
+
+def outlined(pages: list[list[str]], titles: list[tuple[str, int, bytes]]) -> TextMap:
+    """What is known of a PDF with these pages and this outline: title, page and place on it."""
+    first_page = FIRST + 1 + len(titles)
+    further = [b"<</Type/Outlines/First 5 0 R/Last %d 0 R>>" % (FIRST + len(titles))]
+    for number, (title, page, place) in enumerate(titles, FIRST + 1):
+        following = b"/Next %d 0 R" % (number + 1) if number < FIRST + len(titles) else b""
+        target = b"/Dest[%d 0 R%s]" % (first_page + 2 * (page - 1), place)
+        entry = b"<</Title(%s)/Parent 4 0 R%s%s>>" % (title.encode(), target, following)
+        further.append(entry)
+    contents = [shown(page) for page in pages]
+    return read(made(contents, further=further, catalog=b"/Outlines 4 0 R"))[1]
+
+
+def test_a_section_begins_where_its_title_stands_on_the_page() -> None:
+    pages = [
+        ["before", "1.  INSTALLING", "by hand", "Removing", "by hand, too"],
+        ["still of removing", "1.3 A long", "title", "text"],
+    ]
+    middle = b"/XYZ 50 400 0"
+    titles = [("Installing", 1, middle), ("1.2 Removing", 1, middle), ("A long title", 2, middle)]
+    found = outlined(pages, titles)
+    assert found.anchors == (
+        Anchor(1, Place(page=1), "Page 1"),
+        Anchor(2, Place(page=1, section="Installing")),
+        Anchor(4, Place(page=1, section="1.2 Removing")),
+        Anchor(6, Place(page=2, section="1.2 Removing"), "Page 2"),
+        Anchor(7, Place(page=2, section="A long title")),
+    )
+
+
+def test_a_title_that_does_not_stand_on_the_page_names_the_next_one() -> None:
+    found = outlined([["one"], ["two"], ["three"]], [("Two", 1, b"/XYZ 50 400 0")])
+    places = [anchor.place for anchor in found.anchors]
+    assert places == [Place(page=1), Place(page=2, section="Two"), Place(page=3, section="Two")]
+
+
+def test_a_title_that_leads_to_the_top_of_a_page_names_all_of_it() -> None:
+    titles = [("Top", 1, b"/XYZ 0 842 0"), ("Whole", 2, b"/Fit"), ("Middle", 3, b"/FitH 400")]
+    found = outlined([["one"], ["two"], ["three"], ["four"]], titles)
+    sections = [anchor.place.section for anchor in found.anchors]
+    assert sections == ["Top", "Whole", "Whole", "Middle"]
+
+
+def test_titles_are_looked_for_in_their_order() -> None:
+    lines = ["Notes", "Plan", "Notes", "", "2024", "Plan"]
+    assert sections_of(lines, "Before", []) == {0: "Before"}
+    titles = [Title("Plan"), Title("Notes"), Title("Gone", whole_page=True), Title("2024")]
+    assert sections_of(lines, "Before", titles) == {0: "Before", 1: "Plan", 2: "Notes", 4: "2024"}
+    assert sections_of(lines, "Before", [Title("Notes")]) == {0: "Notes"}
+    assert sections_of([], "Before", [Title("Notes", whole_page=True)]) == {0: "Notes"}
 
 
 # --- what is added to pages, and attached --------------------------------------------------

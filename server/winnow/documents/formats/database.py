@@ -25,6 +25,7 @@ from winnow.documents.places import Place
 from winnow.documents.source import CHUNK_BYTES, Source
 
 _MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
 LONGEST_CELL = 16 * 1024**2
 # SQLite calls back after so many of its instructions; a row takes some per column.
 _STEPS = 100_000
@@ -60,11 +61,13 @@ class Patience:
 
 def read(source: Source, output: Output) -> None:
     """Tables in the order in which they were made, with their rows."""
-    head = source.file.read(len(_MAGIC))
+    head = source.file.read(_HEADER_BYTES)
     if not head:
         return  # what SQLite makes of a database without anything in it
-    if head != _MAGIC:
+    if not head.startswith(_MAGIC):
         raise Unreadable("it is no SQLite database, or an encrypted one")
+    if source.size < _size(head):
+        raise Unreadable("it is damaged: its end is missing")
     with _database(source, output) as database:
         patience = Patience()
         database.set_progress_handler(patience, _STEPS)
@@ -73,6 +76,18 @@ def read(source: Source, output: Output) -> None:
                 _read_table(database, table, patience, output)
             except sqlite3.Error as error:
                 output.failed(f"table {table.shown}: {error}")
+
+
+def _size(head: bytes) -> int:
+    """How large the file is at least, as its header says. SQLite takes one for empty of which there
+    is not even a whole page."""
+    if len(head) < _HEADER_BYTES:
+        return _HEADER_BYTES
+    page = int.from_bytes(head[16:18], "big")
+    # A version of SQLite before 3.7 leaves the number of pages as it was.
+    is_known = head[24:28] == head[92:96]
+    pages = int.from_bytes(head[28:32], "big") if is_known else 0
+    return (65536 if page == 1 else page) * max(pages, 1)
 
 
 def _opened(path: str) -> sqlite3.Connection:

@@ -276,6 +276,6 @@ def _decoded_word(word: bytes, charset: str | None) -> str:
 
 
 FORMATS = (
-    Format(name="eml", ends=(".eml",), read=read_message, is_text=True),
-    Format(name="mbox", ends=(".mbox", ".mbx"), read=read_mailbox, is_text=True),
+    Format(name="eml", ends=(".eml",), read=read_message),
+    Format(name="mbox", ends=(".mbox", ".mbx"), read=read_mailbox),
 )

@@ -402,5 +402,5 @@ FORMATS = (
     Format(name="odt", ends=(".odt", ".ott"), read=read),
     Format(name="ods", ends=(".ods", ".ots"), read=read),
     Format(name="odp", ends=(".odp", ".otp"), read=read),
-    Format(name="fodt", ends=(".fodt", ".fods", ".fodp"), read=read, is_text=True),
+    Format(name="fodt", ends=(".fodt", ".fods", ".fodp"), read=read),
 )

@@ -12,13 +12,15 @@ import io
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from winnow.documents import ocr
 from winnow.documents.format import Format, Unreadable
-from winnow.documents.output import Output
+from winnow.documents.output import Output, cleaned
 from winnow.documents.pdf_lines import is_scattered, text_by_places
 from winnow.documents.places import Place
 from winnow.documents.source import Source
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 MOST_TITLES = 20_000
 DEEPEST_TITLE = 8
 TITLE_CHARS = 200
+TITLE_LINES = 4
 MOST_NOTES = 10_000  # on one page
 MOST_ATTACHMENTS = 1_000
 ATTACHMENT_BYTES = 32 * 1024**2
@@ -47,6 +50,7 @@ _HYPHEN = "\ufffe"
 # Which it does not do for the hyphen that Chromium writes there.
 _OTHER_HYPHEN = re.compile("[\u00ad\u2010](?:\r\n|\r|\n)(?=\\w)")
 _LINE_END = re.compile("\r\n|\r|\n")
+_NUMBER = re.compile(r"(?:\d+(?:\.\d+)*|[a-z](?:\.\d+)+)[.)]?(?=[^\d.)])")  # of a heading
 _WORD = re.compile(r"\S*")
 # Shapes of characters, by which some fonts name them: radicals of Kangxi for Han characters,
 # ligatures, and Hebrew and Arabic letters as they look within a word.
@@ -127,46 +131,55 @@ class _Pages:
         titles = _titles(document)
         section = None
         for index in range(len(document)):
-            section = titles.get(index, section)
+            on_page = titles.get(index, [])
             try:
                 page = document[index]
             except pypdfium2.PdfiumError:
                 self.damaged.append(index + 1)
-                continue
-            self._output.part(f"Page {index + 1}", Place(page=index + 1, section=section))
-            try:
-                self._read_page(page, index + 1)
-            except pypdfium2.PdfiumError:
-                self.damaged.append(index + 1)
-            finally:
-                page.close()
+            else:
+                try:
+                    self._read_page(page, index + 1, section, on_page)
+                except pypdfium2.PdfiumError:
+                    self.damaged.append(index + 1)
+                finally:
+                    page.close()
+            if on_page:
+                section = on_page[-1].text
 
-    def _read_page(self, page: Any, number: int) -> None:
-        text = _text(page)
-        if text.strip():
-            for line in _lines(text):
-                self._output.line(line)
-        elif _is_picture(page):
-            self._read_picture(page, number)
+    def _read_page(
+        self, page: Any, number: int, section: str | None, titles: Sequence[Title]
+    ) -> None:
+        lines = self._page_lines(page, number)
+        sections = sections_of(lines, section, titles)
+        self._output.part(f"Page {number}", Place(page=number, section=sections.pop(0)))
+        for at, line in enumerate(lines):
+            if at in sections:
+                self._output.at(Place(page=number, section=sections[at]))
+            self._output.line(line)
         for note in _notes(page):
             self._output.text(_normal(note))
 
-    def _read_picture(self, page: Any, number: int) -> None:
+    def _page_lines(self, page: Any, number: int) -> list[str]:
+        text = _text(page)
+        if text.strip():
+            return list(_lines(text))
+        return self._picture_lines(page, number) if _is_picture(page) else []
+
+    def _picture_lines(self, page: Any, number: int) -> list[str]:
         if not self._recognises:
             self.pictures.append(number)
-            return
+            return []
         try:
             lines = ocr.recognised(_pixels(page))
         except Unreadable as reason:
             self.pictures.append(number)
             self._hint = str(reason)
-            return
-        for line in lines:
-            self._output.line(line)
+            return []
         self._recognised += 1
         if self._recognised == MOST_RECOGNISED:
             self._recognises = False
             self._hint = f"only the first {MOST_RECOGNISED} are recognised"
+        return lines
 
     def tell(self) -> None:
         """Say which pages were not read."""
@@ -201,9 +214,63 @@ def ranges(numbers: list[int]) -> str:
     return f"{told} and {more} more ranges" if more > 0 else told
 
 
-def _titles(document: Any) -> Mapping[int, str]:
-    """The title of the last entry of the outline on each page, by the page's index."""
-    titles: dict[int, str] = {}
+# --- sections ------------------------------------------------------------------------------
+
+
+class Title(Struct, frozen=True):
+    """A section's title in the outline. ``whole_page``: it leads to a page as such, or its top."""
+
+    text: str
+    whole_page: bool = False
+
+
+def sections_of(
+    lines: Sequence[str], section: str | None, titles: Sequence[Title]
+) -> dict[int, str | None]:
+    """The sections of a page by the indexes of the lines with which they begin, the first being 0;
+    ``section`` is that of the page before.
+
+    They begin where their titles stand. One whose title does not stand on the page begins with it
+    if the outline leads there; else nobody knows where, and no line is said to be of it.
+    """
+    sections = {0: section}
+    standing = _standing(lines) if titles else {}
+    at = 0
+    for title in titles:
+        found = next((one for one in standing.get(_plain(title.text), ()) if one[0] >= at), None)
+        if found is not None:
+            first, at = found
+            sections[first] = title.text
+        elif title.whole_page and at == 0:
+            sections[0] = title.text
+    return sections
+
+
+def _standing(lines: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    """Where on a page what may be a title stands: its first line and the one behind its last, since
+    long titles are broken into lines."""
+    standing: dict[str, list[tuple[int, int]]] = {}
+    for first in range(len(lines)):
+        for end in range(first + 1, min(first + TITLE_LINES, len(lines)) + 1):
+            joined = " ".join(lines[first:end])
+            if len(joined) > 2 * TITLE_CHARS:
+                break
+            if lines[first].strip() and lines[end - 1].strip():
+                standing.setdefault(_plain(joined), []).append((first, end))
+    return standing
+
+
+def _plain(title: str) -> str:
+    """A title without its number, which is often in only one of the outline and the page, and
+    without spaces: behind a number a page has a gap of its own."""
+    squeezed = "".join(_normal(cleaned(title)).casefold().split())
+    number = _NUMBER.match(squeezed)
+    return squeezed[number.end() :] if number else squeezed
+
+
+def _titles(document: Any) -> Mapping[int, list[Title]]:
+    """The titles of the outline on each page in their order, by the page's index."""
+    titles: dict[int, list[Title]] = {}
     for entry in islice(document.get_toc(max_depth=DEEPEST_TITLE), MOST_TITLES):
         target = entry.get_dest()
         index = None if target is None else target.get_index()
@@ -214,8 +281,24 @@ def _titles(document: Any) -> Mapping[int, str]:
         except UnicodeDecodeError:
             continue
         if title:
-            titles[index] = title
+            found = Title(title, _is_whole_page(document, index, target))
+            titles.setdefault(index, []).append(found)
     return titles
+
+
+def _is_whole_page(document: Any, index: int, target: Any) -> bool:
+    import pypdfium2
+    import pypdfium2.raw as pdfium
+
+    mode, numbers = target.get_view()
+    if mode in (pdfium.PDFDEST_VIEW_FIT, pdfium.PDFDEST_VIEW_FITB):
+        return True
+    if mode != pdfium.PDFDEST_VIEW_XYZ or len(numbers) < 2:
+        return False
+    try:
+        return bool(numbers[1] >= document.get_page_size(index)[1] - 1)
+    except pypdfium2.PdfiumError:
+        return False
 
 
 # --- text ----------------------------------------------------------------------------------

@@ -334,4 +334,4 @@ def _known_encoding(name: str) -> str:
     return name
 
 
-FORMATS = (Format(name="rtf", ends=(".rtf",), read=read, is_text=True),)
+FORMATS = (Format(name="rtf", ends=(".rtf",), read=read),)
