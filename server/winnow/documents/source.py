@@ -65,6 +65,19 @@ class Member(Struct, frozen=True):
     size: int | None = None
 
 
+class _Spooled(tempfile.SpooledTemporaryFile[bytes]):
+    """As it is from Python 3.11 on: a file that says what can be done with it; `zipfile` asks."""
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+
 class Source:
     """A document to read: ``file`` can be sought in, ``name`` is its own, without folders.
 
@@ -120,7 +133,7 @@ class Source:
     @contextlib.contextmanager
     def unpacked(self, member: Member) -> Iterator[Source]:
         """A member as a document to read."""
-        with tempfile.SpooledTemporaryFile(SPOOLED_BYTES) as file:
+        with _Spooled(SPOOLED_BYTES) as file:
             size = 0
             while chunk := member.stream.read(CHUNK_BYTES):
                 size += len(chunk)
