@@ -89,15 +89,18 @@ def fractions(count: int, least: int = 1) -> list[int]:
     return steps
 
 
-async def left_out(params: S, count: Callable[[S], Awaitable[int]]) -> tuple[int, list[str]]:
-    """How much ``count`` finds with the whole scope that params can ask for, and which of them it
-    takes; for a search that has found nothing. Nothing where none of them makes a difference."""
+async def left_out(
+    params: S, count: Callable[[S], Awaitable[int]], known: int = 0
+) -> tuple[int, list[str]]:
+    """How much more than is ``known`` there is with the whole scope that params can ask for, as
+    ``count`` finds it, and which of them it takes; for a search that has found nothing. Nothing
+    where none of them makes a difference."""
     everything = msgspec.structs.replace(params, **dict.fromkeys(WIDENING, True))
-    if everything == params or not (found := await count(everything)):
+    if everything == params or (found := await count(everything)) <= known:
         return 0, []
     flags = []
     for flag in WIDENING:
         without = msgspec.structs.replace(everything, **{flag: getattr(params, flag)})
         if without != everything and await count(without) < found:
             flags.append(flag)
-    return (found, flags) if flags else (0, [])
+    return (found - known, flags) if flags else (0, [])

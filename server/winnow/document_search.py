@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from winnow.answers import WIDENING, left_out, second_look
+from winnow.answers import left_out, second_look
 from winnow.cursor import stamp_of
 from winnow.document_answer import DocumentSearch, nothing_at, result_of
 from winnow.document_engines import run_engines
@@ -236,9 +236,7 @@ async def _second_look(
         listing = await list_files(second_look(search.ripgrep), scope, Overlay())
         return sum(map(wanted, listing.paths))
 
-    everything = msgspec.structs.replace(search.params, **dict.fromkeys(WIDENING, True))
-    if await count(everything) <= search.listed:
-        return [] if search.listed else ["there are no documents in scope"]
-    found, flags = await left_out(search.params, count)
-    more = max(0, found - search.listed)
-    return [f"{more} more documents were left out: pass {' and '.join(flags)}"]
+    more, flags = await left_out(search.params, count, search.listed)
+    if more:
+        return [f"{more} more documents were left out: pass {' and '.join(flags)}"]
+    return [] if search.listed else ["there are no documents in scope"]
