@@ -58,7 +58,7 @@ class DocumentSearch:
     listed: int = 0
     documents: list[Document] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
-    not_read: list[NotRead] = field(default_factory=list)
+    not_read: dict[NotRead, None] = field(default_factory=dict)
     engines: dict[str, EngineName | Literal["both"]] = field(default_factory=dict)
     pending: list[Document] = field(default_factory=list)
     searched: set[str] = field(default_factory=set)
@@ -79,8 +79,7 @@ class DocumentSearch:
     def tell(self, one: Found | NotRead) -> None:
         """Take what an engine says, and send what it has found to whoever takes partial results."""
         if isinstance(one, NotRead):
-            if one not in self.not_read:
-                self.not_read.append(one)
+            self.not_read[one] = None  # in their order, each once
             return
         self.found.append(one)
         message = f"{len(self.found)} documents match"
@@ -287,7 +286,7 @@ def _match(found: Found, hit: DocumentHit, uri: str) -> DocumentMatch:
 
 def _failed(search: DocumentSearch) -> list[UnreadDocument]:
     failed = []
-    for one in search.not_read[:MOST_FAILED]:
+    for one in itertools.islice(search.not_read, MOST_FAILED):
         shown = search.scope.shown(one.document.path)
         failed.append(
             UnreadDocument(

@@ -145,7 +145,7 @@ async def _list(
     for path in listed:
         document = document_in(scope, path)
         if not document.format or (named and not path.lower().endswith(tuple(ends))):
-            search.not_read.append(NotRead(document, _why_unread(path)))
+            search.tell(NotRead(document, _why_unread(path)))
             continue
         if path in overlay.paths and is_written(overlay.file(path).read_bytes()):
             document = msgspec.structs.replace(document, content=str(overlay.file(path)))
