@@ -19,7 +19,7 @@ from winnow.answers import CHANGED, completeness_of, fractions
 from winnow.display import shown_path
 from winnow.documents.found import Document, DocumentHit, EngineName, Found, NotRead
 from winnow.documents.hits import Hits, TextGone
-from winnow.documents.places import file_uri, preview_uri
+from winnow.documents.places import file_uri, preview_uri, told
 from winnow.errors import SearchError
 from winnow.shorten import shorten
 from winnow.text.files import Scope, order
@@ -106,7 +106,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
 Row = tuple[Found, int]
 
 
-def nothing_at(root: Path, params: SearchDocsParams, error: SearchError) -> SearchDocsResult:
+def nothing_at(root: Path, error: SearchError) -> SearchDocsResult:
     """The answer for a path that matches nothing."""
     return SearchDocsResult(
         search_id=uuid.uuid4().hex,
@@ -270,14 +270,10 @@ def _match(found: Found, hit: DocumentHit, uri: str) -> DocumentMatch:
         after=list(hit.after),
         preview_uri=preview_uri(uri, found.engine, hit.number),
         open_uri=f"{uri}#page={place.page}" if place.page and not place.member else uri,
-        page=place.page,
-        slide=place.slide,
-        sheet=place.sheet,
+        **told(place),
         cell=hit.cells[0] if hit.cells else None,
         cells=list(hit.cells) if len(hit.cells) > 1 else None,
-        section=place.section,
         paragraph=place.paragraph,
-        member=place.member,
     )
 
 

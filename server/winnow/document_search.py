@@ -50,7 +50,7 @@ async def search_documents(
     try:
         scope, wanted = _scope(workspace, params, ends)
     except NotFound as error:
-        return nothing_at(search_roots(workspace.folders, params.path)[0], params, error)
+        return nothing_at(search_roots(workspace.folders, params.path)[0], error)
     ripgrep = workspace.run_ripgrep(params.timeout)
     search = DocumentSearch(params, scope, ripgrep, progress)
     try:

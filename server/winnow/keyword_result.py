@@ -11,7 +11,7 @@ import msgspec
 
 from winnow.display import printable, shown_path
 from winnow.documents.laid import Laid
-from winnow.documents.places import TextMap, file_uri, preview_uri
+from winnow.documents.places import TextMap, file_uri, preview_uri, told
 from winnow.ranking import local
 from winnow.shorten import shorten
 from winnow.text import budget
@@ -215,14 +215,7 @@ def _match(number: int, line: Line) -> Match:
 def _placed(match: Match, text_map: TextMap) -> Match:
     """A match in a document, with the place that it stands in."""
     place = text_map.place_at(text_map.text_line(match.line))
-    return msgspec.structs.replace(
-        match,
-        page=place.page,
-        slide=place.slide,
-        sheet=place.sheet,
-        section=place.section,
-        member=place.member,
-    )
+    return msgspec.structs.replace(match, **told(place))
 
 
 def _preview(scope: Scope, path: str, best: Sequence[int]) -> str:

@@ -12,7 +12,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -73,13 +73,13 @@ class Catalogue:
             if row is not None:
                 self._known[path] = Taken(Stamp(*row[:4]), row[4], row[5], _decode(row[6]))
 
-    def _run(self, work: object) -> None:
+    def _run(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Do something with the database; if it cannot be, there is one less thing remembered."""
         try:
             if self._connection is None:
                 self._connection = _connect(self._file)
             with self._connection:
-                work(self._connection)  # type: ignore[operator]
+                work(self._connection)
         except sqlite3.OperationalError as error:  # locked, or nothing can be written
             logger.info("What was read is not remembered: %s", error)
         except (sqlite3.DatabaseError, msgspec.MsgspecError, OSError, TypeError) as error:

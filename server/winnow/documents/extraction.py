@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import IO
 
 from winnow.documents.blocks import blocks_of_text
-from winnow.documents.format import UNREAD, Format, Unreadable, damaged, format_of
+from winnow.documents.format import UNREAD, Format, TooMuchMemory, Unreadable, damaged, format_of
 from winnow.documents.output import Output, TextFull, Unwritable
 from winnow.documents.places import TextMap
 from winnow.documents.source import Budget, BudgetSpent, Member, Source
@@ -19,7 +19,6 @@ TEXT_BYTES = 16 * 1024**2  # the most text of one document
 UNPACKED_BYTES = 256 * 1024**2
 MEMBERS = 50_000  # looked at, texts or not
 DEEPEST = 5  # archives in archives
-TOO_MUCH_MEMORY = "it takes too much memory to read"
 MEMBER_TEXT_BYTES = 4 * 1024**2  # of a member that is a text itself
 
 
@@ -61,7 +60,7 @@ def _read(document: Format, source: Source, output: Output) -> None:
     except (Unreadable, TextFull, Unwritable):
         raise
     except MemoryError as error:
-        raise Unreadable(TOO_MUCH_MEMORY) from error
+        raise TooMuchMemory from error
     except Exception as error:
         # Whatever a library makes of a file that is not what it says: the file's fault, not ours.
         raise Unreadable(damaged(error)) from error

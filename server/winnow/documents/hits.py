@@ -104,10 +104,7 @@ class Hits(Sequence[DocumentHit]):
         return Line(text, 0, tuple(ranges))
 
     def _shown(self, raw: bytes) -> str:
-        text = raw.decode("utf-8", "replace")
-        return (
-            text if len(text) <= self._query.width else cut_line(text, (), self._query.width).text
-        )
+        return self._line(raw.decode("utf-8", "replace"), ()).text
 
 
 def _line_end(text: bytes, start: int) -> int:

@@ -13,6 +13,7 @@ import functools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote_from_bytes
 
 import msgspec
@@ -122,6 +123,17 @@ class TextMap(Struct, frozen=True, dict=True):
             if waiting.ruler:
                 yield f"{RULER} {waiting.ruler} {RULER}", waiting
             waiting = next(anchors, None)
+
+
+def told(place: Place) -> dict[str, Any]:
+    """What every answer says of a place, by the names of the contract."""
+    return {
+        "page": place.page,
+        "slide": place.slide,
+        "sheet": place.sheet,
+        "section": place.section,
+        "member": place.member,
+    }
 
 
 def cell_at(place: Place, before: str) -> str | None:

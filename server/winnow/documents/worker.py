@@ -1,4 +1,4 @@
-"""A worker: a child process that reads documents; started by :mod:`winnow.documents.reader`.
+"""A worker: a child process that reads documents; started by :mod:`winnow.documents.library`.
 
 The only process that opens a document of a stranger with a library for its format. Its memory and
 the time for one document are bounded, and it ends with the server.
@@ -15,8 +15,8 @@ from typing import IO
 
 import msgspec
 
-from winnow.documents.extraction import TOO_MUCH_MEMORY, extract
-from winnow.documents.format import Unreadable, format_of
+from winnow.documents.extraction import extract
+from winnow.documents.format import TooMuchMemory, Unreadable, format_of
 from winnow.documents.job import NEVER, Job, Taken, failed, later, stamp_of, stamp_when_read
 from winnow.documents.output import Unwritable
 from winnow.documents.places import TextMap
@@ -40,7 +40,7 @@ def _answer(job: Job) -> Taken:
     try:
         return take(job)
     except MemoryError:
-        return later(job, TOO_MUCH_MEMORY)
+        return later(job, str(TooMuchMemory()))
 
 
 def take(job: Job) -> Taken:
@@ -97,10 +97,10 @@ def _take(job: Job, path: str, file: IO[bytes]) -> Taken:
         return Taken(stamp, key, failed=known.failed)
     try:
         known = texts.write(key, read)
+    except TooMuchMemory as reason:
+        return later(job, str(reason))
     except Unreadable as reason:
         check()
-        if str(reason) == TOO_MUCH_MEMORY:
-            return later(job, TOO_MUCH_MEMORY)
         return Taken(stamp, problem=str(reason))
     except (OSError, Unwritable) as error:
         # Another time there may be room.

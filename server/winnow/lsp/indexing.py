@@ -14,7 +14,7 @@ from pygls.exceptions import JsonRpcException
 from winnow.errors import SearchError
 from winnow.index.reader import StoreDamaged
 from winnow.lsp.convert import path_of
-from winnow.lsp.progress import background_progress
+from winnow.lsp.progress import CLIENT_SECONDS, background_progress
 
 if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CLIENT_SECONDS = 5.0
 WATCHED = "**/*"
 
 
