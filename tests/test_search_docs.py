@@ -731,6 +731,18 @@ async def test_a_long_text_comes_in_pages(workspace_of: Made, root: Path) -> Non
     assert text == whole.text == "".join(f"line {n}\n" for n in range(1000))
 
 
+async def test_a_text_that_changes_between_two_pages_says_so(
+    workspace_of: Made, root: Path
+) -> None:
+    write_files(root, {"long.pag": "".join(f"line {n}\n" for n in range(1000))})
+    workspace = workspace_of(root)
+    part = await document_text(workspace, "long.pag", max_tokens=1000)
+    # As many lines, and as many characters.
+    write_files(root, {"long.pag": "".join(f"lime {n}\n" for n in range(1000))})
+    rest = await document_text(workspace, "long.pag", max_tokens=1000, cursor=part.cursor)
+    assert [reason for reason in rest.completeness.reasons if "changed" in reason]
+
+
 async def test_what_has_no_text_says_why(workspace_of: Made, root: Path) -> None:
     write_files(root, {"empty.pag": ""})
     workspace = workspace_of(root)

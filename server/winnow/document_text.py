@@ -18,7 +18,7 @@ from winnow.display import shown_path
 from winnow.document_engines import find_rga
 from winnow.documents.format import Unreadable, format_of, why_unread
 from winnow.documents.found import Document, EngineName, is_written
-from winnow.documents.places import PREVIEW_SCHEME, Anchor, TextMap, file_uri, preview_uri
+from winnow.documents.places import PREVIEW_SCHEME, Anchor, TextMap, file_uri, preview_uri, told
 from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
 from winnow.pipeline.bounds import Bounds
 from winnow.shorten import shorten
@@ -86,8 +86,7 @@ def _shown(document: Document, lines: Sequence[str], text_map: TextMap) -> Shown
         made.append(line)
         if anchor is not None:
             anchors.append((len(made), anchor))
-    stamp = cursor.stamp_of(len(made), sum(map(len, made)))
-    return Shown(document, made, anchors, text_map, stamp)
+    return Shown(document, made, anchors, text_map, cursor.stamp_of(made))
 
 
 async def read_document(
@@ -211,11 +210,7 @@ def _part(line: int, anchor: Anchor) -> TextPart:
     return TextPart(
         line=line,
         title=anchor.ruler or None,
-        page=place.page,
-        slide=place.slide,
-        sheet=place.sheet,
+        **told(place),
         row=place.row,
-        section=place.section,
         paragraph=place.paragraph,
-        member=place.member,
     )
