@@ -8,6 +8,7 @@ import base64
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -814,6 +815,16 @@ async def test_mail_and_rich_text_are_searched_and_read_decoded(
     assert found == {"a.eml": [2], "a.mbox": [3], "a.rtf": [1]}
 
 
+async def test_keyword_search_goes_on_without_documents_that_nothing_can_read(
+    workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(root / "no-python"))
+    params = {"query": "revenue", "search_terms": ["revenue"], "include_documents": True}
+    result = await TOOLS["keyword_search"].call(workspace_of(root), params, no_progress)
+    assert "notes.txt" in {one.path for one in result.files}
+    assert "3 documents are still to be read: ask again" in result.completeness.reasons
+
+
 async def test_keyword_search_ranks_documents_among_the_files(
     workspace_of: Made, root: Path
 ) -> None:
@@ -842,5 +853,6 @@ async def test_keyword_search_ranks_documents_among_the_files(
         (3, 1, "Summary"),
         (6, 2, "Outlook"),
     ]
+    assert result.completeness.complete
     text = await document_text(workspace, report.preview_uri)
     assert text.text.split("\n")[report.line - 1] in {one.text for one in report.matches}

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from winnow.documents.laid import Laid
 from winnow.documents.library import Library
 from winnow.documents.places import TextMap
 from winnow.documents.texts import text_path
+from winnow.errors import SearchFailed
 from winnow.text.buffers import Overlay
 from winnow.text.files import Scope
 from winnow.text.listing import list_files
@@ -48,8 +48,7 @@ async def with_documents(
     await _read(library, listed, ripgrep.deadline)
     known = await library.sort(listed)
     library.go_on(known.unread)
-    # Beside the texts, so that they can be linked.
-    with tempfile.TemporaryDirectory(dir=library.texts.folder, prefix="laid-") as folder:
+    with library.texts.laid_folder() as folder:
         laid = await asyncio.to_thread(_lay_out, library, scope, known.ready, Path(folder))
         folders = [
             (below, scope.prefix(place))
@@ -85,7 +84,8 @@ async def _read(library: Library, documents: Sequence[Document], deadline: float
 
     if unread:
         left = deadline - asyncio.get_running_loop().time()
-        with contextlib.suppress(asyncio.TimeoutError):
+        # Those that are left are counted, whatever the reason.
+        with contextlib.suppress(asyncio.TimeoutError, SearchFailed):
             await asyncio.wait_for(read(), max(left, 0))
 
 

@@ -104,6 +104,23 @@ def test_what_was_begun_long_ago_and_never_ended_is_deleted(tmp_path: Path) -> N
     assert files(tmp_path) == ["01/23456789abcdef.map", "01/23456789abcdef.txt", "01/new-now"]
 
 
+def test_what_a_process_has_laid_out_that_was_killed_is_deleted(tmp_path: Path) -> None:
+    texts = Texts(tmp_path)
+    for name, age in (("laid-old", ABANDONED_SECONDS + 60), ("laid-now", 0)):
+        (tmp_path / name / "0").mkdir(parents=True)
+        (tmp_path / name / "0" / "a.pdf").write_text("text")
+        os.utime(tmp_path / name, (time.time() - age, time.time() - age))
+    texts.trim(1 << 40)
+    assert files(tmp_path) == ["laid-now/0/a.pdf"]
+
+
+def test_links_are_elsewhere_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with Texts(tmp_path).laid_folder() as folder:
+        assert Path(folder).parent == tmp_path
+    with Texts(tmp_path / "gone").laid_folder() as folder:
+        assert tmp_path not in Path(folder).parents
+
+
 def test_what_is_none_of_ours_stays(tmp_path: Path) -> None:
     (tmp_path / "laid-x").mkdir()
     (tmp_path / "laid-x" / "a.txt").write_text("a")

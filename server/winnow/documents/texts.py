@@ -11,6 +11,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +33,7 @@ PROTECTED_SECONDS = 60.0
 FREED = 0.2
 # So many maps are kept in memory, of some hundred bytes each.
 MAPS = 2_000
+LAID = "laid-"  # how the names of folders begin in which texts have the names of documents
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(TextMap).decode
@@ -128,6 +130,11 @@ class Texts:
             stream.write(_encode(made))
         return made
 
+    def laid_folder(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder for links to texts, beside them if something can be written there."""
+        place = self.folder if os.access(self.folder, os.W_OK) else None
+        return tempfile.TemporaryDirectory(dir=place, prefix=LAID)
+
     def mark_used(self, keys: Iterable[str]) -> None:
         """Keep texts from being the next to go."""
         for key in keys:
@@ -155,6 +162,7 @@ class Texts:
     def _entries(self) -> Iterator[tuple[float, int, str]]:
         """When each text was used last, its size, and its key; what is half-made is deleted."""
         now = time.time()
+        _delete_laid(self.folder, now - ABANDONED_SECONDS)
         for folder in _folders(self.folder):
             sizes: dict[str, int] = {}
             used: dict[str, float] = {}
@@ -169,6 +177,14 @@ class Texts:
                     elif now - state.st_mtime > ABANDONED_SECONDS:
                         os.unlink(entry.path)
             yield from ((used[key], size, key) for key, size in sizes.items())
+
+
+def _delete_laid(folder: Path, before: float) -> None:
+    """Delete what a process has laid out that was killed: its links keep texts from going."""
+    for laid in folder.glob(f"{LAID}*"):
+        with contextlib.suppress(OSError):
+            if laid.stat().st_mtime < before:
+                shutil.rmtree(laid)
 
 
 def _folders(folder: Path) -> list[str]:
