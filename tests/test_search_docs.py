@@ -602,6 +602,8 @@ async def test_what_is_being_written_in_the_editor_counts(workspace_of: Made, ro
     for path in ("page.page", match.preview_uri):
         assert (await document_text(workspace, path)).text == "first\nunsaved revenue\n"
     assert (await document_text(workspace, "new.page")).text == "new revenue\n"
+    # Of what is not saved, nothing is kept but the texts.
+    assert all(path.startswith(str(root)) for path in workspace.library._catalogue._known)
 
 
 async def test_a_document_that_may_not_be_looked_at(

@@ -69,6 +69,7 @@ async def search_documents(
             return await asyncio.to_thread(result_of, search, room)
     finally:
         workspace.document_turns.release()
+        await workspace.library.forget([one for one in search.documents if one.content])
 
 
 # --- which documents -----------------------------------------------------------------------

@@ -110,7 +110,10 @@ async def read_document(
         if name in overlay.paths and is_written(overlay.file(name).read_bytes()):
             document = msgspec.structs.replace(document, content=str(overlay.file(name)))
             engine = "builtin"
-        shown = await shown_text(workspace, document, engine)
+        try:
+            shown = await shown_text(workspace, document, engine)
+        finally:
+            await workspace.library.forget([document] if document.content else [])
     room = workspace.config.limits.answer_bytes
     return await asyncio.to_thread(_result, params, root, located, engine, shown, room)
 

@@ -137,7 +137,7 @@ class BuiltinSearch:
             if key in done:
                 self.searched_keys.append(key)
                 self.searched.update(one.file for one in documents)
-        await self._library.lost([one for key in searched.gone for one in ready.get(key, ())])
+        await self._library.forget([one for key in searched.gone for one in ready.get(key, ())])
         return [one for key, documents in ready.items() if key not in done for one in documents]
 
     def _tell_parts(self, document: Document, taken: Taken) -> None:

@@ -12,7 +12,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -55,9 +55,12 @@ class Catalogue:
         self._known.update(taken)
         self._run(lambda connection: _save(connection, taken))
 
-    def forget(self, path: str) -> None:
-        """A text that was there is gone: its document has to be read again."""
-        self._known[path] = None
+    def forget(self, paths: Sequence[str]) -> None:
+        """Know nothing more of files."""
+        for path in paths:
+            self._known.pop(path, None)
+        rows = [(os.fsencode(path),) for path in paths]
+        self._run(lambda connection: _delete(connection, rows))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -99,6 +102,10 @@ def _connect(file: Path) -> sqlite3.Connection:
     with connection:
         connection.execute("DELETE FROM files WHERE day < ?", (today - OLD_DAYS,))
     return connection
+
+
+def _delete(connection: sqlite3.Connection, rows: Sequence[tuple[bytes]]) -> None:
+    connection.executemany("DELETE FROM files WHERE path = ?", rows)
 
 
 def _save(connection: sqlite3.Connection, taken: Mapping[str, Taken]) -> None:

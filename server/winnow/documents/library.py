@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -155,11 +155,12 @@ class Library:
         unread.sort()
         return Sorted(ready, partly, unreadable, [document for _, _, document in unread])
 
-    async def lost(self, documents: Iterable[Document]) -> None:
-        """Texts that were there are gone: their documents have to be read again."""
-        async with self._using:
-            for document in documents:
-                self._catalogue.forget(document.file)
+    async def forget(self, documents: Sequence[Document]) -> None:
+        """Know nothing more of documents: their texts are gone, or they were there for a request
+        only."""
+        if documents:
+            async with self._using:
+                await asyncio.to_thread(self._catalogue.forget, [one.file for one in documents])
 
     async def text(self, document: Document, seconds: float) -> tuple[list[str], TextMap]:
         """The lines of a document, and what is known of them.
@@ -175,7 +176,7 @@ class Library:
             if text_map is not None:
                 with contextlib.suppress(OSError):
                     return await asyncio.to_thread(self.texts.lines, taken.key), text_map
-            await self.lost([document])
+            await self.forget([document])
         raise UnreadableDocument(document.path, "its text was deleted while it was read")
 
     async def _taken(self, document: Document, left: float, seconds: float) -> Taken:
