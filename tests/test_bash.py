@@ -26,6 +26,7 @@ from conftest import (
     requires,
     write_files,
 )
+from documents.making_pdf import make_pdf
 from winnow.config import Bash, Config, load
 from winnow.errors import InvalidParams, NotAllowed, NoWorkspace, ProgramNotInstalled
 from winnow.tools import TOOLS
@@ -548,27 +549,6 @@ async def test_params_are_checked(workspace: Workspace) -> None:
 # --- rga ---------------------------------------------------------------------------------------
 
 
-def pdf(text: str) -> bytes:
-    """A document of one page."""
-    stream = f"BT /F1 24 Tf 72 720 Td ({text}) Tj ET".encode()
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 5 0 R >> >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    body, places = b"%PDF-1.4\n", []
-    for number, one in enumerate(objects, 1):
-        places.append(len(body))
-        body += b"%d 0 obj\n%s\nendobj\n" % (number, one)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    tail = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
-    return body + head + table + tail % (len(objects) + 1, len(body))
-
-
 def docx(text: str) -> dict[str, str]:
     main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
@@ -588,7 +568,8 @@ def docx(text: str) -> dict[str, str]:
 @pytest.fixture
 def documents(workspace: Workspace, project: Path) -> Workspace:
     """The workspace with documents that hold search terms."""
-    (project / "docs/report.pdf").write_bytes(pdf("The quarterly report of our search term"))
+    report = make_pdf([["The quarterly report of our search term"]])
+    (project / "docs/report.pdf").write_bytes(report)
     with zipfile.ZipFile(project / "docs/contract.docx", "w") as file:
         for name, text in docx("A search term for the contract").items():
             file.writestr(name, text)

@@ -25,6 +25,7 @@ import msgspec
 import pytest
 
 from conftest import alive, requires, requires_posix
+from documents.making_pdf import make_pdf
 from winnow.documents.format import Unreadable
 from winnow.documents.found import Document, DocumentHit, DocumentQuery, Found, NotRead
 from winnow.documents.places import Place
@@ -59,29 +60,7 @@ ENCRYPTED_PDF = (
 
 def pdf(*pages: Sequence[str]) -> bytes:
     """A document with these lines on its pages."""
-    font = 3 + 2 * len(pages)
-    kids = " ".join(f"{3 + 2 * place} 0 R" for place in range(len(pages)))
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode(),
-    ]
-    for place, lines in enumerate(pages):
-        shown = "".join(f"({line}) Tj 0 -30 Td " for line in lines)
-        stream = f"BT /F1 24 Tf 72 720 Td {shown}ET".encode()
-        objects += [
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R"
-            b" /Resources << /Font << /F1 %d 0 R >> >> >>" % (4 + 2 * place, font),
-            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        ]
-    objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
-    body, places = b"%PDF-1.4\n", []
-    for number, one in enumerate(objects, 1):
-        places.append(len(body))
-        body += b"%d 0 obj\n%s\nendobj\n" % (number, one)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    tail = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
-    return body + head + table + tail % (len(objects) + 1, len(body))
+    return make_pdf(pages)
 
 
 def by_pandoc(folder: Path, name: str, text: str) -> Path:
