@@ -102,13 +102,48 @@ class Limits(Section, frozen=True, kw_only=True):
 
 
 class Index(Section, frozen=True, kw_only=True):
-    """The index of symbols, in a folder `.winnow` of the workspace."""
+    """The index of texts and symbols, in a folder `.winnow` of the workspace."""
 
     enabled: bool = True
-    """Keep an index. Without it, queries for symbols read files when they are asked."""
+    """Keep an index. Without it, queries for symbols read files when they are asked, and searches
+    by meaning fall back to text."""
     max_files: Annotated[int, Meta(ge=1)] = 50_000
-    """A folder with more source files is not indexed; answers then say so. So many files take some
-    minutes of one core, and half a gigabyte on disk."""
+    """A folder with more files is not indexed unless somebody asks for it; answers then say so."""
+    auto_index_threshold: Annotated[int, Meta(ge=0)] = 1_000
+    """Where there is no index, an answer offers to make one if the folder has at least so many
+    files; with fewer, one is made when it is first needed."""
+    exclude_patterns: Annotated[tuple[Glob, ...], Meta(max_length=100)] = (
+        "target/",
+        "node_modules/",
+        "*.min.js",
+    )
+    """Glob patterns of files of which nothing is kept. Searches of text read them all the same."""
+    max_index_size_mb: Annotated[int, Meta(ge=1)] = 100
+    """The most that the index of a folder takes on disk, in MB. What is oldest and used least is
+    left out then, and answers say so."""
+    max_memory_usage_mb: Annotated[int, Meta(ge=64)] = 200
+    """The most memory that the server and its workers take together while an index is made, in
+    MB."""
+    cpu_throttle_threshold: Annotated[float, Meta(gt=0, le=1)] = 0.8
+    """The background waits while more than this part of the machine's processors is busy with
+    other things."""
+    enable_sensitive_filtering: bool = True
+    """Mask keys, tokens and passwords before anything is kept."""
+    watch: bool = True
+    """Watch folders for changes. Without it, files are looked at when somebody asks."""
+    embeddings: str = "auto"
+    """Vectors for search by meaning: 'auto' takes those of `winnow-ls[embeddings]` if it is
+    installed, 'off' none; or a folder with a model2vec model."""
+    order_by_model: bool = False
+    """Let a language model say once, from the names of folders alone, in which order a very large
+    tree is indexed."""
+
+
+class Learning(Section, frozen=True, kw_only=True):
+    """What is kept of searches, on this machine alone."""
+
+    enabled: bool = True
+    """Keep which searches were made and what was opened, to rank what was useful higher."""
 
 
 class Documents(Section, frozen=True, kw_only=True):
@@ -210,6 +245,7 @@ class Config(Section, frozen=True, kw_only=True):
     limits: Limits = Limits()
     bash: Bash = Bash()
     index: Index = Index()
+    learning: Learning = Learning()
     documents: Documents = Documents()
     llm: Llm = msgspec.field(default_factory=Llm)
 
