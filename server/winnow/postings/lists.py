@@ -262,6 +262,8 @@ class Lists:
 
     def weights(self) -> npt.NDArray[np.int64]:
         """For each list, the most entries that it can have."""
+        _check(bool((self._ends[1:] > self._ends[:-1]).all()))
+        _check(not len(self._ends) or int(self._ends[-1]) == len(self._data))
         sizes: npt.NDArray[np.int64] = np.diff(self._ends, prepend=np.uint32(0)).astype(np.int64)
         forms = self._forms & FORM
         sizes[forms == PLAIN] //= self._plain.itemsize

@@ -40,7 +40,6 @@ __all__ = [
     "Segment",
     "SegmentDamaged",
     "in_memory",
-    "merge_segments",
     "write_segment",
 ]
 
@@ -230,9 +229,3 @@ def in_memory(texts: Mapping[bytes, Contents]) -> Segment:
     write_texts(writer, texts)
     writer.finish()
     return Segment.from_bytes(stream.getvalue())
-
-
-def merge_segments(file: Path, segments: Sequence[tuple[Segment, npt.NDArray[np.bool_]]]) -> int:
-    """Make one segment of several, of the documents that are to be kept, in their order, in memory
-    that does not grow with the segments; gives its size. Raises OSError and SegmentDamaged."""
-    raise NotImplementedError
