@@ -82,7 +82,7 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
         facts.language if facts else language.name if language else "",
         packed(facts) if facts else None,
         key_of(path, raw, language),
-        _contents(path, raw, source, facts, problem, covered=not secrets),
+        _contents(path, raw, source, facts, covered=not secrets),
         _is_binary(raw),
     )
 
@@ -98,17 +98,17 @@ def _facts(path: str, language: Language | None, source: bytes) -> tuple[Facts |
 
 
 def _contents(
-    path: str, raw: bytes, source: bytes, facts: Facts | None, problem: str, *, covered: bool
+    path: str, raw: bytes, source: bytes, facts: Facts | None, *, covered: bool
 ) -> Contents | None:
     """What is kept of a text for search; None where ripgrep sees another text than this one."""
     if raw.startswith(UTF_32_LE_MARK):
         return None
     seen = source if raw.startswith(UTF_16_MARKS) else raw
-    if facts is None and problem and problem != NO_SOURCE and _unwritten(source):
-        return Contents(trigrams_of(seen), b"", (), (), covered=covered)
+    # Of what nobody has written, only that it has a string is worth to know.
+    ranked = b"" if facts is None and _unwritten(source) else source
     definitions = facts.definitions if facts else ()
     language = facts.language if facts else ""
-    kept = contents_of(path, source, definitions, language, covered=covered)
+    kept = contents_of(path, ranked, definitions, language, covered=covered)
     return msgspec.structs.replace(kept, trigrams=trigrams_of(seen))
 
 

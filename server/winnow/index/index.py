@@ -335,10 +335,9 @@ class Index:
 
     async def _watch(self, folder: FolderIndex) -> None:
         """Have every change in a folder told from now on, where that is possible."""
-        from winnow.watcher import Watcher
-
         if not self._watching or folder in self._watchers:
             return
+        from winnow.watcher import Watcher
 
         def lost() -> None:
             folder.watched = not watcher.reason

@@ -76,7 +76,8 @@ class Segments:
 
     def merge(self, parts: Sequence[tuple[Segment, npt.NDArray[np.bool_]]]) -> tuple[str, int]:
         """Make a segment of those documents of others that are to be kept; name and size."""
-        from winnow.postings.segment import SegmentDamaged, merge_segments
+        from winnow.postings.merging import merge_segments
+        from winnow.postings.segment import SegmentDamaged
 
         name = self._new_name()
         try:

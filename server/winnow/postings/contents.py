@@ -71,4 +71,8 @@ def contents_of(
     path: str, text: bytes, definitions: Sequence[Definition], language: str, *, covered: bool
 ) -> Contents:
     """What is kept of a text in UTF-8. Of the path only the name's end may count."""
-    raise NotImplementedError
+    import numpy as np
+    lines = text.count(b"\n") + 1
+    chunks = np.array([[1, lines]], np.uint32).tobytes()
+    e = Postings(lengths=np.zeros(1, np.uint32).tobytes())
+    return Contents(b"", chunks, (e, e, e), (float(lines), float(len(definitions))), covered=covered)
