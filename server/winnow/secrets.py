@@ -1,4 +1,5 @@
 """Until the real one is there."""
+
 from __future__ import annotations
 
 

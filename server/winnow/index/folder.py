@@ -56,6 +56,7 @@ from winnow.index.sources import (
 )
 from winnow.index.store import Store, delete, put_aside
 from winnow.index.workers import Workers
+from winnow.index.worktrees import other_stores, other_trees
 from winnow.text.paths import open_regular
 from winnow.text.ripgrep import Ripgrep
 
@@ -76,6 +77,8 @@ WATCHED_CHECK_SECONDS = 60.0
 # So many files are held against texts that are known, in one go.
 ADOPTED = 500
 LEFT_OUT = 2_000
+# For more changes than this, other working trees are asked: a branch was switched, or all is new.
+FEW_CHANGES = 20
 # A note in the store: somebody has asked for the index of a folder with very many files.
 CONSENT = "consent"
 # What was left out for lack of room is taken again where so much of it is free.
@@ -114,6 +117,7 @@ class FolderIndex:
         self.complete = False  # it has been up to date since the start
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
+        self._cleared = False  # and not asked for since
         self._workers = workers
         self._ripgrep = ripgrep
         self._settings = settings
@@ -162,6 +166,7 @@ class FolderIndex:
             if not store.is_temporary:
                 await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
             await self.repair()
+            self._cleared = False
             await self._take_all(covers, max_files, report)
 
     async def _take_all(self, covers: Covers, max_files: int | None, report: Report | None) -> None:
@@ -210,6 +215,8 @@ class FolderIndex:
         that makes it complete; more are for `build`.
         """
         changes = await self.changes(covers)
+        if self._cleared:
+            return
         if self.built or self.complete or len(changes) <= few:
             await self._complete(changes, urgent=len(changes) <= few)
 
@@ -258,7 +265,7 @@ class FolderIndex:
         store = await self.store()
         async with self._opening:
             await self._forget()
-            self.built = False
+            self.built, self._cleared = False, True
             self.total = self.indexed = 0
             await asyncio.to_thread(delete, store.file)
 
@@ -306,15 +313,17 @@ class FolderIndex:
         left = await self._kept_empty(changes.changed, covers)
         left = await self._adopted(left)
         done = total - len(left)
+        taken: set[str] = set()
         async for batch in self._batches(left, urgent):
             done += len(batch)
+            taken.update(batch)
             overtaken = set() if urgent else self._overtaken
             await self._write({path: one for path, one in batch.items() if path not in overtaken})
             self.indexed = before + done
             if report:
                 report(done, total)
             if await self._make_room() and not urgent:
-                await self._leave_out(left[done - (total - len(left)) :], FULL)
+                await self._leave_out([path for path in left if path not in taken], FULL)
                 break
         self.indexed = self.total
         self.updated_at = time.time()
@@ -336,16 +345,20 @@ class FolderIndex:
             )
 
     async def _adopted(self, paths: Sequence[str]) -> list[str]:
-        """Take the files whose text was seen before; gives the others. An index that is new has
-        seen none."""
-        if not await self._with_store(_has_keys):
-            return list(paths)
+        """Take the files whose text was seen before, here or in another working tree of the
+        repository; gives the others."""
+        others: Sequence[Path] = ()
+        if len(paths) > FEW_CHANGES:
+            others = await asyncio.to_thread(other_trees, self.root)
+        if not (others or await self._with_store(_has_keys)):
+            return list(paths)  # an index that is new has seen nothing
         left: list[str] = []
-        most = self._settings().max_bytes
+        settings = self._settings()
+        adopting = functools.partial(_adopt, self.root, settings.variant, bool(others))
         for at in range(0, len(paths), ADOPTED):
             some = paths[at : at + ADOPTED]
-            keys = await asyncio.to_thread(_keys_of, self.root, some, most)
-            taken = set(await self._with_store(functools.partial(_adopt, keys)))
+            keys = await asyncio.to_thread(_keys_of, self.root, some, settings.max_bytes)
+            taken = set(await self._with_store(functools.partial(adopting, keys)))
             left += [path for path in some if path not in taken]
         return left
 
@@ -498,8 +511,21 @@ def _keys_of(root: Path, paths: Iterable[str], most: int) -> dict[str, tuple[Fil
     return found
 
 
-def _adopt(keys: Mapping[str, tuple[FileState, bytes]], store: Store) -> list[str]:
-    return store.adopt(keys)
+def _adopt(
+    root: Path,
+    variant: str,
+    elsewhere: bool,
+    keys: Mapping[str, tuple[FileState, bytes]],
+    store: Store,
+) -> list[str]:
+    """Take files whose text is known, by their keys; ``elsewhere`` says that other working trees
+    may know it."""
+    taken = store.adopt(keys)
+    for other in other_stores(root, variant) if elsewhere else ():
+        left = {path: one for path, one in keys.items() if path not in taken}
+        if left:
+            taken += store.take_from(other, left)
+    return taken
 
 
 def _known(store: Store) -> dict[str, FileState]:

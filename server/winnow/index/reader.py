@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import MsgspecError, Struct
 
-from winnow.index.files import NO_SOURCE, FileState
+from winnow.index.files import FULL, NO_SOURCE, FileState
 from winnow.symbols.facts import Definition, Skeleton
-from winnow.symbols.packed import definition_of, skeleton_of
+from winnow.symbols.packed import Packed, definition_of, skeleton_of
 from winnow.symbols.view import File
 
 if TYPE_CHECKING:
@@ -31,6 +31,18 @@ class StoreDamaged(Exception):
 
 class ReaderStopped(Exception):
     """Nobody waits any more for what is being read."""
+
+
+class KnownText(Struct, frozen=True):
+    """What is kept of a text; its contents are a ``document`` of a ``segment``, if there are
+    any."""
+
+    language: str
+    problem: str
+    facts: Packed | None
+    segment: int | None
+    document: int
+    binary: bool
 
 
 class Counts(Struct, frozen=True):
@@ -197,7 +209,8 @@ class Reader:
     def counts(self) -> Counts:
         row = self._row(
             "SELECT (SELECT count(*) FROM file WHERE parked=0),"
-            " (SELECT ifnull(max(id), 0) FROM name), (SELECT count(*) FROM definition JOIN file ON id=file WHERE parked=0)"
+            " (SELECT ifnull(max(id), 0) FROM name),"
+            " (SELECT count(*) FROM definition JOIN file ON id=file WHERE parked=0)"
         )
         assert row is not None
         return Counts(*row)
@@ -228,6 +241,40 @@ class Reader:
     def keys_in(self, segment: int) -> list[tuple[int, bytes]]:
         """The documents of a segment that files have, and the keys that these know them by."""
         return self._rows("SELECT document, key FROM file WHERE segment=?", segment)
+
+    def known_text(self, key: bytes) -> KnownText | None:
+        """All that is kept of a text; None if nothing is."""
+        row = self._row(
+            "SELECT id, language, problem, segment, document, binary FROM file"
+            " WHERE key=? AND problem<>? LIMIT 1",
+            key,
+            FULL,
+        )
+        if row is None:
+            return None
+        number, language, problem, segment, document, binary = row
+        return KnownText(
+            language, problem, self._packed(number, language), segment, document or 0, bool(binary)
+        )
+
+    def _packed(self, number: int, language: str) -> Packed | None:
+        row = self._row("SELECT skeleton, names FROM content WHERE file=?", number)
+        if row is None:
+            return None
+        definitions = self._rows(
+            "SELECT text, data FROM definition JOIN name ON name.id=definition.name"
+            " WHERE file=? ORDER BY place",
+            number,
+        )
+        standing = "SELECT packed FROM occurrence WHERE name=? AND file=?"
+        occurrences = {}
+        for name in unpacked_names(row[1]):
+            found = self._row(standing, name, number)
+            if found is None:
+                raise StoreDamaged("a name stands nowhere")
+            occurrences[name] = found[0]
+        bases = self._rows("SELECT name, scope FROM base WHERE file=?", number)
+        return Packed(language, definitions, row[0], occurrences, bases)
 
     def has_keys(self) -> bool:
         """Whether any text is known."""

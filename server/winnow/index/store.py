@@ -21,7 +21,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import winnow
@@ -31,7 +31,7 @@ import winnow.symbols
 from winnow.config import OWN_FOLDER
 from winnow.index import rows
 from winnow.index.files import FileFacts, FileState
-from winnow.index.reader import Reader, Skeletons, StoreDamaged, damage
+from winnow.index.reader import KnownText, Reader, Skeletons, StoreDamaged, damage
 from winnow.index.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.segments import Segments
 
@@ -166,6 +166,60 @@ class Store:
         """
         texts = {one.key: one.contents for one in batch.values() if one.contents is not None}
         name, size = self.segments.write(texts) if texts else ("", 0)
+        self._keep(batch, gone, name, size, list(texts))
+        self._merge()
+
+    def take_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
+        """Of files by path, with their state and key, take those whose text another store knows;
+        gives their paths."""
+        with other.read() as reader:
+            known = {
+                key: one
+                for key in {key for _, key in files.values()}
+                if (one := reader.known_text(key)) is not None
+            }
+            batch = {
+                path: _taken(known[key], state, key)
+                for path, (state, key) in files.items()
+                if key in known
+            }
+            name, size, keys = self._copied(other, reader, known)
+        self._keep(batch, (), name, size, keys)
+        self._merge()
+        return list(batch)
+
+    def _copied(
+        self, other: Store, reader: Reader, known: Mapping[bytes, KnownText]
+    ) -> tuple[str, int, list[bytes]]:
+        """Make a segment of what another store keeps of some texts; its name, size and texts."""
+        import numpy as np
+
+        by_segment: dict[int, dict[int, bytes]] = {}
+        for key, one in known.items():
+            if one.segment is not None:
+                by_segment.setdefault(one.segment, {})[one.document] = key
+        if not by_segment:
+            return "", 0, []
+        names, parts, keys = reader.segments(), [], []
+        for number, documents in by_segment.items():
+            segment = other.segments.get(names[number])
+            other.segments.verify(names[number])
+            keep = np.zeros(segment.documents, np.bool_)
+            keep[list(documents)] = True
+            parts.append((segment, keep))
+            keys += [documents[document] for document in sorted(documents)]
+        name, size = self.segments.merge(parts)
+        return name, size, keys
+
+    def _keep(
+        self,
+        batch: Mapping[str, FileFacts],
+        gone: Iterable[str],
+        name: str,
+        size: int,
+        keys: Sequence[bytes],
+    ) -> None:
+        """Write rows; a segment of this name and size has the texts with these keys."""
         try:
             with self._transaction() as connection:
                 stamp = rows.next_stamp(connection)
@@ -173,15 +227,14 @@ class Store:
                     rows.park(connection, path, stamp, gone=False)
                 for path in gone:
                     rows.park(connection, path, stamp, gone=True)
-                segment = rows.segment_row(connection, name, len(texts), size) if name else 0
-                places = {key: (segment, document) for document, key in enumerate(texts)}
+                segment = rows.segment_row(connection, name, len(keys), size) if name else 0
+                places = {key: (segment, document) for document, key in enumerate(keys)}
                 rows.insert(connection, batch, places, stamp)
                 rows.forget_parked(connection)
         except BaseException:
             if name:
                 self.segments.drop(name)
             raise
-        self._merge()
 
     def adopt(self, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
         """Of files by path, with their state and key, take those whose text is known: of a file
@@ -370,6 +423,11 @@ class Store:
             connection.close()
             raise
         return connection
+
+
+def _taken(known: KnownText, state: FileState, key: bytes) -> FileFacts:
+    state = FileState(state.mtime_ns, state.ctime_ns, state.size, known.problem)
+    return FileFacts(state, known.language, known.facts, key, binary=known.binary)
 
 
 def put_aside(file: Path) -> None:

@@ -72,7 +72,10 @@ def contents_of(
 ) -> Contents:
     """What is kept of a text in UTF-8. Of the path only the name's end may count."""
     import numpy as np
+
     lines = text.count(b"\n") + 1
     chunks = np.array([[1, lines]], np.uint32).tobytes()
     e = Postings(lengths=np.zeros(1, np.uint32).tobytes())
-    return Contents(b"", chunks, (e, e, e), (float(lines), float(len(definitions))), covered=covered)
+    return Contents(
+        b"", chunks, (e, e, e), (float(lines), float(len(definitions))), covered=covered
+    )
