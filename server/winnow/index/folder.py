@@ -81,8 +81,10 @@ LEFT_OUT = 2_000
 FEW_CHANGES = 20
 # A note in the store: somebody has asked for the index of a folder with very many files.
 CONSENT = "consent"
-# What was left out for lack of room is taken again where so much of it is free.
-FREE_SHARE = 0.15
+# What was left out for lack of room is taken again where so much of it is free, or there is more.
+FREE_SHARE = 0.5
+# A note in the store: its limit in MB when something was left out.
+FULL_AT = "full at"
 MEGABYTE = 1024 * 1024
 
 
@@ -198,8 +200,7 @@ class FolderIndex:
             whole = True
         if whole:
             found = await self._list(covers)
-            limit = self._settings().max_size_mb * MEGABYTE * (1 - FREE_SHARE)
-            room = await self._with_store(Store.size) < limit
+            room = await self._has_room()
             changes = compared(known, found, Emptied(covers.empty), room)
         else:
             changes = await asyncio.to_thread(changes_of, self.root, known)
@@ -411,8 +412,19 @@ class FolderIndex:
 
     async def _make_room(self) -> bool:
         """Bring the store below its size; whether something was forgotten for it."""
-        limit = self._settings().max_size_mb * MEGABYTE
-        return await self._with_store(lambda store: store.trim(limit)) > 0
+        limit = self._settings().max_size_mb
+        emptied = await self._with_store(lambda store: store.trim(limit * MEGABYTE))
+        if emptied:
+            await self._with_store(lambda store: store.note(FULL_AT, str(limit)))
+        return emptied > 0
+
+    async def _has_room(self) -> bool:
+        """Whether there is room again for what was left out."""
+        limit = self._settings().max_size_mb
+        full_at = int((await self._with_store(_notes)).get(FULL_AT, limit))
+        return limit > full_at or (
+            await self._with_store(Store.size) < limit * MEGABYTE * (1 - FREE_SHARE)
+        )
 
     # --- the store -------------------------------------------------------------------------
 
