@@ -27,7 +27,7 @@ def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: Exchange
     try:
         from watchfiles._rust_notify import RustNotify
 
-        with RustNotify([root], False, False, 0, True, True) as events:
+        with RustNotify([root], False, False, 0, True, False) as events:
             exchange.begin()
             while not exchange.closing.is_set():
                 # Without an end: where it gives up, watchfiles forgets what came just then.

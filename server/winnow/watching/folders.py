@@ -123,22 +123,22 @@ class Folders:
         if self._is_passed_over(folder, name):
             return
         known = folder.children.get(name)
-        if mask & (inotify.DELETE | inotify.MOVED_FROM):
-            self._let_go(folder, name)
-        elif mask & (inotify.CREATE | inotify.MOVED_TO) or (known and known.watch is None):
-            self._appeared(folder, name)
-        else:
-            return  # what has changed are its attributes, and it tells of them itself
+        if mask & inotify.ATTRIB and known is not None and known.watch is not None:
+            return  # it tells of its attributes itself
+        self._look_at(folder, name)
         told.add(path)
 
-    def _appeared(self, parent: Folder, name: str) -> None:
-        """Watch a folder that is new at its place, unless it is known to be just that one."""
+    def _look_at(self, parent: Folder, name: str) -> None:
+        """Watch the folder that is at a place now, or none. What the event says does not matter:
+        more may have happened since, and where two folders change places, the one that leaves is
+        told of after the one that comes."""
         known = parent.children.get(name)
         if known is not None and known.watch is not None and self._add(known) == known.watch:
             return
         self._let_go(parent, name)
-        if self._is_entered(parent, name):
-            parent.children[name] = Folder(os.path.join(parent.path, name), parent)
+        path = os.path.join(parent.path, name)
+        if os.path.lexists(path) and self._is_entered(parent, name):
+            parent.children[name] = Folder(path, parent)
             self._enter(parent.children[name])
 
     def _enter(self, top: Folder) -> set[str]:
