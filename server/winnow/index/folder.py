@@ -348,14 +348,12 @@ class FolderIndex:
     async def _adopted(self, paths: Sequence[str]) -> list[str]:
         """Take the files whose text was seen before, here or in another working tree of the
         repository; gives the others."""
-        others: Sequence[Path] = ()
-        if len(paths) > FEW_CHANGES:
-            others = await asyncio.to_thread(other_trees, self.root)
+        others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
         if not (others or await self._with_store(_has_keys)):
             return list(paths)  # an index that is new has seen nothing
         left: list[str] = []
         settings = self._settings()
-        adopting = functools.partial(_adopt, self.root, settings.variant, bool(others))
+        adopting = functools.partial(_adopt, self.root, settings.variant, others)
         for at in range(0, len(paths), ADOPTED):
             some = paths[at : at + ADOPTED]
             keys = await asyncio.to_thread(_keys_of, self.root, some, settings.max_bytes)
