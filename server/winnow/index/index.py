@@ -49,7 +49,6 @@ from winnow.types import IndexState
 if TYPE_CHECKING:
     from winnow.postings.corpus import Corpus
     from winnow.postings.trigrams import Required
-    from winnow.watcher import Watcher
 
 # What a query waits for changes to be taken, and for unsaved documents.
 CATCH_UP_SECONDS = 0.15
@@ -110,7 +109,6 @@ class Index:
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, Unsaved] = {}
         self._watching = False
-        self._watchers: dict[FolderIndex, Watcher] = {}
         self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
@@ -178,7 +176,7 @@ class Index:
     async def _is_exact(self, seconds: float) -> bool:
         """Whether every file is known as it is now; waits so long for changes to be taken."""
         folders = self._current()
-        if not all(one.complete and one.watched for one in folders) or not folders:
+        if not all(one.complete and one.is_watched for one in folders) or not folders:
             return False
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._settled(seconds):
@@ -186,7 +184,7 @@ class Index:
         for task in (self._taking, self._checking):
             await _finished(task, end - asyncio.get_running_loop().time())
         busy = self._builds or _is_busy(self._taking) or _is_busy(self._checking)
-        return not busy and all(one.complete and one.watched for one in self._current())
+        return not busy and all(one.complete and one.is_watched for one in self._current())
 
     async def facts_for(
         self, paths: Iterable[str], seconds: float
@@ -257,7 +255,8 @@ class Index:
                 elif not is_indexable(folder.root, self._environment):
                     folder.problem = "it is the root of a file system, or holds a home folder"
                     continue
-                await self._watch(folder)
+                if self._watching:
+                    await folder.watch(self._covers(folder), self.files_changed)
                 max_files = None if consent else self._config().index.max_files
                 await folder.build(self._covers(folder), max_files, report)
 
@@ -300,7 +299,6 @@ class Index:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*[watcher.aclose() for watcher in self._watchers.values()])
         await self._workers.aclose()
         for folder in self._known.values():
             await folder.aclose()
@@ -317,7 +315,7 @@ class Index:
         would find these, too."""
         end = asyncio.get_running_loop().time() + seconds
         if not await self._settled(seconds):
-            for folder in self._watchers:
+            for folder in self._current():
                 folder.look_soon()
         told = await _finished(self._taking, end - asyncio.get_running_loop().time())
         if not self._builds and not _is_busy(self._checking):
@@ -333,24 +331,9 @@ class Index:
             with _logged(folder):
                 await folder.check(self._covers(folder), FEW)
 
-    async def _watch(self, folder: FolderIndex) -> None:
-        """Have every change in a folder told from now on, where that is possible."""
-        if not self._watching or folder in self._watchers:
-            return
-        from winnow.watcher import Watcher
-
-        def lost() -> None:
-            folder.watched = not watcher.reason
-            folder.look_soon()
-
-        own = (await folder.store()).file.parent
-        watcher = Watcher(folder.root, self.files_changed, lost, own=own)
-        self._watchers[folder] = watcher
-        folder.watched = await watcher.start()
-
     async def _settled(self, seconds: float) -> bool:
         """Whether all changes up to now are told, in the folders where changes are."""
-        watchers = [one for folder, one in self._watchers.items() if folder.watched]
+        watchers = [one.watcher for one in self._current() if one.watcher and one.is_watched]
         return all(await asyncio.gather(*[one.settle(seconds) for one in watchers]))
 
     async def _overlay(
@@ -451,10 +434,13 @@ class Index:
         folders = self._current()
         roots = [os.path.realpath(one.root) for one in folders]
         found: dict[FolderIndex, set[str]] = {}
+        parents: dict[str, str] = {}
         for path in paths:
             with contextlib.suppress(OSError, ValueError):
                 parent, name = os.path.split(path)
-                held = held_by(os.path.join(os.path.realpath(parent), name), roots)
+                if parent not in parents:
+                    parents[parent] = os.path.realpath(parent)
+                held = held_by(os.path.join(parents[parent], name), roots)
                 if held:
                     found.setdefault(folders[held[0]], set()).add(held[1])
         return found

@@ -54,6 +54,7 @@ async def build_index(server: WinnowServer) -> None:
     if server.searching is None or not server.searching.config.index.enabled:
         return
     async with background_progress(server, "Indexing symbols", "files") as report:
+        server.searching.index.keep_watching()
         await server.searching.index.build(report)
     # The first query for a symbol need not wait for them.
     with contextlib.suppress(SearchError, StoreDamaged):
