@@ -22,6 +22,7 @@ from winnow.index.workers import Workers
 from winnow.postings.corpus import Corpus
 from winnow.postings.trigrams import Required, required_by
 from winnow.text.ripgrep import Query
+from winnow.types.index_status import NotCovered
 from winnow.workspace import Workspace
 
 SECONDS = 30.0
@@ -414,3 +415,21 @@ async def test_files_of_which_nothing_is_kept_may_always_match(
     assert await candidates(workspace, "nowhere at all") == always
     found = ["docs/guide.md", "settings.py", "src/loader.py", "web/app.min.js", "wide.txt"]
     assert await candidates(workspace, "plugins") == found
+
+
+async def test_the_status_says_what_is_not_covered_and_why(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(
+        tmp_path / "project",
+        {**FILES, "id_rsa": "x\n", "web/app.min.js": "var x=1\n", "large.txt": "x" * 5_000_000},
+    )
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    status = await workspace.index.status()
+    [folder] = status.folders
+    assert (folder.state, folder.files_indexed, folder.files_total) == ("ready", 7, 7)
+    assert folder.not_covered == NotCovered(excluded=1, too_large=1, secret=1, binary=1)
+    assert folder.bytes_on_disk and folder.bytes_on_disk > 10_000
+    assert (folder.watching, folder.problem) == ("asked", None)
+    assert status.settings.max_index_size_mb == 100

@@ -237,6 +237,11 @@ class FolderIndex:
         return self.complete
 
     @property
+    def opened(self) -> Store | None:
+        """The store, if it has been opened."""
+        return self._store
+
+    @property
     def is_open(self) -> bool:
         """Whether anything was asked of it yet."""
         return self._store is not None

@@ -45,6 +45,7 @@ from winnow.text.paths import held_by, is_below
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
+from winnow.types.index_status import IndexSettings, IndexStatus
 
 if TYPE_CHECKING:
     from winnow.postings.corpus import Corpus
@@ -213,6 +214,31 @@ class Index:
             files_indexed=sum(one.indexed for one in folders),
             files_total=sum(one.total for one in folders),
             updated_at=max((one.updated_at for one in folders), default=0.0),
+        )
+
+    async def status(self) -> IndexStatus:
+        """All that there is to know of the index, and of what works on it."""
+        from winnow.index.status import folder_status
+
+        index, state, folders = self._config().index, self.state().state, []
+        for folder in self._current():
+            reader = await folder.reader()
+            try:
+                folders.append(await asyncio.to_thread(folder_status, folder, reader, state))
+            finally:
+                reader.close()
+        return IndexStatus(
+            folders=folders,
+            settings=IndexSettings(
+                enabled=index.enabled,
+                max_files=index.max_files,
+                max_index_size_mb=index.max_index_size_mb,
+                max_memory_usage_mb=index.max_memory_usage_mb,
+                cpu_throttle_threshold=index.cpu_throttle_threshold,
+                exclude_patterns=list(index.exclude_patterns),
+                watch=index.watch,
+                embeddings=index.embeddings,
+            ),
         )
 
     def hindrances(self) -> list[str]:
