@@ -94,10 +94,12 @@ MEGABYTE = 1024 * 1024
 
 
 class FolderSettings(Struct, frozen=True):
-    """What settings say of the index of a folder: the largest file that is read, in bytes; the most
-    that is kept, in MB; whether secrets are masked; what else decides what is kept."""
+    """What settings say of the index of a folder: the largest file that is read, and the largest
+    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; what else
+    decides what is kept."""
 
     max_bytes: int
+    max_parsed: int
     max_size_mb: int
     masked: bool = True
     variant: str = ""
@@ -436,7 +438,13 @@ class FolderIndex:
         root = os.fsencode(self.root)
         settings = self._settings()
         jobs = [
-            Job(root, os.fsencode(path), settings.max_bytes, masked=settings.masked)
+            Job(
+                root,
+                os.fsencode(path),
+                settings.max_bytes,
+                masked=settings.masked,
+                max_parsed=settings.max_parsed,
+            )
             for path in paths
         ]
         seconds = URGENT_SECONDS if urgent else BATCH_SECONDS
