@@ -430,6 +430,7 @@ async def test_the_status_says_what_is_not_covered_and_why(
     [folder] = status.folders
     assert (folder.state, folder.files_indexed, folder.files_total) == ("ready", 7, 7)
     assert folder.not_covered == NotCovered(excluded=1, too_large=1, secret=1, binary=1)
-    assert folder.bytes_on_disk and folder.bytes_on_disk > 10_000
+    assert folder.bytes_on_disk is not None
+    assert folder.bytes_on_disk > 10_000
     assert (folder.watching, folder.problem) == ("asked", None)
     assert status.settings.max_index_size_mb == 100

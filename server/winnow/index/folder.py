@@ -86,9 +86,10 @@ LEFT_OUT = 2_000
 FEW_CHANGES = 20
 # A note in the store: somebody has asked for the index of a folder with very many files.
 CONSENT = "consent"
-# What was left out for lack of room is taken again where so much of it is free, or there is more.
-FREE_SHARE = 0.5
-# A note in the store: its limit in MB when something was left out.
+# What was left out for lack of room is taken again where so much has become free since, or where
+# the limit was raised.
+FREE_SHARE = 0.2
+# A note in the store, of when something was left out: the limit, and the size behind it, in bytes.
 FULL_AT = "full at"
 MEGABYTE = 1024 * 1024
 
@@ -467,19 +468,22 @@ class FolderIndex:
 
     async def _make_room(self) -> bool:
         """Bring the store below its size; whether something was forgotten for it."""
-        limit = self._settings().max_size_mb
-        emptied = await self._with_store(lambda store: store.trim(limit * MEGABYTE))
+        limit = self._settings().max_size_mb * MEGABYTE
+        emptied = await self._with_store(lambda store: store.trim(limit))
         if emptied:
-            await self._with_store(lambda store: store.note(FULL_AT, str(limit)))
+            size = await self._with_store(Store.size)
+            await self._with_store(lambda store: store.note(FULL_AT, f"{limit} {size}"))
         return emptied > 0
 
     async def _has_room(self) -> bool:
         """Whether there is room again for what was left out."""
-        limit = self._settings().max_size_mb
-        full_at = int((await self._with_store(_notes)).get(FULL_AT, limit))
-        return limit > full_at or (
-            await self._with_store(Store.size) < limit * MEGABYTE * (1 - FREE_SHARE)
-        )
+        noted = (await self._with_store(_notes)).get(FULL_AT)
+        if noted is None:
+            return False
+        limit, size = map(int, noted.split())
+        if self._settings().max_size_mb * MEGABYTE > limit:
+            return True
+        return await self._with_store(Store.size) < size * (1 - FREE_SHARE)
 
     # --- the store -------------------------------------------------------------------------
 
