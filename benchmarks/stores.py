@@ -47,7 +47,7 @@ import numpy as np
 import numpy.typing as npt
 from language_client import anonymous_memory
 
-from winnow.postings.contents import FIELDS, Contents, Postings
+from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
 from winnow.postings.merging import merge_segments
 from winnow.postings.segment import Segment, write_segment
 
@@ -266,7 +266,7 @@ def contents(text: Text) -> Contents:
     lines = np.arange(2 * count, dtype=np.uint32).tobytes()
     filled = {"body": postings(text.chunks), "comment": postings([text.comment])}
     fields = [filled.get(field.name, Postings()) for field in FIELDS]
-    return Contents(b"", lines, fields, (0.0, 0.0))
+    return Contents(b"", lines, fields, [0.0] * len(MEASURES))
 
 
 def postings(units: Sequence[Sequence[str]]) -> Postings:
