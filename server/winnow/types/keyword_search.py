@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -204,6 +205,10 @@ class KeywordSearchResult(Answer, frozen=True, kw_only=True):
     usage: Annotated[Usage | None, Meta(description="What it cost, if a model ranked.")] = None
     payload: Annotated[
         Payload | None, Meta(description="With `dry_run`: what a model would be sent.")
+    ] = None
+    redactions: Annotated[
+        Mapping[str, int] | None,
+        Meta(description="How many secrets were replaced in what a model was sent, by kind."),
     ] = None
 
 
