@@ -261,9 +261,8 @@ async def _symbols(
         return Found(scope, [], 0, lacking(reason))
     progress(f"Looking for symbols: {name[:60]}")
     result = await find_symbols(workspace, asked, Progress())
-    words = dict.fromkeys(re.findall(r"[\w$]+", name), 1.0)
     hits = [_symbol_hit(scope, symbol) for symbol in result.symbols]
-    return Found(scope, hits, result.total_found, result.completeness, words, result.warnings)
+    return Found(scope, hits, result.total_found, result.completeness, warnings=result.warnings)
 
 
 async def _may_be_defined(workspace: Workspace, scope: Scope, name: str) -> bool:
@@ -274,6 +273,8 @@ async def _may_be_defined(workspace: Workspace, scope: Scope, name: str) -> bool
     if not terms or not terms[-1].text:
         return True
     look = looks(terms[-1].text, exact=True)[0]
+    if any(re.search(look.pattern, text) for text in workspace.buffers.values()):
+        return True
     async with workspace.turns:
         ripgrep = workspace.run_ripgrep()
         async with contextlib.aclosing(files_that_define(ripgrep, scope, look)) as found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from winnow.answers import completeness_of, links_of, unsaved_failed
 from winnow.errors import InvalidParams, PathOutsideWorkspace, SearchTimedOut
@@ -19,9 +19,10 @@ from winnow.text.paths import held_by, path_of_uri
 from winnow.types import Progress, ScopeParams
 from winnow.workspace import Workspace
 
-# A whole path that is the end of a file's path is as good as the name, and folders that are named
-# in another way than they are called are worth so much.
+# A whole path that is the end of a file's path is as good as the name. It is worth less if further
+# folders stand between those that were named, and much less if these are other ones.
 END_OF_PATH = 0.99
+FURTHER_FOLDERS = 0.9
 OTHER_FOLDERS = 0.5
 # A word that only a folder is called.
 IN_FOLDER = 0.5
@@ -71,10 +72,13 @@ def is_meant(found: Found) -> bool:
 def _hits(scope: Scope, name: str, paths: Sequence[str], line: int | None) -> list[Hit]:
     below = _below_roots(scope, name)
     located = [(path, scope.locate(path)[1]) for path in paths]
-    matched: Iterable[tuple[float, str]]
+    matched: Sequence[tuple[float, str]]
     if GLOB_CHARACTERS.intersection(below):
-        matches = _glob(below, scope)
-        matched = [(EXACT, path) for path, _ in located if matches(path)]
+        # `[id]` is the name of a folder, in some frameworks.
+        matched = [(EXACT, path) for path, at in located if f"/{at}".endswith(f"/{below}")]
+        if not matched:
+            matches = _glob(below, scope)
+            matched = [(EXACT, path) for path, _ in located if matches(path)]
     else:
         asked = [_Word(word) for word in ([below] if "/" in below else below.split())]
         matched = [(score, path) for path, at in located if (score := _score(asked, at))]
@@ -137,9 +141,7 @@ class _Word:
         if not self.folders:
             inside = max((self._folder_score(one) for one in folders), default=0.0)
             return max(value, inside * IN_FOLDER)
-        if value and _in_order(self.folders, folders):
-            return value
-        return value * OTHER_FOLDERS
+        return value * (FURTHER_FOLDERS if _in_order(self.folders, folders) else OTHER_FOLDERS)
 
     def _name_score(self, name: str) -> float:
         assert self.name is not None

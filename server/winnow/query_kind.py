@@ -193,30 +193,27 @@ def _regex(text: str) -> Reading:
 
 
 def _is_regex(text: str) -> bool:
-    if not (_REGEX.search(text) or _CHOICE.fullmatch(text)):
-        return False
-    try:
-        re.compile(text)
-    except re.error:
-        # Python does not know every class that ripgrep knows.
-        return bool(re.search(r"\\[pP]|\[\[:", text))
-    return True
+    return bool(_REGEX.search(text) or _CHOICE.fullmatch(text))
 
 
 def _is_glob(text: str) -> bool:
     """Whether it is a glob of files: their ending, or a folder, says so."""
     if not GLOB_CHARACTERS.intersection(text) or not _PATH.fullmatch(text):
         return False
-    if re.search(r"(?<!/)\.[*+]\w", text):
-        return False
-    try:
-        glob_regex(text)
-    except InvalidGlob:
+    if re.search(r"(?<!/)\.[*+]\w", text) or not _may_be_glob(text):
         return False
     name = re.split(r"[\\/]", text)[-1]
     star = "*" in text or "{" in text
     ends = re.search(r"\.(?:\w[\w-]*|\{[\w,]+\}|[\w?*]*\w[\w?*]*)\Z", name)
     return star and ("/" in text or bool(ends) or bool(re.fullmatch(r"[\w-]+\*|\*[\w-]+\*?", text)))
+
+
+def _may_be_glob(text: str) -> bool:
+    try:
+        glob_regex(text)
+    except InvalidGlob:
+        return False
+    return True
 
 
 def _path(text: str) -> Reading | None:
@@ -228,7 +225,7 @@ def _path(text: str) -> Reading | None:
         return None
     if _DRIVE.match(bare) or bare.startswith(("./", "../", "~/", ".\\", "..\\")):
         return Reading("file", bare, "it is a path", line=number)
-    if not _PATH.fullmatch(bare):
+    if not _PATH.fullmatch(bare) or not _may_be_glob(bare):
         return None
     name = re.split(r"[\\/]", bare)[-1]
     if "/" in bare:

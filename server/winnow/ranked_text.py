@@ -210,11 +210,11 @@ def _found(ranking: _Ranking, hits: Sequence[Hit], words: Mapping[str, float]) -
         reasons.append(f"{len(unreadable)} files or folders could not be read")
     if left_out := [one.term for one in search.terms if one not in kept]:
         reasons.append("not looked for: " + ", ".join(left_out))
-    # Which lines a broad term is shown with is nothing that the answer lacks; files are.
+    # With how many lines a broad term is shown is nothing that the answer lacks; files are.
     reasons += [
-        f"{one.term!r} is in very many files: {one.shrunk}"
+        f"{one.term!r} is in very many files: {one.files_left_out} with few matches are left out"
         for one in kept
-        if one.shrunk and not one.files
+        if one.files_left_out
     ]
     warnings = [*search.scope.warnings]
     if failed := search.overlay.failed:

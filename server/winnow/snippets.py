@@ -113,15 +113,17 @@ def _part(
     best, start, end = -1.0, first, first
     numbers = list(told)
     for place, at in enumerate(numbers):
-        seen: dict[str, float] = {}
-        value, behind = 0.0, at
+        weights: dict[str, float] = {}
+        again, behind = 0.0, at
         for other in numbers[place:]:
             if other >= at + most:
                 break
             behind = other
             for word, weight in told[other].items():
-                value += AGAIN * weight if word in seen else weight
-                seen[word] = weight
+                known = weights.get(word, 0.0)
+                again += AGAIN * min(known, weight)
+                weights[word] = max(known, weight)
+        value = sum(weights.values()) + again
         if value > best:
             best, start, end = value, at, behind
     # The head of a definition says what it is: it is shown if there is room.

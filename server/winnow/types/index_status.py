@@ -1,7 +1,7 @@
-"""Params and results of index_status, refresh and index: what there is to know of the index.
+"""Params and results of index_status: what there is to know of the index.
 
-The engine answers with these structs, too: :meth:`winnow.index.index.Index.status` gives an
-:class:`IndexStatus`, to which the requests add nothing but what every answer has.
+The engine answers with an :class:`IndexStatus`, too, to which the request adds nothing but what
+every answer has.
 """
 
 from __future__ import annotations
@@ -124,49 +124,3 @@ class IndexStatusResult(Answer, frozen=True, kw_only=True):
     """The state of the index; `total_found` and `returned` count folders."""
 
     index: Annotated[IndexStatus, Meta(description="The index of all folders.")]
-
-
-class RefreshParams(Params, frozen=True, kw_only=True):
-    """What has changed, and whether to wait for it."""
-
-    paths: Annotated[
-        list[Annotated[str, Meta(min_length=1, max_length=4_000)]],
-        Meta(
-            description="Files or folders that have changed, absolute or relative to the root;"
-            " none: everything is looked at.",
-            max_length=10_000,
-        ),
-    ] = []
-    wait: Annotated[
-        bool, Meta(description="Answer when the index knows them, after 30 seconds at most.")
-    ] = True
-
-
-class RefreshResult(Answer, frozen=True, kw_only=True):
-    """What was done. `total_found` and `returned` count the files that the index knows."""
-
-    files_changed: Annotated[
-        int | None, Meta(description="How many files were read anew, or are gone, where waited for.")
-    ] = None
-
-
-class IndexParams(Params, frozen=True, kw_only=True):
-    """What to do with the index."""
-
-    action: Annotated[
-        Literal["build", "pause", "resume", "clear"],
-        Meta(
-            description="'build' makes it or brings it up to date, also of a folder that is not"
-            " indexed by itself (more than `index.max_files` files, a home folder); 'pause' stops"
-            " all work in the background until 'resume'; 'clear' deletes it."
-        ),
-    ]
-
-
-class IndexResult(Answer, frozen=True, kw_only=True):
-    """What was done. `total_found` and `returned` count the files that the index knows."""
-
-    action: Annotated[str, Meta(description="What was asked for.")]
-    done: Annotated[
-        bool, Meta(description="Whether it is done; else it goes on in the background.")
-    ]
