@@ -35,6 +35,8 @@ MOST_TERMS = 16
 # A text that is asked for as it stands counts less in another case, and as a part of a word.
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
+# A name as it was typed tells more than a word, or a part of one.
+NAME_WEIGHT = 2.0
 
 _WORD = re.compile(r"\w+(?:(?:::|\.)\w+)*")
 _IDENTIFIER = re.compile(r"[_.:\d]|[a-z][A-Z]|[A-Z]{2}[a-z]")
@@ -53,6 +55,13 @@ def search_terms(query: str) -> list[str]:
     telling = [word for word in words if word.lower() not in local.STOP_WORDS]
     telling = [word for word in telling if len(word) > 1 or not word.isascii()] or telling
     return list(dict.fromkeys(sorted(telling or words, key=specific)))[:MOST_TERMS]
+
+
+def telling_words(query: str) -> dict[str, float]:
+    """The words by which lines are seen to be about a query, with their weights: the beginnings
+    that forms of a word have in common, and names as they are written."""
+    names = filter(_IDENTIFIER.search, search_terms(query))
+    return {**dict.fromkeys(local.words(query), 1.0), **dict.fromkeys(names, NAME_WEIGHT)}
 
 
 def _pairs(found: re.Match[str]) -> str:

@@ -28,9 +28,10 @@ from winnow.hits import (
     with_reasons,
 )
 from winnow.index_requests import begin_index, index_offer
-from winnow.ranked_text import files_about
+from winnow.indexed_search import Indexed, merged, search_index
+from winnow.ranked_text import files_about, telling_words
 from winnow.text.files import Scope
-from winnow.types import IndexState, Progress, ScopeParams
+from winnow.types import Completeness, IndexState, Progress, ScopeParams, Skipped
 from winnow.types.semantic_search import (
     Engine,
     Fallback,
@@ -41,6 +42,9 @@ from winnow.types.semantic_search import (
     SemanticSearchResult,
 )
 from winnow.workspace import Workspace
+
+# Vectors of meaning are another engine.
+ENGINE: Engine = "lexical"
 
 
 class Meant(Struct, frozen=True):
@@ -105,30 +109,86 @@ async def find_meant(
 ) -> Meant:
     """The passages about a question, at least so many if there are.
 
-    Raises SearchTimedOut, and what a scope may raise.
+    Raises InvalidParams, SearchTimedOut, IndexUnavailable, and what a scope may raise.
     """
-    state = workspace.index.state()
-    found = await files_about(workspace, params, query, progress)
+    indexed = await _from_index(workspace, params, query, wanted, progress)
+    state = indexed.state if indexed is not None else workspace.index.state()
+    if indexed is not None and state.state == "ready" and indexed.settled:
+        return Meant(await _only_indexed(workspace, params, query, indexed), ENGINE)
     reason = why_not_indexed(workspace, state)
+    texts = await files_about(workspace, params, query, progress)
+    if indexed is None or not indexed.knows:
+        fallback = Fallback(wanted="semantic", used="text", reason=reason)
+        offer = await index_offer(workspace, state)
+        return Meant(_with_state(texts, state, reason), "text", None, fallback, offer)
+    hits = merged(indexed.hits, texts.hits, indexed.knows)
+    words = {**telling_words(query), **texts.words}
+    found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
+    fallback = Fallback(wanted="semantic", used="text", reason=reason, partly=True)
+    return Meant(_with_state(found, state, reason), ENGINE, None, fallback)
+
+
+async def _from_index(
+    workspace: Workspace, params: ScopeParams, query: str, wanted: int, progress: Progress
+) -> Indexed | None:
+    """What the index has; None where there is to be none."""
+    if not (workspace.config.index.enabled or workspace.index.state().knows_all):
+        return None
+    scope = workspace.scope(params)
+    async with workspace.turns:
+        progress("Searching the index")
+        return await search_index(workspace, params, scope, query, wanted)
+
+
+async def _only_indexed(
+    workspace: Workspace, params: ScopeParams, query: str, indexed: Indexed
+) -> Found:
+    """The index's own answer, with what it leaves out."""
+    scope = workspace.scope(params)
+    left_out = await workspace.index.left_out()
+    reasons, warnings = [], list(scope.warnings)
+    if count := left_out.size_limit:
+        reasons.append(
+            f"{count:,} files are not in the index, which has index.max_index_size_mb: code_search"
+            " with search_type 'text' searches them"
+        )
+    if count := left_out.excluded:
+        warnings.append(f"{count:,} files are not searched that index.exclude_patterns names")
+    skipped = Skipped(
+        binary=left_out.binary,
+        too_large=left_out.too_large,
+        unreadable=left_out.unreadable,
+        secret=left_out.secret,
+    )
+    completeness = Completeness(
+        complete=not reasons,
+        reasons=reasons,
+        skipped=skipped,
+        timed_out=False,
+        index=indexed.state,
+    )
+    hits = indexed.hits
+    return Found(scope, hits, len(hits), completeness, telling_words(query), warnings)
+
+
+def _with_state(found: Found, state: IndexState, reason: str) -> Found:
     completeness = msgspec.structs.replace(with_reasons(found.completeness, reason), index=state)
-    found = msgspec.structs.replace(found, completeness=completeness)
-    fallback = Fallback(wanted="semantic", used="text", reason=reason)
-    offer = await index_offer(workspace, state)
-    return Meant(found, "text", fallback=fallback, index_offer=offer)
+    return msgspec.structs.replace(found, completeness=completeness)
 
 
 def why_not_indexed(workspace: Workspace, state: IndexState) -> str:
     """Why an index cannot answer, or not alone."""
+    searched = "files were searched for the words of the query"
     if not workspace.config.index.enabled:
-        return "index.enabled is off: files were searched for the words of the query"
-    if hindrances := workspace.index.hindrances():
-        return f"there is no index ({'; '.join(hindrances)}): files were searched for the words"
+        return f"index.enabled is off: {searched}"
     known = f"{state.files_indexed:,} of {state.files_total:,} files"
     if state.state == "building":
-        return f"the index is being built ({known}): the other files were searched for the words"
-    if state.state == "stale":
-        return "files have changed that the index does not know yet"
-    return "there is no index: files were searched for the words of the query"
+        return f"the index is being built ({known}): the other {searched}"
+    if state.knows_all:
+        return f"files have changed that the index does not know yet: {searched}, too"
+    if hindrances := workspace.index.hindrances():
+        return f"there is no index ({'; '.join(hindrances)}): {searched}"
+    return f"there is no index: {searched}"
 
 
 def _passage(scope: Scope, place: Place, most: int) -> Passage:

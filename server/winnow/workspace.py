@@ -55,8 +55,9 @@ class Workspace:
         self.document_turns = asyncio.Semaphore(3)
         # Whom to tell of documents that are read in the background.
         self.reporting: Reporting | None = None
-        # How an index is begun in the background; None where nothing goes on behind an answer.
-        self.start_indexing: Callable[[], None] | None = None
+        # How an index is begun in the background, perhaps with consent to whatever it takes; None
+        # where nothing goes on behind an answer.
+        self.start_indexing: Callable[[bool], None] | None = None
         self.models = Models(self.config.llm, self.environment)
         self._retired: list[Models] = []
 

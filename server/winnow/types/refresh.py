@@ -26,9 +26,8 @@ class RefreshParams(Params, frozen=True, kw_only=True):
 
 
 class RefreshResult(Answer, frozen=True, kw_only=True):
-    """What was done. `total_found` and `returned` count the files that the index knows."""
+    """What was done. `returned` counts the files that the index knows, `total_found` all of them."""
 
-    files_changed: Annotated[
-        int | None,
-        Meta(description="How many files were read anew, or are gone, where waited for."),
-    ] = None
+    done: Annotated[
+        bool, Meta(description="Whether the index is as the disk has it; else it goes on.")
+    ]
