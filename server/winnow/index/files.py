@@ -19,6 +19,9 @@ FIRST_LINE_BYTES = 200
 # Problems that are none: a file whose name says that it is no source, and what settings leave out.
 NO_SOURCE = "it is no source file"
 EXCLUDED = "index.exclude_patterns names it"
+TOO_LARGE = "it is larger than"
+OF_SECRETS = "files with its name hold secrets"
+CANNOT_BE_READ = "it cannot be read"
 FULL = "the index has as many bytes as index.max_index_size_mb allows"
 
 

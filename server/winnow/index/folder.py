@@ -21,10 +21,11 @@ from collections.abc import (
     Sequence,
 )
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
+from winnow.config import OWN_FOLDER
 from winnow.errors import IndexUnavailable, SearchError
 from winnow.index.files import (
     EXCLUDED,
@@ -48,6 +49,7 @@ from winnow.index.sources import (
     below_any,
     changes_of,
     compared,
+    folders_of,
     is_ignore_file,
     is_listing_stale,
     listed,
@@ -59,6 +61,9 @@ from winnow.index.workers import Workers
 from winnow.index.worktrees import other_stores, other_trees
 from winnow.text.paths import open_regular
 from winnow.text.ripgrep import Ripgrep
+
+if TYPE_CHECKING:
+    from winnow.watcher import Watcher
 
 T = TypeVar("T")
 # Says how many files of how many have been taken.
@@ -125,14 +130,13 @@ class FolderIndex:
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
-        # Every change is told, and none has been missed.
-        self.watched = False
         self.table = FileTable()
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
         self._times: dict[str, int] | None = None
-        self._folders: set[str] = set()  # that have files which a search covers
+        self._folders: frozenset[str] = frozenset()  # that a search looks into and finds files
+        self.watcher: Watcher | None = None
         self._listed_as = Covers()
         self._next_check = 0.0
         # Files that were taken while a build was going on, which may have read them before.
@@ -151,6 +155,8 @@ class FolderIndex:
         return await self._with_store(_problems)
 
     async def aclose(self) -> None:
+        if self.watcher is not None:
+            await self.watcher.aclose()
         if self._store is not None:
             await asyncio.to_thread(self._store.close)
 
@@ -205,7 +211,7 @@ class FolderIndex:
         else:
             changes = await asyncio.to_thread(changes_of, self.root, known)
         cost = time.monotonic() - started
-        pause = WATCHED_CHECK_SECONDS if self.watched else CHECK_SECONDS
+        pause = WATCHED_CHECK_SECONDS if self.is_watched else CHECK_SECONDS
         self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
         return changes
 
@@ -231,6 +237,11 @@ class FolderIndex:
         return self.complete
 
     @property
+    def opened(self) -> Store | None:
+        """The store, if it has been opened."""
+        return self._store
+
+    @property
     def is_open(self) -> bool:
         """Whether anything was asked of it yet."""
         return self._store is not None
@@ -246,9 +257,46 @@ class FolderIndex:
         found = await asyncio.to_thread(listed, self.root, paths, whole, began)
         self._times = dict(found.times)
         self._listed_as = covers
-        self._folders = {path.rpartition("/")[0] for path in found.files}
+        self._cover(found.folders)
         self.total = len(found.files)
         return found
+
+    # --- changes that are told -------------------------------------------------------------
+
+    async def watch(self, covers: Covers, changed: Callable[[Iterable[str]], None]) -> None:
+        """Have every change told from now on, where that is possible."""
+        if self.watcher is not None:
+            return
+        from winnow.watcher import Watcher
+
+        if not self._folders:  # or all would be watched, those that are ignored, too
+            await self._list(covers)
+        own = self.root / OWN_FOLDER
+        watcher = Watcher(self.root, changed, self.look_soon, own=own, wanted=self._is_covered)
+        self.watcher = watcher
+        await watcher.start()
+        self.look_soon()
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether every change is told."""
+        return self.watcher is not None and not self.watcher.reason
+
+    def _cover(self, folders: Iterable[str]) -> None:
+        """Take note of the folders that have files which a search covers."""
+        now = frozenset(folders)
+        if now != self._folders:
+            self._folders = now
+            if self.watcher is not None:
+                self.watcher.refresh()
+
+    def _is_covered(self, path: str) -> bool:
+        """Whether files that come to be in a folder may count: in those that a search looks into,
+        and directly below them, where it may have found nothing so far."""
+        below = (
+            path[len(self.prefix) :].replace(os.sep, "/") if len(path) >= len(self.prefix) else ""
+        )
+        return below in self._folders or below.rpartition("/")[0] in self._folders
 
     def consent(self, indexable: bool) -> None:
         """Somebody asks for this index, whatever the folder is; where it is one of which none is
@@ -296,6 +344,7 @@ class FolderIndex:
                 covered += (await listed_paths(self._ripgrep(), self.root, covers, folder))[0]
         else:
             covered, _ = await listed_paths(self._ripgrep(), self.root, covers)
+            self._cover(folders_of(covered))
         return below_any(covered, new)
 
     async def apply(

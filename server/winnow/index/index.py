@@ -45,11 +45,11 @@ from winnow.text.paths import held_by, is_below
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
+from winnow.types.index_status import IndexSettings, IndexStatus
 
 if TYPE_CHECKING:
     from winnow.postings.corpus import Corpus
     from winnow.postings.trigrams import Required
-    from winnow.watcher import Watcher
 
 # What a query waits for changes to be taken, and for unsaved documents.
 CATCH_UP_SECONDS = 0.15
@@ -110,7 +110,6 @@ class Index:
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, Unsaved] = {}
         self._watching = False
-        self._watchers: dict[FolderIndex, Watcher] = {}
         self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
@@ -178,7 +177,7 @@ class Index:
     async def _is_exact(self, seconds: float) -> bool:
         """Whether every file is known as it is now; waits so long for changes to be taken."""
         folders = self._current()
-        if not all(one.complete and one.watched for one in folders) or not folders:
+        if not all(one.complete and one.is_watched for one in folders) or not folders:
             return False
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._settled(seconds):
@@ -186,7 +185,7 @@ class Index:
         for task in (self._taking, self._checking):
             await _finished(task, end - asyncio.get_running_loop().time())
         busy = self._builds or _is_busy(self._taking) or _is_busy(self._checking)
-        return not busy and all(one.complete and one.watched for one in self._current())
+        return not busy and all(one.complete and one.is_watched for one in self._current())
 
     async def facts_for(
         self, paths: Iterable[str], seconds: float
@@ -215,6 +214,31 @@ class Index:
             files_indexed=sum(one.indexed for one in folders),
             files_total=sum(one.total for one in folders),
             updated_at=max((one.updated_at for one in folders), default=0.0),
+        )
+
+    async def status(self) -> IndexStatus:
+        """All that there is to know of the index, and of what works on it."""
+        from winnow.index.status import folder_status
+
+        index, state, folders = self._config().index, self.state().state, []
+        for folder in self._current():
+            reader = await folder.reader()
+            try:
+                folders.append(await asyncio.to_thread(folder_status, folder, reader, state))
+            finally:
+                reader.close()
+        return IndexStatus(
+            folders=folders,
+            settings=IndexSettings(
+                enabled=index.enabled,
+                max_files=index.max_files,
+                max_index_size_mb=index.max_index_size_mb,
+                max_memory_usage_mb=index.max_memory_usage_mb,
+                cpu_throttle_threshold=index.cpu_throttle_threshold,
+                exclude_patterns=list(index.exclude_patterns),
+                watch=index.watch,
+                embeddings=index.embeddings,
+            ),
         )
 
     def hindrances(self) -> list[str]:
@@ -257,7 +281,8 @@ class Index:
                 elif not is_indexable(folder.root, self._environment):
                     folder.problem = "it is the root of a file system, or holds a home folder"
                     continue
-                await self._watch(folder)
+                if self._watching:
+                    await folder.watch(self._covers(folder), self.files_changed)
                 max_files = None if consent else self._config().index.max_files
                 await folder.build(self._covers(folder), max_files, report)
 
@@ -300,7 +325,6 @@ class Index:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*[watcher.aclose() for watcher in self._watchers.values()])
         await self._workers.aclose()
         for folder in self._known.values():
             await folder.aclose()
@@ -317,7 +341,7 @@ class Index:
         would find these, too."""
         end = asyncio.get_running_loop().time() + seconds
         if not await self._settled(seconds):
-            for folder in self._watchers:
+            for folder in self._current():
                 folder.look_soon()
         told = await _finished(self._taking, end - asyncio.get_running_loop().time())
         if not self._builds and not _is_busy(self._checking):
@@ -333,24 +357,9 @@ class Index:
             with _logged(folder):
                 await folder.check(self._covers(folder), FEW)
 
-    async def _watch(self, folder: FolderIndex) -> None:
-        """Have every change in a folder told from now on, where that is possible."""
-        if not self._watching or folder in self._watchers:
-            return
-        from winnow.watcher import Watcher
-
-        def lost() -> None:
-            folder.watched = not watcher.reason
-            folder.look_soon()
-
-        own = (await folder.store()).file.parent
-        watcher = Watcher(folder.root, self.files_changed, lost, own=own)
-        self._watchers[folder] = watcher
-        folder.watched = await watcher.start()
-
     async def _settled(self, seconds: float) -> bool:
         """Whether all changes up to now are told, in the folders where changes are."""
-        watchers = [one for folder, one in self._watchers.items() if folder.watched]
+        watchers = [one.watcher for one in self._current() if one.watcher and one.is_watched]
         return all(await asyncio.gather(*[one.settle(seconds) for one in watchers]))
 
     async def _overlay(
@@ -451,10 +460,13 @@ class Index:
         folders = self._current()
         roots = [os.path.realpath(one.root) for one in folders]
         found: dict[FolderIndex, set[str]] = {}
+        parents: dict[str, str] = {}
         for path in paths:
             with contextlib.suppress(OSError, ValueError):
                 parent, name = os.path.split(path)
-                held = held_by(os.path.join(os.path.realpath(parent), name), roots)
+                if parent not in parents:
+                    parents[parent] = os.path.realpath(parent)
+                held = held_by(os.path.join(parents[parent], name), roots)
                 if held:
                     found.setdefault(folders[held[0]], set()).add(held[1])
         return found

@@ -228,6 +228,19 @@ class Reader:
         (segments,) = self._row("SELECT ifnull(sum(bytes), 0) FROM segment")
         return int(row[0]) + int(segments)
 
+    def problem_counts(self) -> dict[str, int]:
+        """How many files have each problem."""
+        return dict(
+            self._rows(
+                "SELECT problem, count(*) FROM file WHERE problem<>'' AND parked=0 GROUP BY problem"
+            )
+        )
+
+    def binaries(self) -> int:
+        """How many files ripgrep passes over as binary."""
+        (count,) = self._row("SELECT count(*) FROM file WHERE binary=1 AND parked=0")
+        return int(count)
+
     # --- texts -----------------------------------------------------------------------------
 
     def segments(self) -> dict[int, str]:

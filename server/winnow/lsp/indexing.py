@@ -55,6 +55,7 @@ async def build_index(server: WinnowServer, consent: bool = False) -> None:
     if server.searching is None or not (server.searching.config.index.enabled or consent):
         return
     async with background_progress(server, "Indexing", "files") as report:
+        server.searching.index.keep_watching()
         await server.searching.index.build(report, consent)
     # The first query for a symbol need not wait for them.
     with contextlib.suppress(SearchError, StoreDamaged):
