@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from winnow.display import shown_path
 from winnow.errors import NotFound
@@ -127,7 +126,7 @@ async def refresh_index(
     """
     root = _root(workspace)
     paths = [_changed_path(workspace, path) for path in params.paths]
-    if any(os.path.isdir(path) for path in paths):
+    if any(map(os.path.isdir, paths)):
         paths = []  # what is in a folder is seen by looking at all
     progress(f"Looking at {len(paths)} files" if paths else "Looking at all files")
     async with workspace.index.snapshot(workspace.buffers, 0):
@@ -207,7 +206,7 @@ def _completeness(state: IndexState) -> Completeness:
     )
 
 
-def _warnings(workspace: Workspace) -> Sequence[str]:
+def _warnings(workspace: Workspace) -> list[str]:
     found = list(workspace.index.hindrances())
     if workspace.index.state().state == "none":
         found.append(NO_INDEX)

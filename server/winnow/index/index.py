@@ -45,7 +45,7 @@ from winnow.text.paths import held_by, is_below
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
-from winnow.types.index_status import IndexSettings, IndexStatus
+from winnow.types.index_status import IndexSettings, IndexStatus, NotCovered
 
 if TYPE_CHECKING:
     from winnow.postings.corpus import Corpus
@@ -109,6 +109,7 @@ class Index:
         self._workers = Workers(processes, environment, limits.parse_seconds)
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, Unsaved] = {}
+        self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
         self._watching = False
         self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
@@ -240,6 +241,26 @@ class Index:
                 embeddings=index.embeddings,
             ),
         )
+
+    async def left_out(self) -> NotCovered:
+        """How many files there are of which nothing can be found, by reason."""
+        from winnow.index.status import total_of
+
+        written = tuple(one.updated_at for one in self._current())
+        if self._left_out is None or self._left_out[0] != written:
+            self._left_out = written, total_of((await self.status()).folders)
+        return self._left_out[1]
+
+    async def files_known(self) -> int:
+        """How many files are kept, by this process or an earlier one, as they are or were."""
+        count = 0
+        for folder in self._current():
+            reader = await folder.reader()
+            try:
+                count += await asyncio.to_thread(reader.file_count)
+            finally:
+                reader.close()
+        return count
 
     def hindrances(self) -> list[str]:
         """Why folders are not indexed as they should."""

@@ -23,7 +23,7 @@ class IndexParams(Params, frozen=True, kw_only=True):
 
 
 class IndexResult(Answer, frozen=True, kw_only=True):
-    """What was done. `returned` counts the files that the index knows, `total_found` all of them."""
+    """What was done. `returned` counts the files that the index knows, `total_found` all files."""
 
     action: Annotated[str, Meta(description="What was asked for.")]
     done: Annotated[

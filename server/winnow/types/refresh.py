@@ -26,7 +26,7 @@ class RefreshParams(Params, frozen=True, kw_only=True):
 
 
 class RefreshResult(Answer, frozen=True, kw_only=True):
-    """What was done. `returned` counts the files that the index knows, `total_found` all of them."""
+    """What was done. `returned` counts the files that the index knows, `total_found` all files."""
 
     done: Annotated[
         bool, Meta(description="Whether the index is as the disk has it; else it goes on.")
