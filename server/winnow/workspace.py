@@ -6,7 +6,7 @@ import asyncio
 import functools
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep, find_ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.selection import Selector
-from winnow.types import FileParams, SearchParams
+from winnow.types import FileParams, ScopeParams, SearchParams
 
 if TYPE_CHECKING:
     from winnow.documents.library import Library, Reporting
@@ -55,6 +55,9 @@ class Workspace:
         self.document_turns = asyncio.Semaphore(3)
         # Whom to tell of documents that are read in the background.
         self.reporting: Reporting | None = None
+        # How an index is begun in the background, perhaps with consent to whatever it takes; None
+        # where nothing goes on behind an answer.
+        self.start_indexing: Callable[[bool], None] | None = None
         self.models = Models(self.config.llm, self.environment)
         self._retired: list[Models] = []
 
@@ -65,8 +68,15 @@ class Workspace:
             self.models = Models(config.llm, self.environment)
         self.config = config
 
-    def scope(self, params: SearchParams) -> Scope:
+    def scope(self, params: ScopeParams) -> Scope:
         """What a search with these params covers."""
+        if not isinstance(params, SearchParams):
+            params = SearchParams(
+                path=params.path,
+                include=params.include,
+                exclude=params.exclude,
+                file_types=params.file_types,
+            )
         return search_scope(self.folders, params, self.config.search.exclude, list(self.buffers))
 
     @property

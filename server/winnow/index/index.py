@@ -47,7 +47,7 @@ from winnow.text.paths import held_by, is_below
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
-from winnow.types.index_status import IndexSettings, IndexStatus
+from winnow.types.index_status import IndexSettings, IndexStatus, NotCovered
 
 if TYPE_CHECKING:
     from winnow.postings.corpus import Corpus
@@ -114,6 +114,7 @@ class Index:
         )
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, Unsaved] = {}
+        self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
         self._watching = False
         self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
@@ -251,6 +252,26 @@ class Index:
             paused=self.governor.state == "paused",
             waits_for=self.governor.reason or None,
         )
+
+    async def left_out(self) -> NotCovered:
+        """How many files there are of which nothing can be found, by reason."""
+        from winnow.index.status import total_of
+
+        written = tuple(one.updated_at for one in self._current())
+        if self._left_out is None or self._left_out[0] != written:
+            self._left_out = written, total_of((await self.status()).folders)
+        return self._left_out[1]
+
+    async def files_known(self) -> int:
+        """How many files are kept, by this process or an earlier one, as they are or were."""
+        count = 0
+        for folder in self._current():
+            reader = await folder.reader()
+            try:
+                count += await asyncio.to_thread(reader.file_count)
+            finally:
+                reader.close()
+        return count
 
     def hindrances(self) -> list[str]:
         """Why folders are not indexed as they should."""

@@ -149,6 +149,9 @@ def _add_lifecycle(server: WinnowServer) -> None:
         server.searching.reporting = functools.partial(
             background_progress, server, "Reading documents", "documents"
         )
+        server.searching.start_indexing = lambda consent: _in_background(
+            server, build_index(server, consent)
+        )
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         server.configure()
