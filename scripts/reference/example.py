@@ -29,10 +29,10 @@ from winnow.workspace import Workspace
 
 PROJECT = Path(__file__).parents[2] / "docs" / "example"
 SHOWN_ROOT = "/example"
-SHOWN_ID = "5ea7c41d" * 4
+SHOWN_ID = "5ea7c41d5ea7"
 CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 
-_ID = re.compile(r'(?<="search_id": ")[0-9a-f]{32}(?=")')
+_ID = re.compile(r'(?<="search_id": ")[0-9a-f]{12}(?=")')
 _SECONDS = re.compile(r'(?<="seconds": )[0-9.]+')
 _INDEXED = re.compile(r'(?<="updated_at": )[0-9.]+')
 

@@ -158,6 +158,12 @@ def _add_lifecycle(server: WinnowServer) -> None:
     async def initialized(_: types.InitializedParams) -> None:
         _in_background(server, _begin(server))
 
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(params: types.DidOpenTextDocumentParams) -> None:
+        document = server.protocol.documents.get(params.text_document.uri)
+        if server.searching is not None and document is not None and document.path is not None:
+            server.searching.learning.viewed(document.path)
+
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
         tell_changes(server, [params.text_document.uri])
