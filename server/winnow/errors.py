@@ -140,9 +140,9 @@ class UnknownSearch(SearchError):
 
     def __init__(self, search_id: str) -> None:
         super().__init__(
-            f"No search with the id {search_id[:40]!r} is remembered: pass the `search_id` of an"
-            " answer; the oldest searches are forgotten",
-            search_id=search_id[:40],
+            f"No search with the id {search_id!r} is remembered: pass the `search_id` of an answer;"
+            " the oldest searches are forgotten",
+            search_id=search_id,
         )
 
 

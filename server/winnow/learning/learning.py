@@ -22,7 +22,8 @@ from winnow.errors import UnknownSearch
 from winnow.learning.queries import kind_of
 from winnow.learning.records import KEPT_CHARACTERS, Action, Event, Search
 from winnow.learning.signals import AGAIN_SECONDS, Command, Latest, Viewed
-from winnow.learning.store import LearningStore, Rows, StoreDamaged
+from winnow.learning.store import TOGETHER, LearningStore, Rows, StoreDamaged
+from winnow.learning.suggest import KnownTerms, suggested
 from winnow.learning.table import Table
 
 WRITE_SECONDS = 1.0
@@ -130,14 +131,25 @@ class Learning:
         table = await self._known()
         if table is None:
             return []
-        folder = self._folder or Path()
-        paths = [os.path.join(folder, path) for path in table.asked()]
-        return await asyncio.to_thread(lambda: [one for one in paths if os.path.isfile(one)])
+        there = await asyncio.to_thread(lambda: list(filter(self._is_there, table.asked())))
+        return [os.path.join(self._folder or "", path) for path in there]
 
-    async def helped(self, query: str) -> list[str]:
-        """Earlier queries like this one that led to something, the most alike first."""
+    async def suggestions(self, query: str, known_terms: KnownTerms) -> list[str]:
+        """What to ask instead of a query that has found little: terms that the index has, and
+        earlier queries that led to files which are still there. ``known_terms`` gives, of some
+        words, what is there and spelled like one of them, the nearest first; it is called in
+        another thread."""
         table = await self._known()
-        return list(dict.fromkeys(one.query for one in table.helped(query))) if table else []
+
+        def find() -> list[str]:
+            helped = table.helped(query) if table else []
+            still = [asked for asked, paths in helped if any(map(self._is_there, paths))]
+            return suggested(query, still, known_terms)
+
+        return await asyncio.to_thread(find)
+
+    def _is_there(self, path: str) -> bool:
+        return os.path.isfile(os.path.join(self._folder or "", path))
 
     async def all(self) -> Rows:
         """All that is kept, the oldest first; with paths below the folder of the store."""
@@ -204,9 +216,9 @@ class Learning:
         for done in waiting:
             self._interpret(done)
         searches, events = self._unwritten
-        if searches or events:
-            store.write(searches, events)
-            self._unwritten = ([], [])
+        while searches or events:
+            store.write(searches[:TOGETHER], events[:TOGETHER])
+            del searches[:TOGETHER], events[:TOGETHER]
         if self._table is not None:
             self._last = _grow(self._table, store, self._last)
         self._seen = time.monotonic()

@@ -17,7 +17,7 @@ _SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#|->)\w+)*(?:\(\))?", re.ASCII)
 _PATH = re.compile(r"[\w.*?{},\[\]~-]*(?:/[\w.*?{},\[\]~-]*)+|[\w*-]+\.[a-z0-9]{1,5}|\*\.?\S+")
 _REGEX = re.compile(r"\\[wsdbWSDB.(\[]|\.[*+]|[\])][*+?{]|\(\?|^\^|\$$|\w\|\w|\[[^\]]+\]")
 # What questions are made of, and what says nothing of them.
-_IDLE = frozenset(
+IDLE = frozenset(
     """
     a an and are as at be by can code did do does find for from get has have how i if in into is it
     its my of on or our show that the their there these they this to use used uses using via was we
@@ -32,7 +32,7 @@ def words_of(query: str) -> tuple[str, ...]:
     """The words of a query in lower case, those of identifiers apart, without their ends, each
     once; idle ones only where there are no others."""
     found = [word.lower() for word in _WORD.findall(query)]
-    telling = [word for word in found if word not in _IDLE] or found
+    telling = [word for word in found if word not in IDLE] or found
     return tuple(dict.fromkeys(map(stem, telling)))[:WORDS]
 
 

@@ -9,6 +9,7 @@ store is in memory and ends with the process.
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -38,9 +39,11 @@ _EVENT = "search, at, signal, path, rank, tool"
 MOST_SEARCHES = 5_000
 MOST_EVENTS = 20_000
 # Of the database and of its log; together they stay below two megabytes.
-MOST_BYTES = 1_500_000
+MOST_BYTES = 1_200_000
 LOG_BYTES = 400_000
 PAGE_BYTES = 4096
+# A transaction of more would make the log grow.
+TOGETHER = 200
 # What is too much goes in portions, so that there is not something to delete every time.
 PORTION = 0.05
 # Writing takes milliseconds; a process that holds the store for longer hangs.
@@ -120,8 +123,9 @@ class LearningStore:
     # --- writing ---------------------------------------------------------------------------
 
     def write(self, searches: Sequence[Search], events: Sequence[Event]) -> None:
-        """Keep searches and events, in one transaction; what is known is left as it is. Raises
-        StoreDamaged, and sqlite3.Error where the disk is full or somebody else holds the store."""
+        """Keep searches and events, in one transaction, so not many more than TOGETHER; a search
+        that is known is left as it is. Raises StoreDamaged, and sqlite3.Error where the disk is
+        full or somebody else holds the store."""
         with self._lock, _damage():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -197,8 +201,9 @@ def _damage() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        missing = isinstance(error, sqlite3.OperationalError) and "no such" in str(error)
-        if missing or type(error) is sqlite3.DatabaseError:  # "malformed", "not a database"
+        # "malformed", "not a database"; tables that are missing; a header that is of no version.
+        other = re.search("no such|unsupported file format|malformed", str(error))
+        if other or type(error) is sqlite3.DatabaseError:
             raise StoreDamaged(str(error)) from error
         raise
     except msgspec.MsgspecError as error:  # values that are none of ours

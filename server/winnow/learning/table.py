@@ -7,10 +7,11 @@ score less than a thumb can, however often it is repeated.
 
 from __future__ import annotations
 
+import heapq
 import math
 import threading
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from winnow.learning.queries import SIMILAR, likeness, words_of
 from winnow.learning.records import SATISFYING, Event, Search, Signal
@@ -32,10 +33,10 @@ THUMBS: dict[Signal, float] = {"up": 1.0, "down": -1.0}
 # In what is asked for first, a thumb counts as so many that were opened.
 THUMB_WEIGHT = 5.0
 
-# As many searches are known, and of those that share a word the latest ones.
+# As many queries are known, and of those that share a word the latest ones.
 MOST_KNOWN = 5_000
-MOST_SHARING = 400
-# Of the searches that are alike, the most alike count.
+MOST_SHARING = 500
+# Of the queries that are alike, the most alike count.
 MOST_ALIKE = 100
 
 
@@ -59,13 +60,14 @@ class _Evidence:
 
 
 class _Known:
-    """A search of which something became."""
+    """The searches that asked the same, in these words; ``latest`` is the last of them."""
 
-    __slots__ = ("evidence", "search", "words")
+    __slots__ = ("evidence", "judged", "latest", "words")
 
-    def __init__(self, search: Search) -> None:
-        self.search = search
-        self.words = frozenset(words_of(search.query))
+    def __init__(self, words: frozenset[str], search: Search) -> None:
+        self.words = words
+        self.latest = search
+        self.judged = False
         self.evidence: dict[str, _Evidence] = {}
 
 
@@ -78,8 +80,8 @@ class Table:
     def __init__(self, now: float) -> None:
         self._lock = threading.Lock()
         self._begin = now
-        self._known: dict[str, _Known] = {}
-        self._sharing: dict[str, deque[str]] = {}
+        self._known: dict[frozenset[str], _Known] = {}
+        self._sharing: dict[str, deque[_Known]] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -89,19 +91,23 @@ class Table:
         with self._lock:
             for event in events:
                 if event.path and (event.signal in WEIGHTS or event.signal in THUMBS):
-                    known = self._known.get(search.id) or self._new(search)
+                    words = frozenset(words_of(search.query))
+                    known = self._known.get(words) or self._new(words, search)
+                    known.judged = known.judged or event.signal in THUMBS
+                    if search.at > known.latest.at:
+                        known.latest = search
                     evidence = known.evidence.setdefault(event.path, _Evidence())
                     evidence.add(event.signal, _growth(event.at - self._begin))
 
-    def _new(self, search: Search) -> _Known:
-        known = self._known[search.id] = _Known(search)
-        for word in known.words:
-            self._sharing.setdefault(word, deque(maxlen=MOST_SHARING)).append(search.id)
+    def _new(self, words: frozenset[str], search: Search) -> _Known:
+        known = self._known[words] = _Known(words, search)
+        for word in words:
+            self._sharing.setdefault(word, deque(maxlen=MOST_SHARING)).append(known)
         if len(self._known) > MOST_KNOWN:
             oldest = self._known.pop(next(iter(self._known)))
             for word in oldest.words:
                 sharing = self._sharing[word]
-                if sharing and sharing[0] == oldest.search.id:
+                if sharing and sharing[0] is oldest:
                     sharing.popleft()
                 if not sharing:
                     del self._sharing[word]
@@ -131,18 +137,17 @@ class Table:
         return {path: boost for path, boost in moved.items() if boost}
 
     def _alike(self, query: str) -> list[tuple[float, _Known]]:
-        """The searches that are most like a query, with how much."""
+        """The searches that are most like a query, with how much; those with a thumb first."""
         words = frozenset(words_of(query))
-        shared = Counter(name for word in words for name in self._sharing.get(word, ()))
+        shared = Counter(known for word in words for known in self._sharing.get(word, ()))
         found = []
-        for name, count in shared.items():
-            known = self._known.get(name)
-            alike = likeness(words, known.words, count) if known else 0.0
-            if known and alike >= SIMILAR:
+        for known, count in shared.items():
+            alike = likeness(words, known.words, count)
+            if alike >= SIMILAR:
                 found.append((alike, known))
-        # Those of equal likeness stand in no order that says anything: the latest count.
-        found.sort(key=lambda one: (one[0], one[1].search.at), reverse=True)
-        return found[:MOST_ALIKE]
+        return heapq.nlargest(
+            MOST_ALIKE, found, key=lambda one: (one[1].judged, one[0], one[1].latest.at)
+        )
 
     def asked(self) -> list[str]:
         """The files that searches have led to, those first that were most useful lately."""
@@ -154,13 +159,23 @@ class Table:
                     useful[path] = useful.get(path, 0.0) + said
         return sorted((path for path in useful if useful[path] > 0), key=lambda one: -useful[one])
 
-    def helped(self, query: str) -> Iterator[Search]:
-        """Earlier searches like this one that led to something, the most alike first."""
+    def helped(self, query: str) -> list[tuple[str, list[str]]]:
+        """Earlier queries like this one that led to something, the most alike first, and the files
+        that they led to."""
         with self._lock:
-            found = self._alike(query)
-        for _, known in found:
-            if any(one.implicit + one.explicit > 0 for one in known.evidence.values()):
-                yield known.search
+            alike = sorted(self._alike(query), key=lambda one: -one[0])
+            found = [
+                (
+                    known.latest.query,
+                    [
+                        path
+                        for path, evidence in known.evidence.items()
+                        if evidence.implicit + evidence.explicit > 0
+                    ],
+                )
+                for _, known in alike
+            ]
+        return [(asked, paths) for asked, paths in found if paths]
 
 
 def _growth(seconds: float) -> float:
