@@ -12,7 +12,7 @@ SIMILAR = 0.5
 # A statement of many words is known by its first ones.
 WORDS = 32
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 _SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#|->)\w+)*(?:\(\))?", re.ASCII)
 _PATH = re.compile(r"[\w.*?{},\[\]~-]*(?:/[\w.*?{},\[\]~-]*)+|[\w*-]+\.[a-z0-9]{1,5}|\*\.?\S+")
 _REGEX = re.compile(r"\\[wsdbWSDB.(\[]|\.[*+]|[\])][*+?{]|\(\?|^\^|\$$|\w\|\w|\[[^\]]+\]")
@@ -31,7 +31,7 @@ _ENDS = ("ations", "ation", "ings", "ing", "ers", "ies", "ed", "er", "es", "s", 
 def words_of(query: str) -> tuple[str, ...]:
     """The words of a query in lower case, those of identifiers apart, without their ends, each
     once; idle ones only where there are no others."""
-    found = [word.lower() for word in _WORD.findall(query)]
+    found = [word.lower() for word in WORD.findall(query)]
     telling = [word for word in found if word not in IDLE] or found
     return tuple(dict.fromkeys(map(stem, telling)))[:WORDS]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from winnow.learning.queries import IDLE, stem
+from winnow.learning.queries import IDLE, WORD, stem
 
 if TYPE_CHECKING:
     from winnow.symbols.names import Names
@@ -27,7 +27,6 @@ PREFIX = 4
 JUDGED = 3_000
 
 _WORD = re.compile(r"[^\W\d]\w+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
 
 def found_little(scores: Sequence[float]) -> bool:
@@ -64,8 +63,9 @@ def terms_of_index(view: View, tables: Sequence[Names]) -> KnownTerms:
 def near_names(tables: Iterable[Names], word: str, most: int = MOST) -> list[tuple[float, str]]:
     """The names that are nearest to a word, the nearest first, with how near they are."""
     found: dict[str, float] = {}
+    root = stem(word.lower())
     for table in tables:
-        for name in table.like(word, mistakes(word), JUDGED):
+        for name in table.like(root, mistakes(word), JUDGED):
             near = nearness(word, name)
             if near > 0 and name != word:
                 found[name] = near
@@ -80,7 +80,7 @@ def nearness(word: str, name: str) -> float:
     one the beginning of the other, or a letter or two apart."""
     asked = word.lower()
     whole = name.lower()
-    parts = [part.lower() for part in _PART.findall(name)]
+    parts = [part.lower() for part in WORD.findall(name)]
     near = max(_nearness(asked, one) for one in {whole, whole.replace("_", ""), *parts})
     # A name of many parts is about other things, too.
     return near * (0.8 + 0.2 / max(1, len(parts)))
