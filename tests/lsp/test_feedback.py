@@ -6,10 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from lsprotocol import types
 
 from lsp.conftest import Client, StartClient
 from lsp.wire import Wire
 from winnow.config import OWN_FOLDER
+from winnow.learning.learning import WRITE_SECONDS
 from winnow.learning.records import Event
 from winnow.learning.store import NAME, LearningStore
 
@@ -70,7 +72,7 @@ async def test_turned_off_nothing_is_written(project: Path, start_client: StartC
     client.lsp.text_document_did_open(opened(project / "src/loader.py"))
     told = {"search_id": found["search_id"], "path": "src/loader.py", "action": "up"}
     assert (await client.request("$/feedback", told))["returned"] == 0
-    await client.lsp.shutdown_session()
+    await asyncio.sleep(WRITE_SECONDS + 0.2)
     assert not (project / OWN_FOLDER).exists()
     assert found["search_id"]
 

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -152,17 +153,12 @@ def _add_lifecycle(server: WinnowServer) -> None:
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         server.configure()
+        server.protocol.documents.tell = functools.partial(_viewed, server.searching)
         _end_children_on_signals(server.searching)
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
         _in_background(server, _begin(server))
-
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    async def opened(params: types.DidOpenTextDocumentParams) -> None:
-        document = server.protocol.documents.get(params.text_document.uri)
-        if server.searching is not None and document is not None and document.path is not None:
-            server.searching.learning.viewed(document.path)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
@@ -207,6 +203,12 @@ async def _begin(server: WinnowServer) -> None:
     await _pull_configuration(server)
     _in_background(server, watch_files(server))
     await build_index(server)
+
+
+def _viewed(workspace: Workspace, path: Path) -> None:
+    """Take down that the editor shows a file, which may be because of a search."""
+    if workspace.config.learning.enabled:
+        workspace.learning.viewed(path)
 
 
 async def _pull_configuration(server: WinnowServer) -> None:
