@@ -112,7 +112,7 @@ class Learning:
 
     def _begin_writing(self) -> None:
         self._timer = None
-        self._writing = asyncio.create_task(self.write())
+        self._writing = asyncio.create_task(self.write(look=True))
 
     # --- what it says ----------------------------------------------------------------------
 
@@ -292,10 +292,16 @@ def below(root: Path | None, path: str) -> str:
     """A path below a folder, with ``/``; as it is if it is elsewhere."""
     if root is None or not os.path.isabs(path):
         return path
-    for folder, one in ((str(root), path), (os.path.realpath(root), os.path.realpath(path))):
-        if one.startswith(folder.rstrip(os.sep) + os.sep):
-            return one[len(folder.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
-    return path
+    found = _cut(str(root), path)
+    if found is None:
+        found = _cut(os.path.realpath(root), os.path.realpath(path))
+    return path if found is None else found.replace(os.sep, "/")
+
+
+def _cut(folder: str, path: str) -> str | None:
+    """What follows in a path after a folder that is spelled in the same way."""
+    prefix = folder.rstrip(os.sep) + os.sep
+    return path[len(prefix) :] if path.startswith(prefix) else None
 
 
 def _grow(table: Table, store: LearningStore, last: int) -> int:
