@@ -8,12 +8,16 @@ import sqlite3
 from winnow.display import shown_path
 from winnow.errors import SearchError
 from winnow.feedback import NOTHING_SKIPPED, OFF
+from winnow.index.files import EXCLUDED, FULL, OF_SECRETS
 from winnow.index.reader import StoreDamaged
 from winnow.learning.improvements import Indexing, improvements
 from winnow.learning.metrics import Seen
 from winnow.text.files import search_roots
 from winnow.types.search_metrics import SearchMetricsParams, SearchMetricsResult
 from winnow.workspace import Workspace
+
+# Problems of files that are told in another way, or are none.
+SAID = (EXCLUDED, FULL, OF_SECRETS)
 
 
 async def measure_searches(
@@ -57,15 +61,20 @@ async def _indexing(workspace: Workspace, prefix: str) -> Indexing:
     indexing = Indexing(settings.enabled, settings.exclude_patterns, settings.max_index_size_mb)
     if "index" not in workspace.__dict__:
         return indexing
-    problems: dict[str, str] = {}
     try:
         problems = await workspace.index.problems()
+        status = await workspace.index.status()
     except (SearchError, StoreDamaged, sqlite3.Error):
         return indexing
     return Indexing(
         settings.enabled,
         settings.exclude_patterns,
         settings.max_index_size_mb,
-        {path.removeprefix(prefix): said for path, said in problems.items()},
+        {
+            path.removeprefix(prefix): said
+            for path, said in problems.items()
+            if not said.startswith(SAID)
+        },
         tuple(workspace.index.hindrances()),
+        sum(folder.not_covered.size_limit or 0 for folder in status.folders),
     )

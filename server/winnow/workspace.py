@@ -139,8 +139,16 @@ class Workspace:
         return Learning(
             root=self._learning_root,
             enabled=lambda: self.config.learning.enabled,
-            masked=lambda query: query,
+            masked=self._masked,
         )
+
+    def _masked(self, query: str) -> str:
+        """A query as it may be kept."""
+        from winnow.secrets import masked
+
+        if not self.config.index.enable_sensitive_filtering:
+            return query
+        return masked(query.encode("utf-8", "replace"))[0].decode("utf-8", "replace")
 
     def _learning_root(self) -> Path | None:
         """The folder in which it is kept: the first one; nothing is left in a home folder, or what

@@ -45,6 +45,7 @@ def test_searches_are_counted_by_kind_and_word() -> None:
     assert seen.terms() == [
         TermCount(term="load", searches=3),
         TermCount(term="plugin", searches=2),
+        TermCount(term="loadplugin", searches=1),
     ]
     assert seen.hit_rate() == 0.333
 

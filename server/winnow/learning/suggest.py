@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from winnow.learning.queries import IDLE, WORD, stem
+from winnow.postings.terms import asked_words, stem
 
 if TYPE_CHECKING:
     from winnow.symbols.names import Names
@@ -26,7 +26,7 @@ PREFIX = 4
 # Of the names that have nearly the letters of a word, so many are held against it.
 JUDGED = 3_000
 
-_WORD = re.compile(r"[^\W\d]\w+")
+_PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 
 
 def found_little(scores: Sequence[float]) -> bool:
@@ -37,7 +37,7 @@ def found_little(scores: Sequence[float]) -> bool:
 def suggested(query: str, helped: Iterable[str], known_terms: KnownTerms) -> list[str]:
     """What to ask instead: terms that are there, those nearest to the query's first, then earlier
     queries that have ``helped``. Nothing that the query says already."""
-    words = [word for word in _WORD.findall(query) if word.lower() not in IDLE]
+    words = asked_words(query)
     said = {query.strip().lower(), *map(str.lower, words)}
     found = [*known_terms(list(dict.fromkeys(words)))][:MOST]
     found += [one for one in helped if one.strip().lower() not in said][: MOST - len(found)]
@@ -80,7 +80,7 @@ def nearness(word: str, name: str) -> float:
     one the beginning of the other, or a letter or two apart."""
     asked = word.lower()
     whole = name.lower()
-    parts = [part.lower() for part in WORD.findall(name)]
+    parts = [part.lower() for part in _PART.findall(name)]
     near = max(_nearness(asked, one) for one in {whole, whole.replace("_", ""), *parts})
     # A name of many parts is about other things, too.
     return near * (0.8 + 0.2 / max(1, len(parts)))

@@ -32,7 +32,7 @@ class QueryPattern(Result, frozen=True, kw_only=True):
 class TermCount(Result, frozen=True, kw_only=True):
     """A word that is asked for."""
 
-    term: Annotated[str, Meta(description="The word, without its end.")]
+    term: Annotated[str, Meta(description="The word, stemmed.")]
     searches: Annotated[int, Meta(description="In how many queries it stands.")]
 
 
