@@ -98,5 +98,9 @@ def test_only_the_latest_are_looked_back_at() -> None:
     known = latest(*(search(f"s{number}", number / 100) for number in range(LATEST + 1)))
     assert known.get("s0") is None
     assert known.get("s1") is not None
+    # One that is read again from the store is no later for that.
+    known.add([search("s0", 0)], [])
+    assert known.get("s0") is None
+    assert next(one.id for one in known._since(0)) == f"s{LATEST}"
     known.add([], [Event("s0", 1, "opened", "a.py")])
     assert known._events == {}

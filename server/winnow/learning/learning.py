@@ -13,7 +13,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
@@ -192,29 +192,32 @@ class Learning:
                 self._store.close()
                 self._store = None
 
-    def _work(self, waiting: Sequence[Done]) -> None:
+    def _work(self, waiting: list[Done]) -> None:
         root = self._root()
         # A file that is read, or what a pipeline finds, is no reason to make a store.
         only_looks = all(isinstance(one, (Viewed, Command)) for one in waiting)
         if self._store is None and only_looks and not LearningStore.exists(root):
             return
         try:
-            self._write(root, waiting)
-        except StoreDamaged as error:
-            logger.warning("What was learned is set aside: %s", error)
-            self._give_up()
-        except (sqlite3.Error, OSError) as error:
+            try:
+                self._write(root, waiting)
+            except StoreDamaged as error:
+                logger.warning("What was learned is set aside: %s", error)
+                self._give_up()
+                self._write(root, waiting)
+        except (StoreDamaged, sqlite3.Error, OSError) as error:
             # The disk is full, or somebody else holds the store: with the next ones, then.
             logger.info("What was learned is not written yet: %s", error)
 
-    def _write(self, root: Path | None, waiting: Sequence[Done]) -> None:
+    def _write(self, root: Path | None, waiting: list[Done]) -> None:
+        """Take what waits out of the list, and write it."""
         if self._store is None or not self._store.is_current() or root != self._folder:
             self._open(root)
         store = self._store
         assert store is not None
         self._latest.add(*store.recent(time.time() - AGAIN_SECONDS))
-        for done in waiting:
-            self._interpret(done)
+        while waiting:
+            self._interpret(waiting.pop(0))
         searches, events = self._unwritten
         while searches or events:
             store.write(searches[:TOGETHER], events[:TOGETHER])
@@ -233,7 +236,7 @@ class Learning:
             self._table, self._last = Table(time.time()), 0
 
     def _give_up(self) -> None:
-        """Put the store aside; the next time another one is opened."""
+        """Put the store aside; another one is opened next."""
         if self._store is not None:
             self._store.discard()
             self._store = None

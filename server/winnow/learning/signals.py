@@ -47,14 +47,15 @@ class Latest:
         self._events: dict[str, list[Event]] = {}
 
     def add(self, searches: Iterable[Search], events: Iterable[Event]) -> None:
-        """Take searches, the oldest first, and what became of these or of others."""
+        """Take searches, and what became of these or of others."""
         for search in searches:
             # One of this process is known with all its paths.
             self._searches.setdefault(search.id, search)
-        while len(self._searches) > LATEST:
-            gone = next(iter(self._searches))
-            del self._searches[gone]
-            self._events.pop(gone, None)
+        latest = sorted(self._searches.values(), key=lambda one: one.at)[-LATEST:]
+        self._searches = {one.id: one for one in latest}
+        self._events = {
+            name: known for name, known in self._events.items() if name in self._searches
+        }
         for event in events:
             if event.search in self._searches:
                 known = self._events.setdefault(event.search, [])
