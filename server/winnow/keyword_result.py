@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import uuid
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -67,7 +66,6 @@ def result_of(
     end = offset + len(page)
     more = end < len(chosen.ranked)
     result = KeywordSearchResult(
-        search_id=uuid.uuid4().hex,
         root=shown_path(str(scope.root))[0],
         files=[ranked_file(scope, one, found.laid) for one in page],
         no_relevant_files=not chosen.ranked,

@@ -27,6 +27,7 @@ from pathlib import Path
 import winnow
 import winnow.index
 import winnow.postings
+import winnow.secrets
 import winnow.symbols
 from winnow.config import OWN_FOLDER
 from winnow.index import rows
@@ -50,7 +51,7 @@ TRIM_SHARE = 0.05
 MERGED = 8
 LEVELS = (64, 512, 4096)
 # Packages and modules whose code decides what is kept.
-MAKERS = (winnow.symbols, winnow.postings)
+MAKERS = (winnow.symbols, winnow.postings, winnow.secrets)
 MAKER_FILES = ("extraction.py", "files.py")
 
 
