@@ -396,7 +396,7 @@ async def test_files_that_may_match_are_named_and_follow_every_change(
 async def test_files_of_which_nothing_is_kept_may_always_match(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
-    password = "pass" + "word = '" + "kX9" * 6 + "'\n"
+    password = "pass" + "word = 'k9X2vQ8rT" + "4mZ7wL1'\n"
     project = git_commit(
         tmp_path / "project",
         {

@@ -38,7 +38,6 @@ from winnow.index.files import (
     key_of,
     language_at,
 )
-from winnow.index.filetable import FileTable
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import (
@@ -63,6 +62,7 @@ from winnow.text.paths import open_regular
 from winnow.text.ripgrep import Ripgrep
 
 if TYPE_CHECKING:
+    from winnow.index.filetable import FileTable
     from winnow.watcher import Watcher
 
 T = TypeVar("T")
@@ -133,7 +133,6 @@ class FolderIndex:
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
-        self.table = FileTable()
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
@@ -238,6 +237,14 @@ class FolderIndex:
         # If it had to be left meanwhile, the new one lacks what was in it.
         self.complete = store is self._store
         return self.complete
+
+    @functools.cached_property
+    def table(self) -> FileTable:
+        """The files with their numbers."""
+        # numpy takes time to load.
+        from winnow.index.filetable import FileTable
+
+        return FileTable()
 
     @property
     def opened(self) -> Store | None:
