@@ -20,9 +20,9 @@ import msgspec
 from winnow import cursor
 from winnow.answers import CHANGED, fractions
 from winnow.display import shown_path
+from winnow.index.files import may_have_facts
 from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.index.names import NameTables
-from winnow.index.sources import may_have_facts
 from winnow.index.view import StoreView
 from winnow.shorten import shorten
 from winnow.symbols.find import Finder, Found, Symbol

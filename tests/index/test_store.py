@@ -144,7 +144,7 @@ def test_another_version_has_a_store_of_its_own(
 ) -> None:
     old = Store.open(tmp_path)
     old.write({"a.py": file_facts("a")})
-    monkeypatch.setattr(module, "version", lambda: "other")
+    monkeypatch.setattr(module, "version", lambda _: "other")
     new = Store.open(tmp_path)
     assert new.file != old.file
     assert defined(new, "a") == []
@@ -154,7 +154,7 @@ def test_another_version_has_a_store_of_its_own(
     # When nobody has used the old one for days, the next new one deletes it.
     past = time.time() - module.OLD_SECONDS - 1
     os.utime(old.file, (past, past))
-    monkeypatch.setattr(module, "version", lambda: "newest")
+    monkeypatch.setattr(module, "version", lambda _: "newest")
     Store.open(tmp_path).close()
     assert not old.file.exists()
     assert new.file.exists()
@@ -238,7 +238,7 @@ def test_a_strangers_link_is_not_followed(tmp_path: Path) -> None:
     store.close()
     (root / ".winnow").unlink()
     (root / ".winnow").mkdir()
-    (root / ".winnow" / f"symbols-{module.version()}.db").symlink_to(outside / "new.db")
+    (root / ".winnow" / f"index-{module.version()}.db").symlink_to(outside / "new.db")
     store = Store.open(root)
     assert store.is_temporary
     store.close()

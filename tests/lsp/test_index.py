@@ -48,7 +48,7 @@ async def client(project: Path, registered: list[types.Registration]) -> AsyncIt
 
 def defined(project: Path) -> set[str]:
     """The names of which the store has definitions."""
-    (file,) = (project / ".winnow").glob("symbols-*.db")
+    (file,) = (project / ".winnow").glob("index-*.db")
     connection = sqlite3.connect(file)
     try:
         rows = connection.execute("SELECT text FROM name JOIN definition ON name.id=name")

@@ -1,4 +1,4 @@
-"""What is on disk: the files of a folder that may have facts, and what has changed since.
+"""What is on disk: the files of a folder, and what has changed since they were read.
 
 Files are listed as every search does it, by ripgrep, so that both cover the same ones. To list
 them anew is only needed when a folder or an ignore file has changed; that these have not is seen
@@ -12,12 +12,12 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from winnow.errors import SearchError
-from winnow.globs import escaped
-from winnow.index.files import CLOCK_NS, FileState
-from winnow.symbols.language import language_of
+from winnow.globs import escaped, glob_regex
+from winnow.index.files import CLOCK_NS, EXCLUDED, FULL, FileState
 from winnow.text.buffers import Overlay
 from winnow.text.encodings import decoded
 from winnow.text.files import IGNORE_FILE, search_scope
@@ -36,8 +36,8 @@ ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
 
 class Listed(Struct, frozen=True):
-    """The files of a folder that may have facts, by path, and the times of folders and ignore
-    files on which the list depends. ``whole`` says that the list is not cut short."""
+    """The files of a folder, by path, and the times of folders and ignore files on which the list
+    depends. ``whole`` says that the list is not cut short."""
 
     files: Mapping[str, FileState]
     times: Mapping[str, int]
@@ -57,20 +57,49 @@ class Changes(Struct, frozen=True):
 
 class Covers(Struct, frozen=True):
     """What of a folder is not the index's: globs to leave out, and ``others``, further roots, of
-    which one that is below this one has an index of its own."""
+    which one that is below this one has an index of its own. Of files that ``empty`` names, it is
+    only known that they are there."""
 
     exclude: tuple[str, ...] = ()
     others: tuple[Path, ...] = ()
+    empty: tuple[str, ...] = ()
 
 
-async def listed_paths(ripgrep: Ripgrep, root: Path, covers: Covers) -> tuple[list[str], bool]:
-    """All files that a search of the root covers, and whether the time sufficed."""
+class Emptied:
+    """Which files nothing is kept of, by globs that name files or folders."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._patterns = [glob_regex(pattern.rstrip("/")) for pattern in patterns]
+        self._folders = {"": False}
+
+    def has(self, path: str) -> bool:
+        """Whether a file is one, or is below a folder that is one."""
+        return bool(self._patterns) and (self._folder(path.rpartition("/")[0]) or self._names(path))
+
+    def _folder(self, folder: str) -> bool:
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._folder(folder.rpartition("/")[0]) or self._names(folder)
+            self._folders[folder] = known
+        return known
+
+    def _names(self, path: str) -> bool:
+        return any(pattern.fullmatch(path) for pattern in self._patterns)
+
+
+async def listed_paths(
+    ripgrep: Ripgrep, root: Path, covers: Covers, folder: str | None = None
+) -> tuple[list[str], bool]:
+    """All files that a search of the root covers, or those directly in a folder that is covered,
+    and whether the time sufficed."""
     nested = [
         f"/{escaped(one.relative_to(root).as_posix())}"
         for one in covers.others
         if is_below(str(one), str(root))
     ]
-    scope = search_scope([root], SearchParams(), [*covers.exclude, *nested])
+    scope = search_scope([root], SearchParams(path=folder or ""), [*covers.exclude, *nested])
+    if folder is not None:
+        scope = msgspec.structs.replace(scope, arguments=(*scope.arguments, "--max-depth=1"))
     listing = await list_files(ripgrep, scope, Overlay())
     return listing.paths, not listing.timed_out
 
@@ -89,13 +118,8 @@ def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> List
             folder = folder.rpartition("/")[0]
     since = began_ns - CLOCK_NS
     times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
-    files = {path: state for path in paths if may_have_facts(path) and (state := look(base, path))}
+    files = {path: state for path in paths if (state := look(base, path))}
     return Listed(files, times, whole)
-
-
-def may_have_facts(path: str) -> bool:
-    """Whether a file has a language by its name, or may have one by its first line."""
-    return "." not in path.rpartition("/")[2] or language_of(path) is not None
 
 
 def is_ignore_file(path: str) -> bool:
@@ -103,22 +127,21 @@ def is_ignore_file(path: str) -> bool:
     return path in ROOT_FILES or path.rpartition("/")[2] in IGNORE_FILES
 
 
-def new_sources(root: Path, paths: Iterable[str]) -> list[str]:
-    """Of paths that are not known, the files that may have facts, and folders."""
+def new_files(root: Path, paths: Iterable[str]) -> list[str]:
+    """Of paths that are not known, the files and folders that are there."""
     base = str(root)
     return [
         path
         for path in paths
-        if os.path.isdir(os.path.join(base, path))
-        or (may_have_facts(path) and look(base, path) is not None)
+        if os.path.isdir(os.path.join(base, path)) or look(base, path) is not None
     ]
 
 
 def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """The files that may have facts and are, or are below, one of those that are wanted."""
+    """The files that are, or are below, one of those that are wanted."""
     exactly = set(wanted)
     found = []
-    for path in filter(may_have_facts, paths):
+    for path in paths:
         part = path
         while part and part not in exactly:
             part = part.rpartition("/")[0]
@@ -154,9 +177,19 @@ def text_of(root: Path, path: str) -> str | None:
         return None
 
 
-def compared(known: Mapping[str, FileState], now: Listed) -> Changes:
-    """What has changed, by a whole list."""
-    changed = [path for path, state in now.files.items() if _differs(known.get(path), state)]
+def compared(
+    known: Mapping[str, FileState], now: Listed, emptied: Emptied, room: bool = False
+) -> Changes:
+    """What has changed, by a whole list; also files of which something was kept and is not to be
+    any more, and the other way round. ``room`` says that there is some again for those that were
+    left out for lack of it."""
+    changed = [
+        path
+        for path, state in now.files.items()
+        if _differs(known.get(path), state)
+        or (known[path].problem == EXCLUDED) != emptied.has(path)
+        or (room and known[path].problem == FULL)
+    ]
     gone = [path for path in known if path not in now.files] if now.whole else []
     return Changes(sorted(changed, key=lambda path: -now.files[path].mtime_ns), gone)
 

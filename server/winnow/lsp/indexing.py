@@ -26,7 +26,12 @@ WATCHED = "**/*"
 
 
 async def watch_files(server: WinnowServer) -> None:
-    """Ask the client to tell of every change of a file, if it can be asked."""
+    """Ask the client to tell of every change of a file, if it can be asked and there is an index to
+    keep up. Its word comes late or not at all, so the index has a watcher of its own, too; but it
+    also tells of file systems that tell nobody else."""
+    index = server.searching.config.index if server.searching is not None else None
+    if index is None or not (index.enabled and index.watch):
+        return
     workspace = server.client_capabilities.workspace
     watched = workspace and workspace.did_change_watched_files
     if not (watched and watched.dynamic_registration):

@@ -6,12 +6,21 @@ back after a change, need not be read again. What depends on the path is added b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
+import numpy as np
 from msgspec import Struct
 
-from winnow.symbols.facts import Definition
+from winnow.postings.chunks import chunks_of
+from winnow.postings.comments import comments_of
+from winnow.postings.terms import name_term, term_number, term_numbers, words
+from winnow.postings.trigrams import trigrams_of
+from winnow.symbols.facts import CONTAINERS, Definition
 
 Unit = Literal["chunk", "document"]
 
@@ -26,12 +35,23 @@ class Field(Struct, frozen=True):
 # In the order of `Contents.fields`. A change of it, as of whatever makes contents, gives the store
 # another version by itself.
 FIELDS = (
+    # Everything that stands in the chunk.
     Field("body", "chunk"),
+    # The parts of the names that the chunk defines.
+    Field("definition", "chunk"),
+    # What is said in comments and docstrings.
     Field("comment", "document"),
-    Field("definition", "document"),
+    # The same, before the first function or value: what the text says of itself.
+    Field("head", "document"),
+    # The parts of the names of classes and the like.
+    Field("type", "document"),
+    # All names that are defined, as wholes, see :func:`winnow.postings.terms.name_term`.
+    Field("name", "document"),
 )
-# Numbers that are kept for each document, in the order of `Contents.measures`.
-MEASURES = ("lines", "definitions")
+# Numbers that are kept for each document, in the order of `Contents.measures`: lines; definitions
+# and types that are not in functions; lines that import or pass on what is defined elsewhere;
+# whether it says of itself that a program has written it.
+MEASURES = ("lines", "definitions", "types", "imports", "generated")
 
 
 class Postings(Struct, frozen=True, array_like=True):
@@ -67,8 +87,105 @@ class Contents(Struct, frozen=True, array_like=True):
     covered: bool = True
 
 
+# What a program writes into a file that nobody is to edit. Go's is in its documentation.
+_GENERATED = re.compile(
+    r"(?i)\bdo not (?:edit|modify)\b|@generated\b|\b(?:auto-?|automatically |code )generated\b"
+    r"|\bgenerated (?:by|from)\b"
+)
+_GENERATED_CHARACTERS = 2_000
+_IMPORT = re.compile(
+    r"^[ \t]*(?:import\b|from\s+\S+\s+import\b|(?:pub(?:\([^)]*\))?\s+)?(?:use|mod)\s+[\w:{][^=]*;"
+    r"|export\s+(?:type\s+)?(?:\*|\{[^}]*\})[^=;]*\bfrom\b|(?:local\s+\w+\s*=\s*)?require\b"
+    r"|(?:const|let|var)\s+[^=]+=\s*(?:require|@import)\b|#\s*include\b|using\s+[\w.]+;|alias\s+[A-Z]"
+    r"|autoload\b|@_exported\b|package\s)",
+    re.M,
+)
+# Kinds of what is asked for by its name, and has members.
+TYPES = (CONTAINERS | {"type"}) - {"section"}
+# What a file says of itself is at its beginning.
+_HEAD_LINES = 80
+
+
+# Of a longer line, the rest is data.
+_LINE_CHARACTERS = 2_000
+
+
 def contents_of(
     path: str, text: bytes, definitions: Sequence[Definition], language: str, *, covered: bool
 ) -> Contents:
     """What is kept of a text in UTF-8. Of the path only the name's end may count."""
-    raise NotImplementedError
+    chunks = chunks_of(text, definitions)
+    lines = _lines(text)
+    known = [one for one in definitions if not one.local]
+    first = min((one.line for one in known if one.kind not in TYPES), default=len(lines))
+    comments = "\n".join(comments_of("\n".join(lines), language))
+    head = "\n".join(comments_of("\n".join(lines[: min(first, _HEAD_LINES)]), language))
+    types = [one.name for one in known if one.kind in TYPES and not one.declared]
+    documents = (
+        _bag(words(comments)),
+        _bag(words(head)),
+        _bag(types),
+        Counter(term_number(name_term(one.name)) for one in known),
+    )
+    return Contents(
+        trigrams=trigrams_of(text),
+        chunks=array("I", (line for chunk in chunks for line in chunk)).tobytes(),
+        fields=[
+            _postings([_bag(words("\n".join(lines[a - 1 : b]))) for a, b in chunks]),
+            _postings(list(map(_bag, _names_by_chunk(chunks, known)))),
+            *(_postings([bag]) for bag in documents),
+        ],
+        measures=[
+            len(lines),
+            len(known),
+            len(types),
+            len(_IMPORT.findall("\n".join(lines))),
+            float(bool(_GENERATED.search(head[:_GENERATED_CHARACTERS]))),
+        ],
+        covered=covered,
+    )
+
+
+def _lines(text: bytes) -> list[str]:
+    """The lines of a text, each as far as it is not data."""
+    lines = text.decode("utf-8", "replace").split("\n")
+    if len(text) > _LINE_CHARACTERS:
+        return [line[:_LINE_CHARACTERS] for line in lines]
+    return lines
+
+
+def _names_by_chunk(
+    chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]
+) -> list[list[str]]:
+    """The names that each chunk defines."""
+    firsts = [first for first, _ in chunks]
+    names: list[list[str]] = [[] for _ in chunks]
+    for one in definitions:
+        names[max(bisect_right(firsts, one.line + 1) - 1, 0)].append(one.name)
+    return names
+
+
+def _bag(found: Iterable[str]) -> Counter[int]:
+    """How often each term stands in some words, by its number."""
+    bag: Counter[int] = Counter()
+    for word, count in Counter(found).items():
+        for number in term_numbers(word):
+            bag[number] += count
+    return bag
+
+
+def _postings(bags: Sequence[Counter[int]]) -> Postings:
+    """The postings of a field, from the bag of each unit."""
+    terms, units, counts = array("Q"), array("H"), array("I")
+    for unit, bag in enumerate(bags):
+        terms.extend(bag.keys())
+        units.extend([unit] * len(bag))
+        counts.extend(bag.values())
+    # Units are in order already, and stay so.
+    order = np.argsort(np.frombuffer(terms, np.uint64), kind="stable")
+    return Postings(
+        terms=np.frombuffer(terms, np.uint64)[order].tobytes(),
+        units=np.frombuffer(units, np.uint16)[order].tobytes(),
+        counts=np.minimum(np.frombuffer(counts, np.uint32), 255)[order].astype(np.uint8).tobytes(),
+        lengths=array("I", (sum(bag.values()) for bag in bags)).tobytes(),
+    )

@@ -6,21 +6,50 @@ It is mapped into memory, so that what nobody asks for takes none. Texts have nu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from winnow.postings.contents import Contents
+from winnow.postings.building import (
+    KEY_BYTES,
+    MOST_DOCUMENTS,
+    TERM_TYPE,
+    TRIGRAM_TYPE,
+    write_texts,
+)
+from winnow.postings.contents import FIELDS, MEASURES, Contents
+from winnow.postings.layout import (
+    UNFINISHED,
+    Arrays,
+    SegmentDamaged,
+    SegmentWriter,
+    open_arrays,
+    writing,
+)
+from winnow.postings.lists import Lists
 from winnow.postings.trigrams import Required
 
-# Numbers of documents are 16-bit, and merging holds one segment's part of a key range in memory.
-MOST_DOCUMENTS = 4096
+__all__ = [
+    "MOST_DOCUMENTS",
+    "UNFINISHED",
+    "Segment",
+    "SegmentDamaged",
+    "in_memory",
+    "write_segment",
+]
 
-
-class SegmentDamaged(Exception):
-    """A segment is not what was written."""
+# A list takes about 8 µs to read, and a file that is searched in vain some 30 µs. So this many
+# documents at most are searched in vain rather than another list read for them.
+FEW_DOCUMENTS = 1
+# How many lists are read for a condition in each segment: of a long string the rarest trigrams say
+# nearly all that there is to know, and a regular expression may have hundreds of alternatives.
+MOST_LISTS = 256
+MOST_OF_ONE = 16
 
 
 class Segment:
@@ -29,45 +58,158 @@ class Segment:
     ``keys`` are the names by which the store knows the texts, 16 bytes each, by document.
     ``chunk_documents``, ``first_lines`` and ``last_lines`` are by chunk, the chunks of a document
     one after the other. ``measures`` has a row for each document. ``vectors`` has a row for each
-    chunk, and ``document_vectors`` for each document; None where some texts have none.
-    """
+    chunk, and ``document_vectors`` for each document; None where no text has any. Where some have
+    and some have not, ``with_vectors`` tells by document whose are real: the others' are zeros.
 
-    documents: int
-    chunks: int
-    keys: Sequence[bytes]
-    covered: npt.NDArray[np.bool_]
-    chunk_documents: npt.NDArray[np.uint16]
-    first_lines: npt.NDArray[np.uint32]
-    last_lines: npt.NDArray[np.uint32]
-    measures: npt.NDArray[np.float32]
-    vectors: npt.NDArray[np.int8] | None
-    document_vectors: npt.NDArray[np.int8] | None
+    Arrays cannot be written to. Where the file was damaged after it was written, everything may
+    raise SegmentDamaged, but numbers that are possible and wrong are only found by :meth:`verify`.
+    """
 
     def __init__(self, file: Path) -> None:
         """Open a segment, without reading it. Raises SegmentDamaged, and OSError."""
-        raise NotImplementedError
+        self._open(open_arrays(file))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Segment:
+        """A segment from what would be its file. Raises SegmentDamaged."""
+        segment = cls.__new__(cls)
+        segment._open(Arrays(data))
+        return segment
+
+    def _open(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        covered = arrays.get("covered", "|u1")
+        self.documents = len(covered)
+        if self.documents > MOST_DOCUMENTS:
+            raise SegmentDamaged("there are too many documents")
+        self.covered: npt.NDArray[np.bool_] = covered != 0
+        self.keys: Sequence[bytes] = _Keys(arrays.get("keys", "|u1", self.documents, KEY_BYTES))
+        lines = arrays.get("lines", "<u4", None, 2)
+        self.chunks = len(lines)
+        self.first_lines: npt.NDArray[np.uint32] = lines[:, 0]
+        self.last_lines: npt.NDArray[np.uint32] = lines[:, 1]
+        self.measures: npt.NDArray[np.float32] = arrays.get(
+            "measures", "<f4", self.documents, len(MEASURES)
+        )
+        self.vectors: npt.NDArray[np.int8] | None = None
+        self.document_vectors: npt.NDArray[np.int8] | None = None
+        self.with_vectors: npt.NDArray[np.bool_] = np.zeros(self.documents, np.bool_)
+        if arrays.has("vectors"):
+            self.vectors = arrays.get("vectors", "|i1", self.chunks, None)
+            dimensions = self.vectors.shape[1]
+            self.document_vectors = arrays.get(
+                "document_vectors", "|i1", self.documents, dimensions
+            )
+            self.with_vectors = arrays.get("with_vectors", "|u1", self.documents) != 0
+        self.trigrams = Lists(arrays, "trigrams", TRIGRAM_TYPE, self.documents)
+        units = {"chunk": self.chunks, "document": self.documents}
+        self.fields = {
+            field.name: Lists(arrays, field.name, TERM_TYPE, units[field.unit]) for field in FIELDS
+        }
+
+    @functools.cached_property
+    def chunk_documents(self) -> npt.NDArray[np.uint16]:
+        documents = self.arrays.get("chunk_documents", "<u2", self.chunks)
+        if len(documents) and (
+            documents[-1] >= self.documents or (documents[1:] < documents[:-1]).any()
+        ):
+            raise SegmentDamaged("chunks are not in the order of documents")
+        return documents
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return self.arrays.size
 
     def verify(self) -> None:
         """Read all of it. Raises SegmentDamaged if it is not what was written."""
-        raise NotImplementedError
+        self.arrays.verify()
 
     def close(self) -> None:
-        """Let go of the file; arrays that were given before stay valid."""
-        raise NotImplementedError
+        """Let go of the file; arrays that were given before stay valid. It is not used any more."""
+        # The file is unmapped with the last of the arrays.
+        self.__dict__.clear()
 
     def documents_with(self, required: Required) -> npt.NDArray[np.uint16]:
         """The documents that may match: that have the trigrams, or are not covered by them."""
-        raise NotImplementedError
+        found = _Evaluation(self.trigrams).holding(required, np.ones(self.documents, np.bool_))
+        return np.flatnonzero(found | ~self.covered).astype(np.uint16)
 
     def postings(
         self, field: str, term: int
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
         """The chunks or documents in which a term stands, ascending, and how often."""
-        raise NotImplementedError
+        lists = self.fields[field]
+        place = lists.find(term)
+        if place is None:
+            return np.zeros(0, np.uint32), np.zeros(0, np.uint8)
+        return lists.entries(place)
 
     def lengths(self, field: str) -> npt.NDArray[np.uint32]:
         """How many terms each chunk or document has in a field."""
-        raise NotImplementedError
+        return self.arrays.get(f"{field}.lengths", "<u4", self.fields[field].universe)
+
+
+class _Keys(Sequence[bytes]):
+    """Rows of bytes, which are made into objects when they are asked for."""
+
+    def __init__(self, rows: npt.NDArray[np.uint8]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return [row.tobytes() for row in self._rows[index]]
+        key: bytes = self._rows[index].tobytes()
+        return key
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (row.tobytes() for row in self._rows)
+
+
+class _Evaluation:
+    """A condition on trigrams, as far as it pays. Sets are masks of all documents."""
+
+    def __init__(self, trigrams: Lists) -> None:
+        self._trigrams = trigrams
+        self._left = MOST_LISTS
+
+    def holding(self, required: Required, among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Of some documents those for which a condition holds, and perhaps others of them."""
+        places = [self._trigrams.find(trigram) for trigram in required.trigrams]
+        known = [place for place in places if place is not None]
+        if len(known) < len(places):
+            return np.zeros_like(among)
+        found = among
+        for place in sorted(known, key=self._trigrams.size)[:MOST_OF_ONE]:
+            if self._enough(found):
+                return found
+            self._left -= 1
+            found = found & self._trigrams.mask(place)
+        for alternatives in required.either:
+            if self._enough(found):
+                return found
+            found = self._any(alternatives, found)
+        return found
+
+    def _any(
+        self, alternatives: Sequence[Required], among: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        found = np.zeros_like(among)
+        for alternative in alternatives:
+            if self._left <= 0:
+                return among
+            found |= self.holding(alternative, among)
+        return found
+
+    def _enough(self, found: npt.NDArray[np.bool_]) -> bool:
+        return self._left <= 0 or int(np.count_nonzero(found)) <= FEW_DOCUMENTS
 
 
 def write_segment(file: Path, texts: Mapping[bytes, Contents]) -> int:
@@ -75,15 +217,15 @@ def write_segment(file: Path, texts: Mapping[bytes, Contents]) -> int:
 
     Documents are numbered in the order of the mapping.
     """
-    raise NotImplementedError
+    with writing(file) as writer:
+        write_texts(writer, texts)
+        return writer.finish()
 
 
 def in_memory(texts: Mapping[bytes, Contents]) -> Segment:
     """A segment that is on no disk, for unsaved documents."""
-    raise NotImplementedError
-
-
-def merge_segments(file: Path, segments: Sequence[tuple[Segment, npt.NDArray[np.bool_]]]) -> int:
-    """Make one segment of several, of the documents that are to be kept, in their order, in memory
-    that does not grow with the segments; gives its size. Raises OSError and SegmentDamaged."""
-    raise NotImplementedError
+    stream = io.BytesIO()
+    writer = SegmentWriter(stream, io.BytesIO)
+    write_texts(writer, texts)
+    writer.finish()
+    return Segment.from_bytes(stream.getvalue())

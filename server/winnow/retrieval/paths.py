@@ -1,0 +1,187 @@
+"""What paths say: which files are named for what was asked, and what kind of file each is.
+
+It is derived from paths alone, once for all questions to a corpus.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.postings.terms import name_term, terms_of, whole, words
+
+Numbers = npt.NDArray[np.int32]
+
+# Names abbreviate: from this length on, `auth` stands for `authentication`, and the other way.
+ABBREVIATION = 3
+ABBREVIATED = 0.8
+
+_TEST = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|mocks?|e2e)(?:/|$)"
+    r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[_.-](?:test|spec|mock)s?\.[a-z]+$"
+    r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[a-z]+$"
+)
+_SIDE = re.compile(
+    r"(?:^|/)(?:_?examples?|docs?_src|samples?|demos?|legacy|_?compat|deprecated|bench(?:es|marks?)?"
+    r"|tutorials?|playground|sandbox|contrib)(?:/|$)",
+    re.I,
+)
+_PROSE = re.compile(
+    r"\.(?:md|mdx|markdown|rst|adoc|txt|po|pot|html?|svg|tex|org)$"
+    r"|(?:^|/)(?:readme|changelog|changes|news|history|authors|license|licence|copying|todo)[^/]*$",
+    re.I,
+)
+_DATA = re.compile(
+    r"\.(?:json|ya?ml|toml|ini|cfg|conf|csv|tsv|lock|xml|plist|properties|css|scss|less|snap|cmake|mk"
+    r"|in|am|ac|m4|gradle|csproj|sln|resx|gemspec|cabal)$"
+    r"|(?:^|/)(?:\.[^/]+|makefile[^/]*|cmakelists\.txt|dockerfile[^/]*)$",
+    re.I,
+)
+_GENERATED = re.compile(
+    r"(?:^|/)(?:vendor|third_party|node_modules|dist|build|generated|external|gen)/"
+    r"|\.min\.[a-z]+$|[._]pb2?\.[a-z.]+$|\.generated\.|_generated\.|\.g\.[a-z]+$",
+    re.I,
+)
+_HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|d\.[cm]?ts|pyi|mli|hrl)$")
+_DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
+# Files that speak for their folder. Its name is theirs.
+FRONTS = frozenset("__init__ index init mod lib main package-info prelude default".split())
+# What is asked for all the same, by words of the query.
+KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
+    (
+        "test",
+        _TEST,
+        frozenset("test tests testing tested spec specs fixture fixtures mock".split()),
+    ),
+    ("side", _SIDE, frozenset("example examples sample demo benchmark legacy compat".split())),
+    ("prose", _PROSE, frozenset("doc docs documentation readme changelog license".split())),
+    ("data", _DATA, frozenset("config configuration settings package build makefile".split())),
+    ("generated", _GENERATED, frozenset("generated vendor vendored build dist".split())),
+)
+
+
+def name_of(path: str) -> tuple[str, str, bool]:
+    """The folders and the name by which a file is known, and whether it speaks for its folder: of
+    `parser/mod.rs` they are those of `parser`."""
+    folders, _, name = path.replace("\\", "/").rpartition("/")
+    stem = name.lstrip(".").split(".")[0] or name
+    if stem in FRONTS and folders:
+        around, _, own = folders.rpartition("/")
+        return around, own, True
+    return folders, stem, stem in FRONTS
+
+
+class Traits(NamedTuple):
+    """What kind of file it is, by its path. ``whole`` is the name as one term, and
+    ``whole_name`` the same without stemming."""
+
+    kinds: tuple[bool, ...]  # of each of `KINDS`
+    front: bool
+    header: bool
+    declarations: bool
+    depth: int
+    whole: str
+    whole_name: str
+    own: int  # the folder that it speaks for: of `parser/mod.rs` and `parser.rs` `parser`; or -1
+
+
+class PathIndex:
+    """The words of all paths.
+
+    ``terms`` has all terms, sorted; those of the name of file `i` have the numbers
+    ``name_terms[name_starts[i] : name_starts[i + 1]]`` in it, those of its folders are the terms of
+    the folder ``folders[i]``, likewise. ``parents`` is the folder around each folder, -1 for none.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self._traits: dict[int, Traits] = {}
+        numbers: dict[str, int] = {}
+        of_word: dict[str, list[int]] = {}
+        of_folder = self._numbers = dict[str, int]()
+        folder_terms: list[list[int]] = []
+
+        def numbered(word: str) -> list[int]:
+            found = of_word.get(word)
+            if found is None:
+                terms = dict.fromkeys(term for part in words(word) for term in terms_of(part))
+                found = of_word[word] = [numbers.setdefault(one, len(numbers)) for one in terms]
+            return found
+
+        def folder(path: str) -> int:
+            found = of_folder.get(path)
+            if found is None:
+                around, _, name = path.rpartition("/")
+                parent = folder(around) if path else -1
+                terms = dict.fromkeys([*(folder_terms[parent] if path else ()), *numbered(name)])
+                found = of_folder[path] = len(folder_terms)
+                folder_terms.append(list(terms))
+                parents.append(parent)
+            return found
+
+        parents: list[int] = []
+        folders = np.empty(len(paths), np.int32)
+        names: list[list[int]] = []
+        for number, path in enumerate(paths):
+            around, stem, _ = name_of(path)
+            folders[number] = folder(around)
+            names.append(numbered(stem))
+        order = np.array(sorted(range(len(numbers)), key=list(numbers).__getitem__), np.int32)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order), dtype=np.int32)
+        self.terms = sorted(numbers)
+        self.name_terms, self.name_starts = _flat(names, places)
+        self.folder_terms, self.folder_starts = _flat(folder_terms, places)
+        self.folders = folders
+        self.parents = np.array(parents, np.int32)
+
+    def traits(self, file: int) -> Traits:
+        """What kind of file it is."""
+        found = self._traits.get(file)
+        if found is None:
+            path = self._paths[file]
+            around, stem, front = name_of(path)
+            found = self._traits[file] = Traits(
+                kinds=tuple(bool(pattern.search(path)) for _, pattern, _ in KINDS),
+                front=front,
+                header=bool(_HEADER.search(path)),
+                declarations=bool(_DECLARATIONS.search(path)),
+                depth=around.count("/") + bool(around),
+                whole=name_term("".join(words(stem))),
+                whole_name=whole("".join(words(stem))),
+                own=self._numbers.get(f"{around}/{stem}" if around else stem, -1),
+            )
+        return found
+
+    def named(self, term: str) -> tuple[list[int], list[float]]:
+        """The numbers of the terms that stand for a term, and how well: itself, and what
+        abbreviates it or is abbreviated by it."""
+        first = bisect_left(self.terms, term)
+        numbers, weights = [], []
+        for number in range(first, len(self.terms)):
+            if not self.terms[number].startswith(term):
+                break
+            exact = self.terms[number] == term
+            if exact or len(term) >= ABBREVIATION:
+                numbers.append(number)
+                weights.append(1.0 if exact else ABBREVIATED)
+        for length in range(ABBREVIATION, len(term)):
+            place = bisect_left(self.terms, term[:length])
+            if place < len(self.terms) and self.terms[place] == term[:length]:
+                numbers.append(place)
+                weights.append(ABBREVIATED)
+        return numbers, weights
+
+
+def _flat(rows: Sequence[Sequence[int]], places: Numbers) -> tuple[Numbers, Numbers]:
+    """Rows of numbers one after the other, each number replaced by its place, and where each row
+    begins, and the last ends."""
+    starts = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum([len(row) for row in rows], out=starts[1:])
+    numbers = np.fromiter((one for row in rows for one in row), np.int32, int(starts[-1]))
+    return places[numbers], starts

@@ -1,0 +1,161 @@
+"""From a query and what can be ranked to passages: the best of each file, best file first.
+
+A first stage (:mod:`winnow.retrieval.candidates`) finds files that may answer, features
+(:mod:`winnow.retrieval.features`) say what speaks for each, and a ranker weighs that. Nothing is
+read but the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from winnow.postings.contents import TYPES
+from winnow.postings.corpus import Corpus
+from winnow.retrieval.candidates import Floats, find_candidates, look_up
+from winnow.retrieval.features import Definitions, Evidence, compute, gather
+from winnow.retrieval.paths import PathIndex
+from winnow.retrieval.question import Question, question_of
+from winnow.symbols.facts import Definition
+
+# What a chunk that defines what is asked for is worth above one that only speaks of it.
+DEFINING = 0.5
+# How many definitions of a name are looked at: some names have thousands.
+MOST_DEFINITIONS = 2_000
+WHY_WORDS = 4
+# Of the greatest first score that there can be.
+_MOST_HAND = 4.0
+
+
+class Found(Struct, frozen=True):
+    """A passage: lines ``first`` to ``last`` of the file with this number in the corpus, from 1.
+
+    ``score`` is from 0 to 1, ``why`` says what spoke for it. ``symbol`` is the definition that was
+    asked for by its name, if the passage is that.
+    """
+
+    file: int
+    first: int
+    last: int
+    score: float
+    why: tuple[str, ...]
+    symbol: Definition | None = None
+
+
+def search(
+    corpus: Corpus,
+    query: str,
+    *,
+    limit: int,
+    allowed: Callable[[int], bool] | None = None,
+    boosts: Mapping[int, float] | None = None,
+) -> list[Found]:
+    """The passages that answer a query best, one for each file, best first.
+
+    ``allowed`` tells which files may be found. ``boosts`` are added to scores, by file. The order
+    depends on nothing but what is given.
+    """
+    question = question_of(query)
+    if not question.terms and not question.names:
+        return []
+    index = _path_index(corpus)
+    defined = {
+        name: corpus.definitions(name)[:MOST_DEFINITIONS]
+        for name in (*question.names, *question.titles)
+    }
+    exact = sorted(
+        {file for known in defined.values() for file, definition in known if not definition.local}
+    )
+    looked = look_up(corpus, question)
+    liked = [file for file, boost in (boosts or {}).items() if boost > 0]
+    candidates = find_candidates(corpus, question, looked, index, exact, allowed, liked)
+    evidence = gather(corpus, question, looked, index, candidates, defined)
+    scores = _scores(compute(evidence, len(corpus.paths)))
+    for place, file in enumerate(candidates.files.tolist()):
+        scores[place] = min(1.0, max(0.0, scores[place] + (boosts or {}).get(file, 0.0)))
+    order = sorted(
+        np.flatnonzero(scores > 0).tolist(),
+        key=lambda place: (-scores[place], corpus.paths[int(candidates.files[place])]),
+    )
+    return [_found(corpus, evidence, place, float(scores[place])) for place in order[:limit]]
+
+
+def _path_index(corpus: Corpus) -> PathIndex:
+    index = corpus.kept.get("paths")
+    if not isinstance(index, PathIndex):
+        index = corpus.kept["paths"] = PathIndex(corpus.paths)
+    return index
+
+
+def _scores(features: Mapping[str, Floats]) -> Floats:
+    scores: Floats = np.clip(features["hand_raw"] / _MOST_HAND, 0, 1)
+    return scores
+
+
+def _found(corpus: Corpus, evidence: Evidence, place: int, score: float) -> Found:
+    """The passage of a candidate that answers best, and what speaks for it."""
+    file = int(evidence.candidates.files[place])
+    question = evidence.question
+    why = []
+    names = _names(evidence.defined, file)
+    if names:
+        why.append(f"defines {', '.join(names[:WHY_WORDS])}")
+    said = _spelled(question, evidence.in_name[:, place] > 0)
+    if said:
+        why.append(f"path says {', '.join(said[:WHY_WORDS])}")
+    else:
+        around = _spelled(question, evidence.in_folder[:, place] > 0)
+        if around:
+            why.append(f"folder says {', '.join(around[:WHY_WORDS])}")
+    commented = _spelled(question, evidence.documents["comment"][:, place] > 0)
+    if commented:
+        why.append(f"comments say {', '.join(commented[:WHY_WORDS])}")
+    [own] = np.nonzero(evidence.chunks.owners == place)
+    symbol = _symbol(question, evidence.defined, file)
+    if symbol is not None:
+        return Found(file, symbol.line + 1, symbol.end_line + 1, score, tuple(why), symbol)
+    if not len(own):
+        return Found(file, 1, 1, score, tuple(why))
+    rarity = evidence.looked.rarity["definition"]
+    defining = rarity @ (evidence.chunks.counts["definition"][:, own] > 0)
+    best = own[int(np.argmax(evidence.chunks.scores[own] + DEFINING * defining))]
+    segment = corpus.parts[int(evidence.candidates.parts[place])].segment
+    chunk = int(evidence.chunks.ids[best])
+    first, last = int(segment.first_lines[chunk]), int(segment.last_lines[chunk])
+    there = _spelled(question, evidence.chunks.counts["body"][:, best] > 0)
+    if there:
+        asked = len(dict.fromkeys(question.spelled))
+        why.append(f"{len(there)} of {asked} query terms in lines {first}-{last}")
+    return Found(file, first, last, score, tuple(why))
+
+
+def _spelled(question: Question, having: Any) -> list[str]:
+    """The words of the query that some of the terms are of."""
+    return list(dict.fromkeys(question.spelled[term] for term in np.flatnonzero(having)))
+
+
+def _names(defined: Mapping[str, Definitions], file: int) -> list[str]:
+    return [
+        name
+        for name, known in defined.items()
+        if any(one == file and not definition.local for one, definition in known)
+    ]
+
+
+def _symbol(question: Question, defined: Mapping[str, Definitions], file: int) -> Definition | None:
+    """The definition in a file that a query for a symbol means."""
+    if not question.symbol:
+        return None
+    for name in question.names:
+        here: Sequence[Definition] = [
+            definition for one, definition in defined[name] if one == file and not definition.local
+        ]
+        if here:
+            return max(
+                here,
+                key=lambda one: (not one.declared, one.kind in TYPES, one.end - one.start, -one.at),
+            )
+    return None
