@@ -108,6 +108,11 @@ class Workspace:
             ripgrep=lambda: self.run_ripgrep(LIST_SECONDS),
         )
 
+    @property
+    def has_index(self) -> bool:
+        """Whether anybody has used the index yet."""
+        return "index" in self.__dict__
+
     @functools.cached_property
     def names(self) -> NameTables:
         """The names of all definitions in the index, in memory."""
@@ -130,7 +135,7 @@ class Workspace:
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed: the one door for all who know."""
-        if "index" in self.__dict__:
+        if self.has_index:
             self.index.files_changed(paths)
 
     @property
@@ -140,7 +145,7 @@ class Workspace:
     async def aclose(self) -> None:
         """End children and connections."""
         self.processes.close()
-        if "index" in self.__dict__:
+        if self.has_index:
             await self.index.aclose()
         if "library" in self.__dict__:
             await self.library.aclose()

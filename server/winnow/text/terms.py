@@ -88,7 +88,7 @@ class Search:
     evidence: Callable[[], None] = lambda: None
     timed_out: bool = False
     searched: int | None = None
-    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    candidates: dict[str, Sequence[str]] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Search for every term; what was found when the deadline came stands in ``terms``."""
