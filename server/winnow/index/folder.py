@@ -54,11 +54,12 @@ from winnow.index.sources import (
     listed,
     listed_paths,
     new_files,
+    outside_times,
 )
 from winnow.index.store import Store, delete, put_aside
 from winnow.index.workers import Workers
 from winnow.index.worktrees import other_stores, other_trees
-from winnow.text.paths import open_regular
+from winnow.text.paths import is_below, open_regular
 from winnow.text.ripgrep import Ripgrep
 
 if TYPE_CHECKING:
@@ -140,6 +141,8 @@ class FolderIndex:
         self._folders: frozenset[str] = frozenset()  # that a search looks into and finds files
         self.watcher: Watcher | None = None
         self._listed_as = Covers()
+        # What the list depends on elsewhere; None where it may lack files.
+        self._outside: dict[str, int] | None = None
         self._next_check = 0.0
         # Files that were taken while a build was going on, which may have read them before.
         self._overtaken: set[str] = set()
@@ -261,10 +264,30 @@ class FolderIndex:
         """Whether it is time to look for changes that nobody has told of."""
         return time.monotonic() >= self._next_check
 
+    def knows_files_of(self, covers: Covers) -> bool:
+        """Whether it knows all files that a search covers, and every change is told. Where a search
+        covers others than when they were listed, the next look lists them anew."""
+        if not (self.complete and self.is_watched and self._outside is not None):
+            return False
+        outside = outside_times(self.root, self._ripgrep().environment)
+        if covers == self._listed_as and outside == self._outside:
+            return True
+        self.look_soon()
+        return False
+
+    def has_folder(self, path: str) -> bool:
+        """Whether a search covers the folder with this path, as far as that is known: for one in
+        which there are files."""
+        return any(is_below(folder, path) for folder in self._folders)
+
     async def _list(self, covers: Covers) -> Listed:
         began = time.time_ns()
-        paths, whole = await listed_paths(self._ripgrep(), self.root, covers)
-        found = await asyncio.to_thread(listed, self.root, paths, whole, began)
+        ripgrep = self._ripgrep()
+        outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
+        listing = await listed_paths(ripgrep, self.root, covers)
+        whole = not listing.timed_out
+        found = await asyncio.to_thread(listed, self.root, listing.paths, whole, began)
+        self._outside = outside if whole and not listing.unreadable else None
         self._times = dict(found.times)
         self._listed_as = covers
         self._cover(found.folders)
@@ -351,9 +374,9 @@ class FolderIndex:
         if folders <= self._folders and not whole:
             covered = []
             for folder in folders:
-                covered += (await listed_paths(self._ripgrep(), self.root, covers, folder))[0]
+                covered += (await listed_paths(self._ripgrep(), self.root, covers, folder)).paths
         else:
-            covered, _ = await listed_paths(self._ripgrep(), self.root, covers)
+            covered = (await listed_paths(self._ripgrep(), self.root, covers)).paths
             self._cover(folders_of(covered))
         return below_any(covered, new)
 

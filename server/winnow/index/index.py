@@ -181,10 +181,15 @@ class Index:
             found = await view.read(_candidates, folders, readers, required)
         return found
 
+    def has_folder(self, root: Path, path: str) -> bool:
+        """Whether a search of the root covers the folder with this path below it, as far as that is
+        known."""
+        return root in self._known and self._known[root].has_folder(path)
+
     async def _is_exact(self, seconds: float) -> bool:
         """Whether every file is known as it is now; waits so long for changes to be taken."""
-        folders = self._current()
-        if not all(one.complete and one.is_watched for one in folders) or not folders:
+        if not self._knows_files():
+            self._look([one for one in self._current() if one.complete])
             return False
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._settled(seconds):
@@ -192,7 +197,11 @@ class Index:
         for task in (self._taking, self._checking):
             await _finished(task, end - asyncio.get_running_loop().time())
         busy = self._builds or _is_busy(self._taking) or _is_busy(self._checking)
-        return not busy and all(one.complete and one.is_watched for one in self._current())
+        return not busy and self._knows_files()
+
+    def _knows_files(self) -> bool:
+        folders = self._current()
+        return bool(folders) and all(one.knows_files_of(self._covers(one)) for one in folders)
 
     async def facts_for(
         self, paths: Iterable[str], seconds: float
@@ -383,12 +392,15 @@ class Index:
             for folder in self._current():
                 folder.look_soon()
         told = await _finished(self._taking, end - asyncio.get_running_loop().time())
-        if not self._builds and not _is_busy(self._checking):
-            due = [one for one in self._current() if one.is_due and (one.built or one.writable)]
-            if due:
-                self._checking = asyncio.create_task(self._check(due))
+        self._look([one for one in self._current() if one.built or one.writable])
         left = end - asyncio.get_running_loop().time()
         await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
+
+    def _look(self, folders: Iterable[FolderIndex]) -> None:
+        """Begin to look for changes in the folders where it is time to."""
+        due = [one for one in folders if one.is_due]
+        if due and not self._builds and not _is_busy(self._checking):
+            self._checking = asyncio.create_task(self._check(due))
 
     async def _check(self, folders: Iterable[FolderIndex]) -> None:
         """Look for changes that nobody has told of, and take them."""
