@@ -163,6 +163,7 @@ class Workers(Generic[J, A]):
         self._free = 0  # workers without work, and those that are starting
         self._changed = asyncio.Condition()
         self._running: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()  # of these, those whose process ends
         self._children: dict[Child, float] = {}  # and when they began
         self._closed = False
         # With a regulator: whether one more batch of the background may begin, and what asks.
@@ -213,7 +214,8 @@ class Workers(Generic[J, A]):
         self._closed = True
         tasks = [*self._running, *([self._asking] if self._asking else [])]
         for task in tasks:
-            task.cancel()
+            if task not in self._ending:  # else its process would be left behind
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- how many, and when ----------------------------------------------------------------
@@ -281,7 +283,7 @@ class Workers(Generic[J, A]):
         """One worker after another, as long as there is work."""
         left: _Batch[J, A] | None = None
         attempts = 1
-        while True:
+        while not self._closed:
             try:
                 async with self._started() as child:
                     # Not before: while one starts, another may have time for the work.
@@ -310,18 +312,25 @@ class Workers(Generic[J, A]):
     @contextlib.asynccontextmanager
     async def _started(self) -> AsyncIterator[Child]:
         """A worker that is ready. Raises SearchFailed."""
-        async with self._processes.converse(
+        task = asyncio.current_task()
+        assert task is not None
+        child = self._processes.converse(
             [sys.executable, "-m", self._kind.module, str(self._seconds)],
             cwd=HERE,
             environment=self._environment,
             memory_bytes=self._kind.memory_bytes,
-        ) as child:
-            self._children[child] = asyncio.get_running_loop().time()
-            try:
-                await self._wait_until_ready(child)
-                yield child
-            finally:
-                del self._children[child]
+        )
+        try:
+            async with child:
+                self._children[child] = asyncio.get_running_loop().time()
+                try:
+                    await self._wait_until_ready(child)
+                    yield child
+                finally:
+                    del self._children[child]
+                    self._ending.add(task)
+        finally:
+            self._ending.discard(task)
 
     async def _wait_until_ready(self, child: Child) -> None:
         alarm = asyncio.get_running_loop().call_later(START_SECONDS, child.kill)
