@@ -18,8 +18,9 @@ from conftest import MakeWorkspace, git_init, write_files
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.narrowing import Narrowed
 from winnow.tools import TOOLS
-from winnow.types import Answer, SearchAnswer, no_progress
+from winnow.types import Answer, SearchAnswer
 from winnow.types.grep import GrepResult
+from winnow.types.keyword_search import KeywordSearchResult, no_progress
 from winnow.workspace import Workspace
 
 STEPS = int(os.environ.get("WINNOW_STEPS", "200"))
