@@ -16,8 +16,9 @@ from winnow.text.messages import LENGTH_BYTES
 # process that has given way cannot take that back. What is not urgent is held back before it
 # begins, see `index/governor.py`. The priority for the disk follows by itself.
 NICE = 5
-# The server ends a worker that takes too long. If it cannot, being dead itself, the worker does.
-PATIENCE = 3.0
+# The server ends a worker that takes too long. If it cannot, being dead itself, the worker does:
+# later than the server would in any case.
+PATIENCE = 20.0
 READY = b""
 
 

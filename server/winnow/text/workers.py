@@ -23,7 +23,7 @@ import msgspec
 
 import winnow
 from winnow.errors import SearchFailed
-from winnow.text.memory import anonymous_bytes
+from winnow.text.memory import anonymous_bytes, processor_seconds
 from winnow.text.process import Child, Processes
 
 J = TypeVar("J")
@@ -35,6 +35,8 @@ IDLE_SECONDS = 20.0
 REPLACE_SECONDS = 2.0
 START_SECONDS = 30.0
 START_ATTEMPTS = 3
+# A worker of low priority has a tenth of a processor where others want it all.
+WAITING = 10
 MOST_WORKERS = 4
 # With more cores than this, one is left to others. With fewer, that would make an index take twice
 # as long, and workers give way to everything else anyway.
@@ -125,6 +127,31 @@ class _Batch(Generic[J, A]):
         self.crashed = False
         self.caller.unread += size
         self.caller.answers.put_nowait((self.jobs.popleft(), answer, size))
+
+
+class _Patience:
+    """Ends a worker that takes too long: so many seconds of a processor's time, for it may have to
+    wait for others; at most :data:`WAITING` times as long."""
+
+    def __init__(self, child: Child, seconds: float) -> None:
+        self.is_over = False
+        self._child = child
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds * WAITING
+        self._begun = processor_seconds(child.pid)
+        self._alarm = self._loop.call_later(seconds, self._look)
+
+    def close(self) -> None:
+        self._alarm.cancel()
+
+    def _look(self) -> None:
+        left = self._seconds - (processor_seconds(self._child.pid) - self._begun)
+        if left <= 0.01 * self._seconds or self._loop.time() >= self._end:
+            self.is_over = True
+            self._child.kill()
+        else:
+            self._alarm = self._loop.call_later(max(left, 0.01), self._look)
 
 
 def workers_for(cores: int) -> int:
@@ -344,21 +371,19 @@ class Workers(Generic[J, A]):
 
     async def _serve(self, child: Child, batch: _Batch[J, A]) -> bool:
         """Have a worker do the jobs of a batch; False if it has ended, and some may be left."""
-        loop = asyncio.get_running_loop()
         if not batch.urgent:
             await self._weigh(batch)
         for job in batch.jobs:
             child.send(self._kind.encode(job))
         while batch.jobs:
-            started = loop.time()
-            alarm = loop.call_later(self._seconds, child.kill)
+            patience = _Patience(child, self._seconds)
             try:
                 answer = await child.receive()
             except EOFError:
-                self._blame(batch, hung=loop.time() - started >= self._seconds)
+                self._blame(batch, hung=patience.is_over)
                 return False
             finally:
-                alarm.cancel()
+                patience.close()
             batch.answer(self._kind.decode(answer), len(answer))
         return True
 
