@@ -31,7 +31,6 @@ from winnow.hits import (
     page_start,
     paged,
     places_of,
-    shown_snippet,
     wanted_hits,
     with_reasons,
 )
@@ -316,7 +315,7 @@ async def _similar_names(
 def _result(scope: Scope, place: Place, most: int) -> CodeHit:
     hit = place.hit
     shown = scope.shown(hit.path)
-    snippet, snippet_line = shown_snippet(place, most)
+    snippet, snippet_line = place.snippet(most)
     return CodeHit(
         path=shown.path,
         line=place.first,

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from winnow.hits import Hit
 from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
+from winnow.index.sources import Emptied
 from winnow.symbol_search import SEARCH_SECONDS, settled
 from winnow.text.files import Scope
 from winnow.text.selection import file_type_globs
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from winnow.symbols.facts import Definition
 
 
+# For so long, a search waits for what is being read before it searches texts as well.
+STALE_SECONDS = 0.5
 # Whether a file is one that was asked for: the place of its root, and its path below that.
 Covers = Callable[[int, str], bool]
 
@@ -61,13 +64,11 @@ async def search_index(
         )
 
     found: list[Indexed] = []
+    patience = CATCH_UP_SECONDS
 
     async def look() -> tuple[list[str], IndexState]:
-        async with workspace.index.corpus(workspace.buffers, CATCH_UP_SECONDS) as (
-            corpus,
-            state,
-            view,
-        ):
+        snapshot = workspace.index.corpus(workspace.buffers, patience)
+        async with snapshot as (corpus, state, view):
             searching = functools.partial(_search, view, corpus, scope, covers)
             hits, changed = await view.read(searching, query, wanted)
             knows = frozenset[str]()
@@ -77,8 +78,27 @@ async def search_index(
         return changed, state
 
     is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
-    last = found[0]
-    return Indexed(last.hits, last.knows, last.state, is_settled)
+    if found[0].state.state == "stale":
+        # To search texts instead would take about as long as to wait.
+        patience = STALE_SECONDS
+        is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
+    return msgspec.structs.replace(found[0], settled=is_settled)
+
+
+@again_if_damaged
+async def lacking(
+    workspace: Workspace, scope: Scope, texts: Sequence[Hit], knows: frozenset[str]
+) -> frozenset[str]:
+    """Of files that were found by their texts, those that the index does not know as they are now,
+    as paths of the scope; without those of which it is to keep nothing."""
+    emptied = Emptied(workspace.config.index.exclude_patterns)
+    paths = [hit.path for hit in texts if not emptied.has(scope.locate(hit.path)[1])]
+    known = {scope.absolute(path): path for path in paths if path in knows}
+    async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+        changed = await view.read(view.changed, known)
+    return frozenset(
+        [*(path for path in paths if path not in knows), *map(known.__getitem__, changed)]
+    )
 
 
 def _search(
@@ -139,11 +159,13 @@ def _defined_there(definitions: Sequence[Definition], found: Found) -> Definitio
     return min(begun, key=lambda one: one.line, default=None)
 
 
-def merged(indexed: Sequence[Hit], texts: Sequence[Hit], knows: frozenset[str]) -> list[Hit]:
-    """The hits of an index, and between them those of files that it does not know: each at the
-    place that it has among all files by their texts. Scores are the index's."""
-    places: list[tuple[int, bool, Hit]] = [(place, False, hit) for place, hit in enumerate(indexed)]
-    places += [(place, True, hit) for place, hit in enumerate(texts) if hit.path not in knows]
+def merged(indexed: Sequence[Hit], texts: Sequence[Hit], lacking: frozenset[str]) -> list[Hit]:
+    """The hits of an index, and between them those of files that it lacks: each at the place that
+    it has among all files by their texts. Scores are the index's."""
+    places: list[tuple[int, bool, Hit]] = [
+        (place, False, hit) for place, hit in enumerate(indexed) if hit.path not in lacking
+    ]
+    places += [(place, True, hit) for place, hit in enumerate(texts) if hit.path in lacking]
     places.sort(key=lambda one: one[:2])
     scores: list[float] = []
     following = iter([hit.score for _, is_text, hit in places if not is_text])

@@ -23,12 +23,11 @@ from winnow.hits import (
     page_start,
     paged,
     places_of,
-    shown_snippet,
     wanted_hits,
     with_reasons,
 )
 from winnow.index_requests import begin_index, index_offer
-from winnow.indexed_search import Indexed, merged, search_index
+from winnow.indexed_search import Indexed, lacking, merged, search_index
 from winnow.ranked_text import files_about, telling_words
 from winnow.text.files import Scope
 from winnow.types import Completeness, IndexState, Progress, ScopeParams, Skipped
@@ -121,7 +120,8 @@ async def find_meant(
         fallback = Fallback(wanted="semantic", used="text", reason=reason)
         offer = await index_offer(workspace, state)
         return Meant(_with_state(texts, state, reason), "text", None, fallback, offer)
-    hits = merged(indexed.hits, texts.hits, indexed.knows)
+    lacks = await lacking(workspace, texts.scope, texts.hits, indexed.knows)
+    hits = merged(indexed.hits, texts.hits, lacks)
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
     fallback = Fallback(wanted="semantic", used="text", reason=reason, partly=True)
@@ -193,7 +193,7 @@ def why_not_indexed(workspace: Workspace, state: IndexState) -> str:
 
 def _passage(scope: Scope, place: Place, most: int) -> Passage:
     shown = scope.shown(place.hit.path)
-    snippet, snippet_line = shown_snippet(place, most)
+    snippet, snippet_line = place.snippet(most)
     return Passage(
         path=shown.path,
         start_line=place.first or 1,
