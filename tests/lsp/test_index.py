@@ -104,6 +104,21 @@ async def test_the_server_hears_of_changes(
     assert registration.method == "workspace/didChangeWatchedFiles"
 
 
+async def test_a_client_is_not_asked_for_changes_that_nobody_wants(
+    project: Path, registered: list[types.Registration]
+) -> None:
+    client = Client()
+
+    @client.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
+    def register(params: types.RegistrationParams) -> None:
+        registered.extend(params.registrations)
+
+    await client.start(project, options={"index": {"watch": False}})
+    await ended(client)
+    await client.stop()
+    assert registered == []
+
+
 async def test_a_folder_that_is_added_is_indexed(client: Client, project: Path) -> None:
     await ended(client)
     other = write_files(project.parent / "other", {"o.py": "def other(): ...\n"})

@@ -79,7 +79,7 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
     secrets = 0
     if job.masked:
         source, secrets = masked(source)
-    facts, problem = _facts(path, language, source)
+    facts, problem = _facts(job, path, language, source)
     return FileFacts(
         FileState(state.mtime_ns, state.ctime_ns, state.size, problem),
         facts.language if facts else language.name if language else "",
@@ -90,12 +90,16 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
     )
 
 
-def _facts(path: str, language: Language | None, source: bytes) -> tuple[Facts | None, str]:
+def _facts(
+    job: Job, path: str, language: Language | None, source: bytes
+) -> tuple[Facts | None, str]:
     """The facts of a text, or why there are none."""
     if language is None:
         return None, _plain(path, "its language is not known")
     if problem := _unwritten(source):
         return None, problem
+    if len(source) > job.max_parsed:
+        return None, f"its symbols would take too much memory: {len(source):,} bytes"
     # A header may be of another language than its name says.
     return extract(language, source), ""
 

@@ -38,7 +38,6 @@ from winnow.index.files import (
     key_of,
     language_at,
 )
-from winnow.index.filetable import FileTable
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import (
@@ -63,6 +62,7 @@ from winnow.text.paths import open_regular
 from winnow.text.ripgrep import Ripgrep
 
 if TYPE_CHECKING:
+    from winnow.index.filetable import FileTable
     from winnow.watcher import Watcher
 
 T = TypeVar("T")
@@ -86,18 +86,21 @@ LEFT_OUT = 2_000
 FEW_CHANGES = 20
 # A note in the store: somebody has asked for the index of a folder with very many files.
 CONSENT = "consent"
-# What was left out for lack of room is taken again where so much of it is free, or there is more.
-FREE_SHARE = 0.5
-# A note in the store: its limit in MB when something was left out.
+# What was left out for lack of room is taken again where so much has become free since, or where
+# the limit was raised.
+FREE_SHARE = 0.2
+# A note in the store, of when something was left out: the limit, and the size behind it, in bytes.
 FULL_AT = "full at"
 MEGABYTE = 1024 * 1024
 
 
 class FolderSettings(Struct, frozen=True):
-    """What settings say of the index of a folder: the largest file that is read, in bytes; the most
-    that is kept, in MB; whether secrets are masked; what else decides what is kept."""
+    """What settings say of the index of a folder: the largest file that is read, and the largest
+    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; what else
+    decides what is kept."""
 
     max_bytes: int
+    max_parsed: int
     max_size_mb: int
     masked: bool = True
     variant: str = ""
@@ -130,7 +133,6 @@ class FolderIndex:
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
-        self.table = FileTable()
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
@@ -235,6 +237,14 @@ class FolderIndex:
         # If it had to be left meanwhile, the new one lacks what was in it.
         self.complete = store is self._store
         return self.complete
+
+    @functools.cached_property
+    def table(self) -> FileTable:
+        """The files with their numbers."""
+        # numpy takes time to load.
+        from winnow.index.filetable import FileTable
+
+        return FileTable()
 
     @property
     def opened(self) -> Store | None:
@@ -436,7 +446,13 @@ class FolderIndex:
         root = os.fsencode(self.root)
         settings = self._settings()
         jobs = [
-            Job(root, os.fsencode(path), settings.max_bytes, masked=settings.masked)
+            Job(
+                root,
+                os.fsencode(path),
+                settings.max_bytes,
+                masked=settings.masked,
+                max_parsed=settings.max_parsed,
+            )
             for path in paths
         ]
         seconds = URGENT_SECONDS if urgent else BATCH_SECONDS
@@ -459,19 +475,22 @@ class FolderIndex:
 
     async def _make_room(self) -> bool:
         """Bring the store below its size; whether something was forgotten for it."""
-        limit = self._settings().max_size_mb
-        emptied = await self._with_store(lambda store: store.trim(limit * MEGABYTE))
+        limit = self._settings().max_size_mb * MEGABYTE
+        emptied = await self._with_store(lambda store: store.trim(limit))
         if emptied:
-            await self._with_store(lambda store: store.note(FULL_AT, str(limit)))
+            size = await self._with_store(Store.size)
+            await self._with_store(lambda store: store.note(FULL_AT, f"{limit} {size}"))
         return emptied > 0
 
     async def _has_room(self) -> bool:
         """Whether there is room again for what was left out."""
-        limit = self._settings().max_size_mb
-        full_at = int((await self._with_store(_notes)).get(FULL_AT, limit))
-        return limit > full_at or (
-            await self._with_store(Store.size) < limit * MEGABYTE * (1 - FREE_SHARE)
-        )
+        noted = (await self._with_store(_notes)).get(FULL_AT)
+        if noted is None:
+            return False
+        limit, size = map(int, noted.split())
+        if self._settings().max_size_mb * MEGABYTE > limit:
+            return True
+        return await self._with_store(Store.size) < size * (1 - FREE_SHARE)
 
     # --- the store -------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.files import FileFacts, FileState, Job
 from winnow.index.folder import FolderIndex, FolderSettings, Report
+from winnow.index.governor import Governor, most_parsed
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import Covers, is_as_known, text_of
 from winnow.index.view import StoreView
@@ -41,6 +42,7 @@ from winnow.symbols.facts import Facts
 from winnow.symbols.packed import facts_of
 from winnow.text.buffers import is_unsaved
 from winnow.text.files import search_roots
+from winnow.text.memory import anonymous_bytes
 from winnow.text.paths import held_by, is_below
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
@@ -106,7 +108,10 @@ class Index:
         self._folders = folders
         self._ripgrep = ripgrep
         self._environment = environment
-        self._workers = Workers(processes, environment, limits.parse_seconds)
+        self.governor = Governor(lambda: config().index, lambda: self._workers.pids)
+        self._workers = Workers(
+            processes, environment, limits.parse_seconds, regulator=self.governor
+        )
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, Unsaved] = {}
         self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
@@ -133,8 +138,9 @@ class Index:
         that no search covers. Waits ``seconds`` at most for files that have changed. One thread at
         a time may read the view, with :meth:`StoreView.read`, until the block ends.
         """
-        await self._catch_up(seconds)
-        overlay = await self._overlay(buffers, asked)
+        with self.governor.requests():
+            await self._catch_up(seconds)
+            overlay = await self._overlay(buffers, asked)
         folders = self._current()
         readers = [await folder.reader() for folder in folders]
         try:
@@ -240,6 +246,11 @@ class Index:
                 watch=index.watch,
                 embeddings=index.embeddings,
             ),
+            workers=len(self._workers.pids),
+            memory_mb=round(self.governor.memory() / 1e6, 1),
+            workers_memory_mb=round(sum(map(anonymous_bytes, self._workers.pids)) / 1e6, 1),
+            paused=self.governor.state == "paused",
+            waits_for=self.governor.reason or None,
         )
 
     async def left_out(self) -> NotCovered:
@@ -310,6 +321,13 @@ class Index:
     def keep_watching(self) -> None:
         """From the next build on, have changes told: there will be more than one query."""
         self._watching = self._config().index.watch
+
+    def pause(self) -> None:
+        """Have the background begin nothing more; what somebody asks for is still read."""
+        self.governor.pause()
+
+    def resume(self) -> None:
+        self.governor.resume()
 
     async def clear(self) -> None:
         """Delete the index of all folders; it is not made anew until somebody asks for it."""
@@ -420,7 +438,9 @@ class Index:
 
     async def _extract_unsaved(self, path: str, text: str) -> None:
         masked = self._config().index.enable_sensitive_filtering
-        job = Job(b"", os.fsencode(path), 0, text.encode("utf-8", "replace"), masked)
+        raw = text.encode("utf-8", "replace")
+        parsed = most_parsed(self._config().index)
+        job = Job(b"", os.fsencode(path), 0, raw, masked, parsed)
         try:
             async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
                 async for _, found in answers:
@@ -471,6 +491,7 @@ class Index:
         masked = config.index.enable_sensitive_filtering
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
+            max_parsed=most_parsed(config.index),
             max_size_mb=config.index.max_index_size_mb,
             masked=masked,
             variant="" if masked else "unmasked",
