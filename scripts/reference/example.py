@@ -1,9 +1,9 @@
 """The examples: run in a copy of the project in ``docs/example``, which looks the same everywhere.
 
 The copy lies in no repository, is the root of its own, and all its files were changed at
-:data:`CHANGED`. What then still differs from one run to the next is where the copy is, the id of a
-search, how long one took, and when the index changed: :func:`steady` replaces these, and nothing
-else.
+:data:`CHANGED`. Two searches are remembered in it, whatever was searched there before. What then
+still differs from one run to the next is where the copy is, the id of a search, how long one took,
+and when the index changed: :func:`steady` replaces these, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from typing import Any
 from msgspec import Struct
 
 from winnow import answers
-from winnow.config import Config
+from winnow.config import OWN_FOLDER, Config
+from winnow.learning.records import Event, Search
+from winnow.learning.store import LearningStore
 from winnow.tool import Tool, is_list_of_ranges
 from winnow.types import Progress, Result, no_progress
 from winnow.workspace import Workspace
 
 PROJECT = Path(__file__).parents[2] / "docs" / "example"
 SHOWN_ROOT = "/example"
-SHOWN_ID = "5ea7c41d" * 4
+SHOWN_ID = "5ea7c41d5ea7"
 CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 
-_ID = re.compile(r'(?<="search_id": ")[0-9a-f]{32}(?=")')
+_ID = re.compile(r'(?<="search_id": ")[0-9a-f]{12}(?=")')
 _SECONDS = re.compile(r'(?<="seconds": )[0-9.]+')
 _INDEXED = re.compile(r'(?<="updated_at": )[0-9.]+')
 
@@ -56,6 +58,25 @@ def project() -> Iterator[Path]:
         yield folder
 
 
+def remember(folder: Path) -> None:
+    """What is remembered of searches in the copy, and nothing else."""
+    shutil.rmtree(folder / OWN_FOLDER, ignore_errors=True)
+    store = LearningStore.open(folder)
+    store.write(
+        [
+            Search(
+                *(SHOWN_ID, CHANGED, "keyword_search", "how are plugins loaded", "question"),
+                seconds=0.021,
+                returned=2,
+                paths=("src/loader.py", "src/registry.py"),
+            ),
+            Search("0123456789ab", CHANGED + 60, "grep", "load_plugins", "symbol", 0.012, 0),
+        ],
+        [Event(SHOWN_ID, CHANGED + 5, "kept", "src/loader.py", 1)],
+    )
+    store.close()
+
+
 def _take_time() -> None:
     """Counting symlinks is given up where it takes long, which would show on a slow machine."""
     answers.LINKS_SECONDS = answers.SMALL_TREE_SECONDS = 60.0
@@ -64,6 +85,7 @@ def _take_time() -> None:
 async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progress) -> Example:
     """Run a tool's example, without any key, with the settings that are built in."""
     _take_time()
+    remember(folder)
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
     workspace = Workspace([folder], tool.by_hand(Config()), environment)
     try:

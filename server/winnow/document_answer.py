@@ -6,7 +6,6 @@ import functools
 import itertools
 import os
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,7 +108,6 @@ Row = tuple[Found, int]
 def nothing_at(root: Path, error: SearchError) -> SearchDocsResult:
     """The answer for a path that matches nothing."""
     return SearchDocsResult(
-        search_id=uuid.uuid4().hex,
         root=shown_path(str(root))[0],
         documents=[],
         failed=[],
@@ -143,7 +141,6 @@ def _result(search: DocumentSearch, room: int) -> SearchDocsResult:
     rows = [(one, place) for one in found for place in range(len(one.hits))]
     first, changed = _first_behind(params, search.scope, rows)
     base = SearchDocsResult(
-        search_id=uuid.uuid4().hex,
         root=shown_path(str(search.scope.root))[0],
         documents=[],
         failed=_failed(search),

@@ -517,7 +517,7 @@ async def test_builds_of_one_folder_follow_each_other(
     reports: list[tuple[int, int]] = []
     builds = [workspace.index.build(lambda *done: reports.append(done)) for _ in range(2)]
     await asyncio.gather(*builds)
-    assert reports == [(3, 3)]
+    assert reports == [(4, 4)]
     assert await names(workspace) == ALL
 
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from conftest import git, git_commit, write_files
+from conftest import git, git_commit, requires_linux, write_files
 from winnow.config import Config, merged
 from winnow.index.files import EXCLUDED, FULL, FileFacts, Job
 from winnow.index.folder import FolderIndex
@@ -22,6 +22,7 @@ from winnow.index.workers import Workers
 from winnow.postings.corpus import Corpus
 from winnow.postings.trigrams import Required, required_by
 from winnow.text.ripgrep import Query
+from winnow.types.index_status import NotCovered
 from winnow.workspace import Workspace
 
 SECONDS = 30.0
@@ -341,3 +342,95 @@ async def test_files_are_taken_when_they_are_asked_for_whatever_was_told(
     assert await workspace.index.refresh([], SECONDS)
     await asyncio.sleep(0)
     assert await holding(workspace, "def other") == ["src/other.py"]
+
+
+# --- which files may match -----------------------------------------------------------------
+
+
+async def candidates(workspace: Workspace, text: str) -> list[str] | None:
+    """The files that may hold a text; None where that is not known for certain."""
+    required = required_by(Query(pattern=text, literal=True))
+    found = await workspace.index.candidates(required, SECONDS)
+    if found is None:
+        return None
+    return sorted(path for files in found.files.values() for path in files)
+
+
+@requires_linux
+async def test_files_that_may_match_are_named_and_follow_every_change(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    assert await candidates(workspace, "plugins") is None
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    assert await candidates(workspace, "plugins") == ["docs/guide.md", "src/loader.py"]
+    assert await candidates(workspace, "nowhere at all") == []
+    write_files(project, {"src/main.py": "plugins = 1\n"})
+    assert await candidates(workspace, "plugins") == [
+        "docs/guide.md",
+        "src/loader.py",
+        "src/main.py",
+    ]
+    (project / "docs/guide.md").unlink()
+    write_files(project, {"deep/er/new.txt": "plugins", "ignored/x.py": "plugins"})
+    write_files(project, {".gitignore": "ignored/\n"})
+    assert await candidates(workspace, "plugins") == [
+        "deep/er/new.txt",
+        "src/loader.py",
+        "src/main.py",
+    ]
+    (project / "deep").rename(project / "moved")
+    (project / "src/main.py").rename(project / "src/start.py")
+    assert await candidates(workspace, "plugins") == [
+        "moved/er/new.txt",
+        "src/loader.py",
+        "src/start.py",
+    ]
+    (project / ".gitignore").unlink()
+    assert "ignored/x.py" in (await candidates(workspace, "plugins") or [])
+
+
+@requires_linux
+async def test_files_of_which_nothing_is_kept_may_always_match(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    password = "pass" + "word = 'k9X2vQ8rT" + "4mZ7wL1'\n"
+    project = git_commit(
+        tmp_path / "project",
+        {
+            **FILES,
+            "web/app.min.js": "var x=1\n",
+            "settings.py": password,
+            "wide.txt": "x",
+            ".env.py": "",
+        },
+    )
+    (project / "wide.txt").write_bytes("plugins ünd".encode("utf-16"))
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    always = ["settings.py", "web/app.min.js"]
+    assert await candidates(workspace, "nowhere at all") == always
+    found = ["docs/guide.md", "settings.py", "src/loader.py", "web/app.min.js", "wide.txt"]
+    assert await candidates(workspace, "plugins") == found
+
+
+async def test_the_status_says_what_is_not_covered_and_why(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(
+        tmp_path / "project",
+        {**FILES, "id_rsa": "x\n", "web/app.min.js": "var x=1\n", "large.txt": "x" * 5_000_000},
+    )
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    status = await workspace.index.status()
+    [folder] = status.folders
+    assert (folder.state, folder.files_indexed, folder.files_total) == ("ready", 7, 7)
+    assert folder.not_covered == NotCovered(excluded=1, too_large=1, secret=1, binary=1)
+    assert folder.bytes_on_disk is not None
+    assert folder.bytes_on_disk > 10_000
+    assert (folder.watching, folder.problem) == ("asked", None)
+    assert status.settings.max_index_size_mb == 100

@@ -12,7 +12,10 @@ import msgspec
 
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
 from winnow.index.files import (
+    CANNOT_BE_READ,
     NO_SOURCE,
+    OF_SECRETS,
+    TOO_LARGE,
     FileFacts,
     FileState,
     Job,
@@ -53,12 +56,12 @@ def extract_file(job: Job) -> FileFacts | None:
     except (NotFound, PathOutsideWorkspace):
         return None
     except SearchError:  # it is no regular file, or cannot be read
-        return failed(job, "it cannot be read")
+        return failed(job, CANNOT_BE_READ)
     with open(descriptor, "rb") as file:
         state = file_state(os.fstat(file.fileno()))
         if state.size > job.max_bytes:
-            problem = f"it is larger than {job.max_bytes:,} bytes"
-            return without_facts(state, _plain(path, problem), language_of(path))
+            problem = f"{TOO_LARGE} {job.max_bytes:,} bytes"
+            return without_facts(state, problem, language_of(path))
         raw = file.read(job.max_bytes + 1)
     return _taken(job, path, state, raw)
 
@@ -66,7 +69,7 @@ def extract_file(job: Job) -> FileFacts | None:
 def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
     language = language_at(path, raw)
     if job.masked and is_secret_file(path):
-        return without_facts(state, _plain(path, "it is a file for secrets"), language)
+        return without_facts(state, OF_SECRETS, language)
     text = decoded(raw)
     if text is None:
         problem = _plain(path, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
@@ -76,7 +79,7 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
     secrets = 0
     if job.masked:
         source, secrets = masked(source)
-    facts, problem = _facts(path, language, source)
+    facts, problem = _facts(job, path, language, source)
     return FileFacts(
         FileState(state.mtime_ns, state.ctime_ns, state.size, problem),
         facts.language if facts else language.name if language else "",
@@ -87,12 +90,16 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
     )
 
 
-def _facts(path: str, language: Language | None, source: bytes) -> tuple[Facts | None, str]:
+def _facts(
+    job: Job, path: str, language: Language | None, source: bytes
+) -> tuple[Facts | None, str]:
     """The facts of a text, or why there are none."""
     if language is None:
         return None, _plain(path, "its language is not known")
     if problem := _unwritten(source):
         return None, problem
+    if len(source) > job.max_parsed:
+        return None, f"its symbols would take too much memory: {len(source):,} bytes"
     # A header may be of another language than its name says.
     return extract(language, source), ""
 

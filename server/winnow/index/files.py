@@ -15,10 +15,14 @@ from winnow.symbols.packed import Packed
 # Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
 CLOCK_NS = 50_000_000
 KEY_BYTES = 16
+MOST_PARSED = 4 * 1024 * 1024
 FIRST_LINE_BYTES = 200
 # Problems that are none: a file whose name says that it is no source, and what settings leave out.
 NO_SOURCE = "it is no source file"
 EXCLUDED = "index.exclude_patterns names it"
+TOO_LARGE = "it is larger than"
+OF_SECRETS = "files with its name hold secrets"
+CANNOT_BE_READ = "it cannot be read"
 FULL = "the index has as many bytes as index.max_index_size_mb allows"
 
 
@@ -54,13 +58,14 @@ class FileFacts(Struct, frozen=True, array_like=True):
 class Job(Struct, frozen=True, array_like=True):
     """A file to take facts from: ``path`` is below ``root``. Where a ``text`` is given, it stands
     in the place of the file's. Paths are bytes: they need not be Unicode. Secrets are kept unless
-    they are to be ``masked``."""
+    they are to be ``masked``. A text of more than ``max_parsed`` bytes has no symbols."""
 
     root: bytes
     path: bytes
     max_bytes: int
     text: bytes | None = None
     masked: bool = True
+    max_parsed: int = MOST_PARSED
 
 
 def may_have_facts(path: str) -> bool:

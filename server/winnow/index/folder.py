@@ -21,10 +21,11 @@ from collections.abc import (
     Sequence,
 )
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
+from winnow.config import OWN_FOLDER
 from winnow.errors import IndexUnavailable, SearchError
 from winnow.index.files import (
     EXCLUDED,
@@ -37,7 +38,6 @@ from winnow.index.files import (
     key_of,
     language_at,
 )
-from winnow.index.filetable import FileTable
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import (
@@ -48,6 +48,7 @@ from winnow.index.sources import (
     below_any,
     changes_of,
     compared,
+    folders_of,
     is_ignore_file,
     is_listing_stale,
     listed,
@@ -60,6 +61,10 @@ from winnow.index.workers import Workers
 from winnow.index.worktrees import other_stores, other_trees
 from winnow.text.paths import is_below, open_regular
 from winnow.text.ripgrep import Ripgrep
+
+if TYPE_CHECKING:
+    from winnow.index.filetable import FileTable
+    from winnow.watcher import Watcher
 
 T = TypeVar("T")
 # Says how many files of how many have been taken.
@@ -82,18 +87,21 @@ LEFT_OUT = 2_000
 FEW_CHANGES = 20
 # A note in the store: somebody has asked for the index of a folder with very many files.
 CONSENT = "consent"
-# What was left out for lack of room is taken again where so much of it is free, or there is more.
-FREE_SHARE = 0.5
-# A note in the store: its limit in MB when something was left out.
+# What was left out for lack of room is taken again where so much has become free since, or where
+# the limit was raised.
+FREE_SHARE = 0.2
+# A note in the store, of when something was left out: the limit, and the size behind it, in bytes.
 FULL_AT = "full at"
 MEGABYTE = 1024 * 1024
 
 
 class FolderSettings(Struct, frozen=True):
-    """What settings say of the index of a folder: the largest file that is read, in bytes; the most
-    that is kept, in MB; whether secrets are masked; what else decides what is kept."""
+    """What settings say of the index of a folder: the largest file that is read, and the largest
+    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; what else
+    decides what is kept."""
 
     max_bytes: int
+    max_parsed: int
     max_size_mb: int
     masked: bool = True
     variant: str = ""
@@ -126,14 +134,12 @@ class FolderIndex:
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
-        # Every change is told, and none has been missed.
-        self.watched = False
-        self.table = FileTable()
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
         self._times: dict[str, int] | None = None
-        self._folders: set[str] = set()  # that have files which a search covers
+        self._folders: frozenset[str] = frozenset()  # that a search looks into and finds files
+        self.watcher: Watcher | None = None
         self._listed_as = Covers()
         # What the list depends on elsewhere; None where it may lack files.
         self._outside: dict[str, int] | None = None
@@ -154,6 +160,8 @@ class FolderIndex:
         return await self._with_store(_problems)
 
     async def aclose(self) -> None:
+        if self.watcher is not None:
+            await self.watcher.aclose()
         if self._store is not None:
             await asyncio.to_thread(self._store.close)
 
@@ -208,7 +216,7 @@ class FolderIndex:
         else:
             changes = await asyncio.to_thread(changes_of, self.root, known)
         cost = time.monotonic() - started
-        pause = WATCHED_CHECK_SECONDS if self.watched else CHECK_SECONDS
+        pause = WATCHED_CHECK_SECONDS if self.is_watched else CHECK_SECONDS
         self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
         return changes
 
@@ -233,6 +241,19 @@ class FolderIndex:
         self.complete = store is self._store
         return self.complete
 
+    @functools.cached_property
+    def table(self) -> FileTable:
+        """The files with their numbers."""
+        # numpy takes time to load.
+        from winnow.index.filetable import FileTable
+
+        return FileTable()
+
+    @property
+    def opened(self) -> Store | None:
+        """The store, if it has been opened."""
+        return self._store
+
     @property
     def is_open(self) -> bool:
         """Whether anything was asked of it yet."""
@@ -246,7 +267,7 @@ class FolderIndex:
     def knows_files_of(self, covers: Covers) -> bool:
         """Whether it knows all files that a search covers, and every change is told. Where a search
         covers others than when they were listed, the next look lists them anew."""
-        if not (self.complete and self.watched and self._outside is not None):
+        if not (self.complete and self.is_watched and self._outside is not None):
             return False
         outside = outside_times(self.root, self._ripgrep().environment)
         if covers == self._listed_as and outside == self._outside:
@@ -269,9 +290,46 @@ class FolderIndex:
         self._outside = outside if whole and not listing.unreadable else None
         self._times = dict(found.times)
         self._listed_as = covers
-        self._folders = {path.rpartition("/")[0] for path in found.files}
+        self._cover(found.folders)
         self.total = len(found.files)
         return found
+
+    # --- changes that are told -------------------------------------------------------------
+
+    async def watch(self, covers: Covers, changed: Callable[[Iterable[str]], None]) -> None:
+        """Have every change told from now on, where that is possible."""
+        if self.watcher is not None:
+            return
+        from winnow.watcher import Watcher
+
+        if not self._folders:  # or all would be watched, those that are ignored, too
+            await self._list(covers)
+        own = self.root / OWN_FOLDER
+        watcher = Watcher(self.root, changed, self.look_soon, own=own, wanted=self._is_covered)
+        self.watcher = watcher
+        await watcher.start()
+        self.look_soon()
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether every change is told."""
+        return self.watcher is not None and not self.watcher.reason
+
+    def _cover(self, folders: Iterable[str]) -> None:
+        """Take note of the folders that have files which a search covers."""
+        now = frozenset(folders)
+        if now != self._folders:
+            self._folders = now
+            if self.watcher is not None:
+                self.watcher.refresh()
+
+    def _is_covered(self, path: str) -> bool:
+        """Whether files that come to be in a folder may count: in those that a search looks into,
+        and directly below them, where it may have found nothing so far."""
+        below = (
+            path[len(self.prefix) :].replace(os.sep, "/") if len(path) >= len(self.prefix) else ""
+        )
+        return below in self._folders or below.rpartition("/")[0] in self._folders
 
     def consent(self, indexable: bool) -> None:
         """Somebody asks for this index, whatever the folder is; where it is one of which none is
@@ -319,6 +377,7 @@ class FolderIndex:
                 covered += (await listed_paths(self._ripgrep(), self.root, covers, folder)).paths
         else:
             covered = (await listed_paths(self._ripgrep(), self.root, covers)).paths
+            self._cover(folders_of(covered))
         return below_any(covered, new)
 
     async def apply(
@@ -371,14 +430,12 @@ class FolderIndex:
     async def _adopted(self, paths: Sequence[str]) -> list[str]:
         """Take the files whose text was seen before, here or in another working tree of the
         repository; gives the others."""
-        others: Sequence[Path] = ()
-        if len(paths) > FEW_CHANGES:
-            others = await asyncio.to_thread(other_trees, self.root)
+        others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
         if not (others or await self._with_store(_has_keys)):
             return list(paths)  # an index that is new has seen nothing
         left: list[str] = []
         settings = self._settings()
-        adopting = functools.partial(_adopt, self.root, settings.variant, bool(others))
+        adopting = functools.partial(_adopt, self.root, settings.variant, others)
         for at in range(0, len(paths), ADOPTED):
             some = paths[at : at + ADOPTED]
             keys = await asyncio.to_thread(_keys_of, self.root, some, settings.max_bytes)
@@ -412,7 +469,13 @@ class FolderIndex:
         root = os.fsencode(self.root)
         settings = self._settings()
         jobs = [
-            Job(root, os.fsencode(path), settings.max_bytes, masked=settings.masked)
+            Job(
+                root,
+                os.fsencode(path),
+                settings.max_bytes,
+                masked=settings.masked,
+                max_parsed=settings.max_parsed,
+            )
             for path in paths
         ]
         seconds = URGENT_SECONDS if urgent else BATCH_SECONDS
@@ -435,19 +498,22 @@ class FolderIndex:
 
     async def _make_room(self) -> bool:
         """Bring the store below its size; whether something was forgotten for it."""
-        limit = self._settings().max_size_mb
-        emptied = await self._with_store(lambda store: store.trim(limit * MEGABYTE))
+        limit = self._settings().max_size_mb * MEGABYTE
+        emptied = await self._with_store(lambda store: store.trim(limit))
         if emptied:
-            await self._with_store(lambda store: store.note(FULL_AT, str(limit)))
+            size = await self._with_store(Store.size)
+            await self._with_store(lambda store: store.note(FULL_AT, f"{limit} {size}"))
         return emptied > 0
 
     async def _has_room(self) -> bool:
         """Whether there is room again for what was left out."""
-        limit = self._settings().max_size_mb
-        full_at = int((await self._with_store(_notes)).get(FULL_AT, limit))
-        return limit > full_at or (
-            await self._with_store(Store.size) < limit * MEGABYTE * (1 - FREE_SHARE)
-        )
+        noted = (await self._with_store(_notes)).get(FULL_AT)
+        if noted is None:
+            return False
+        limit, size = map(int, noted.split())
+        if self._settings().max_size_mb * MEGABYTE > limit:
+            return True
+        return await self._with_store(Store.size) < size * (1 - FREE_SHARE)
 
     # --- the store -------------------------------------------------------------------------
 

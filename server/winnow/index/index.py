@@ -33,6 +33,7 @@ from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.files import FileFacts, FileState, Job
 from winnow.index.folder import FolderIndex, FolderSettings, Report
+from winnow.index.governor import Governor, most_parsed
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import Covers, is_as_known, text_of
 from winnow.index.view import StoreView
@@ -41,15 +42,16 @@ from winnow.symbols.facts import Facts
 from winnow.symbols.packed import facts_of
 from winnow.text.buffers import is_unsaved
 from winnow.text.files import search_roots
+from winnow.text.memory import anonymous_bytes
 from winnow.text.paths import held_by, is_below
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
+from winnow.types.index_status import IndexSettings, IndexStatus, NotCovered
 
 if TYPE_CHECKING:
     from winnow.postings.corpus import Corpus
     from winnow.postings.trigrams import Required
-    from winnow.watcher import Watcher
 
 # What a query waits for changes to be taken, and for unsaved documents.
 CATCH_UP_SECONDS = 0.15
@@ -106,11 +108,14 @@ class Index:
         self._folders = folders
         self._ripgrep = ripgrep
         self._environment = environment
-        self._workers = Workers(processes, environment, limits.parse_seconds)
+        self.governor = Governor(lambda: config().index, lambda: self._workers.pids)
+        self._workers = Workers(
+            processes, environment, limits.parse_seconds, regulator=self.governor
+        )
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, Unsaved] = {}
+        self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
         self._watching = False
-        self._watchers: dict[FolderIndex, Watcher] = {}
         self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
@@ -133,8 +138,9 @@ class Index:
         that no search covers. Waits ``seconds`` at most for files that have changed. One thread at
         a time may read the view, with :meth:`StoreView.read`, until the block ends.
         """
-        await self._catch_up(seconds)
-        overlay = await self._overlay(buffers, asked)
+        with self.governor.requests():
+            await self._catch_up(seconds)
+            overlay = await self._overlay(buffers, asked)
         folders = self._current()
         readers = [await folder.reader() for folder in folders]
         try:
@@ -226,6 +232,56 @@ class Index:
             updated_at=max((one.updated_at for one in folders), default=0.0),
         )
 
+    async def status(self) -> IndexStatus:
+        """All that there is to know of the index, and of what works on it."""
+        from winnow.index.status import folder_status
+
+        index, state, folders = self._config().index, self.state().state, []
+        for folder in self._current():
+            reader = await folder.reader()
+            try:
+                folders.append(await asyncio.to_thread(folder_status, folder, reader, state))
+            finally:
+                reader.close()
+        return IndexStatus(
+            folders=folders,
+            settings=IndexSettings(
+                enabled=index.enabled,
+                max_files=index.max_files,
+                max_index_size_mb=index.max_index_size_mb,
+                max_memory_usage_mb=index.max_memory_usage_mb,
+                cpu_throttle_threshold=index.cpu_throttle_threshold,
+                exclude_patterns=list(index.exclude_patterns),
+                watch=index.watch,
+                embeddings=index.embeddings,
+            ),
+            workers=len(self._workers.pids),
+            memory_mb=round(self.governor.memory() / 1e6, 1),
+            workers_memory_mb=round(sum(map(anonymous_bytes, self._workers.pids)) / 1e6, 1),
+            paused=self.governor.state == "paused",
+            waits_for=self.governor.reason or None,
+        )
+
+    async def left_out(self) -> NotCovered:
+        """How many files there are of which nothing can be found, by reason."""
+        from winnow.index.status import total_of
+
+        written = tuple(one.updated_at for one in self._current())
+        if self._left_out is None or self._left_out[0] != written:
+            self._left_out = written, total_of((await self.status()).folders)
+        return self._left_out[1]
+
+    async def files_known(self) -> int:
+        """How many files are kept, by this process or an earlier one, as they are or were."""
+        count = 0
+        for folder in self._current():
+            reader = await folder.reader()
+            try:
+                count += await asyncio.to_thread(reader.file_count)
+            finally:
+                reader.close()
+        return count
+
     def hindrances(self) -> list[str]:
         """Why folders are not indexed as they should."""
         return [f"{one.root}: {one.problem}" for one in self._current() if one.problem]
@@ -266,13 +322,21 @@ class Index:
                 elif not is_indexable(folder.root, self._environment):
                     folder.problem = "it is the root of a file system, or holds a home folder"
                     continue
-                await self._watch(folder)
+                if self._watching:
+                    await folder.watch(self._covers(folder), self.files_changed)
                 max_files = None if consent else self._config().index.max_files
                 await folder.build(self._covers(folder), max_files, report)
 
     def keep_watching(self) -> None:
         """From the next build on, have changes told: there will be more than one query."""
         self._watching = self._config().index.watch
+
+    def pause(self) -> None:
+        """Have the background begin nothing more; what somebody asks for is still read."""
+        self.governor.pause()
+
+    def resume(self) -> None:
+        self.governor.resume()
 
     async def clear(self) -> None:
         """Delete the index of all folders; it is not made anew until somebody asks for it."""
@@ -309,7 +373,6 @@ class Index:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*[watcher.aclose() for watcher in self._watchers.values()])
         await self._workers.aclose()
         for folder in self._known.values():
             await folder.aclose()
@@ -326,7 +389,7 @@ class Index:
         would find these, too."""
         end = asyncio.get_running_loop().time() + seconds
         if not await self._settled(seconds):
-            for folder in self._watchers:
+            for folder in self._current():
                 folder.look_soon()
         told = await _finished(self._taking, end - asyncio.get_running_loop().time())
         self._look([one for one in self._current() if one.built or one.writable])
@@ -345,24 +408,9 @@ class Index:
             with _logged(folder):
                 await folder.check(self._covers(folder), FEW)
 
-    async def _watch(self, folder: FolderIndex) -> None:
-        """Have every change in a folder told from now on, where that is possible."""
-        if not self._watching or folder in self._watchers:
-            return
-        from winnow.watcher import Watcher
-
-        def lost() -> None:
-            folder.watched = not watcher.reason
-            folder.look_soon()
-
-        own = (await folder.store()).file.parent
-        watcher = Watcher(folder.root, self.files_changed, lost, own=own)
-        self._watchers[folder] = watcher
-        folder.watched = await watcher.start()
-
     async def _settled(self, seconds: float) -> bool:
         """Whether all changes up to now are told, in the folders where changes are."""
-        watchers = [one for folder, one in self._watchers.items() if folder.watched]
+        watchers = [one.watcher for one in self._current() if one.watcher and one.is_watched]
         return all(await asyncio.gather(*[one.settle(seconds) for one in watchers]))
 
     async def _overlay(
@@ -402,7 +450,9 @@ class Index:
 
     async def _extract_unsaved(self, path: str, text: str) -> None:
         masked = self._config().index.enable_sensitive_filtering
-        job = Job(b"", os.fsencode(path), 0, text.encode("utf-8", "replace"), masked)
+        raw = text.encode("utf-8", "replace")
+        parsed = most_parsed(self._config().index)
+        job = Job(b"", os.fsencode(path), 0, raw, masked, parsed)
         try:
             async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
                 async for _, found in answers:
@@ -453,6 +503,7 @@ class Index:
         masked = config.index.enable_sensitive_filtering
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
+            max_parsed=most_parsed(config.index),
             max_size_mb=config.index.max_index_size_mb,
             masked=masked,
             variant="" if masked else "unmasked",
@@ -463,10 +514,13 @@ class Index:
         folders = self._current()
         roots = [os.path.realpath(one.root) for one in folders]
         found: dict[FolderIndex, set[str]] = {}
+        parents: dict[str, str] = {}
         for path in paths:
             with contextlib.suppress(OSError, ValueError):
                 parent, name = os.path.split(path)
-                held = held_by(os.path.join(os.path.realpath(parent), name), roots)
+                if parent not in parents:
+                    parents[parent] = os.path.realpath(parent)
+                held = held_by(os.path.join(parents[parent], name), roots)
                 if held:
                     found.setdefault(folders[held[0]], set()).add(held[1])
         return found

@@ -62,6 +62,15 @@ PARKED_LEAST = 200
 GONE_STAMPS = 10_000
 
 
+def last_stamp(connection: sqlite3.Connection) -> int | None:
+    """The number of the last transaction; None where that cannot be read."""
+    try:
+        row = connection.execute("SELECT value FROM note WHERE name=?", (STAMP,)).fetchone()
+    except sqlite3.Error:
+        return None
+    return int(row[0]) if row else 0
+
+
 def next_stamp(connection: sqlite3.Connection) -> int:
     """The number of a transaction, which is above all that were."""
     row = connection.execute("SELECT value FROM note WHERE name=?", (STAMP,)).fetchone()

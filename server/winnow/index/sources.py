@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -39,11 +39,12 @@ ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
 class Listed(Struct, frozen=True):
     """The files of a folder, by path, and the times of folders and ignore files on which the list
-    depends. ``whole`` says that the list is not cut short."""
+    depends. ``whole`` says that the list is not cut short; ``folders`` are those with files."""
 
     files: Mapping[str, FileState]
     times: Mapping[str, int]
     whole: bool
+    folders: Collection[str] = ()
 
 
 class Changes(Struct, frozen=True):
@@ -110,16 +111,22 @@ def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> List
     ``began_ns`` is when they began to be listed: a folder that has changed since is not known well.
     """
     base = str(root)
+    folders = folders_of(paths)
+    since = began_ns - CLOCK_NS
+    times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
+    files = {path: state for path in paths if (state := look(base, path))}
+    return Listed(files, times, whole, folders)
+
+
+def folders_of(paths: Iterable[str]) -> set[str]:
+    """The folders that files are in, and those that these are in, up to the root."""
     folders = {""}
     for path in paths:
         folder = path.rpartition("/")[0]
         while folder not in folders:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    since = began_ns - CLOCK_NS
-    times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
-    files = {path: state for path in paths if (state := look(base, path))}
-    return Listed(files, times, whole)
+    return folders
 
 
 def outside_times(root: Path, environment: Mapping[str, str]) -> dict[str, int]:

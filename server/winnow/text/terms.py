@@ -46,7 +46,8 @@ class TermMatches:
     ``files`` holds matching lines and their context; ``bytes`` what ripgrep's plain output of them
     would cost, whose passing of the limit sets ``over``. ``finished`` says that every file in scope
     was searched. A term that was shrunk has all its matching lines of each file in ``counts``, even
-    if ``files`` holds few of them, or none: then it was shrunk to a list of files.
+    if ``files`` holds few of them, or none: then it was shrunk to a list of files, in which
+    ``files_left_out`` had no place.
     """
 
     term: str
@@ -59,6 +60,7 @@ class TermMatches:
     finished: bool = False
     shrunk: str | None = None
     counts: Mapping[str, int] | None = None
+    files_left_out: int = 0
     long_lines: int = 0
 
     @property
@@ -154,6 +156,7 @@ class Search:
             size += cost
             kept[path] = count
         found.files, found.counts, found.bytes = {}, kept, size
+        found.files_left_out = len(counts) - len(kept)
         found.over, found.finished = False, True
         found.shrunk = f"the {len(kept)} files with the most matches, of {len(counts)}"
 

@@ -81,10 +81,6 @@ class Folders:
         self._watched: dict[int, Folder] = {}
         self._silent: Mapping[str, str] = {}
 
-    def __len__(self) -> int:
-        """How many folders are watched."""
-        return len(self._watched)
-
     def look(self, silent: Mapping[str, str]) -> set[str]:
         """Watch all folders that are there now; the paths of those that were not watched before.
         ``silent`` has the kinds of file systems that tell of nothing, by their places below the
