@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import (
     AsyncGenerator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from winnow.watcher import Watcher
 
 T = TypeVar("T")
+Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
 # Says how many files of how many have been taken.
 Report = Callable[[int, int], None]
 
@@ -117,11 +119,14 @@ class FolderIndex:
         workers: Workers,
         ripgrep: Callable[[], Ripgrep],
         settings: Callable[[], FolderSettings],
+        ordered: Ordered,
         writable: bool = True,
     ) -> None:
-        """``ripgrep`` gives what lists files, ``settings`` what holds now. Nothing is written to a
-        folder that is not ``writable``."""
+        """``ripgrep`` gives what lists files, ``settings`` what holds now, ``ordered`` puts paths
+        of the folder in the order in which they are to be taken. Nothing is written to a folder
+        that is not ``writable``."""
         self.root = root
+        self._ordered = ordered
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
         self.total = 0  # files that a search covers
@@ -397,6 +402,8 @@ class FolderIndex:
         left = await self._kept_empty(changes.changed, covers)
         left = await self._adopted(left)
         done = total - len(left)
+        if len(left) > FEW_CHANGES and not urgent:
+            left = await self._ordered(self.root, left)
         taken: set[str] = set()
         async for batch in self._batches(left, urgent):
             done += len(batch)

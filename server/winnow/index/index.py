@@ -32,7 +32,7 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.files import FileFacts, FileState, Job
-from winnow.index.folder import FolderIndex, FolderSettings, Report
+from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.governor import Governor, most_parsed
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import Covers, is_as_known, text_of
@@ -92,7 +92,8 @@ class Candidates(Struct, frozen=True):
 class Index:
     """The index of a workspace's folders.
 
-    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files.
+    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
+    the files of a folder in the order in which they are to be taken.
     """
 
     def __init__(
@@ -103,11 +104,13 @@ class Index:
         config: Callable[[], Config],
         folders: Callable[[], Sequence[Path]],
         ripgrep: Callable[[], Ripgrep],
+        ordered: Ordered,
     ) -> None:
         limits = config().limits
         self._config = config
         self._folders = folders
         self._ripgrep = ripgrep
+        self._ordered = ordered
         self._environment = environment
         self.governor = Governor(lambda: config().index, lambda: self._workers.pids)
         self._workers = Workers(
@@ -498,6 +501,7 @@ class Index:
                     self._workers,
                     self._ripgrep,
                     self._settings,
+                    self._ordered,
                     self._config().index.enabled and is_indexable(root, self._environment),
                 )
         return [self._known[root] for root in roots]
