@@ -80,7 +80,7 @@ def unindexed(make_workspace: MakeWorkspace, project: Path) -> Workspace:
          "src/loader.py"),
         (r"self\.\w+_plugin", "text",
          r"'self\\.\\w+_plugin': it has the signs of a regular expression", "src/loader.py"),
-        ("where is the plugin registry", "semantic", "'where is the plugin registry': it is a question",
+        ("where is the registry", "semantic", "'where is the registry': it is a question",
          "src/registry.py"),
     ],
 )  # fmt: skip
