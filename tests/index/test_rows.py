@@ -15,9 +15,7 @@ from winnow.index.store import Store
 
 def version(name: str, mtime: int = 1) -> FileFacts:
     """A file whose text is told by the name that it defines."""
-    return msgspec.structs.replace(
-        file_facts(name, mtime=mtime), key=name.encode().ljust(16, b"-")
-    )
+    return msgspec.structs.replace(file_facts(name, mtime=mtime), key=name.encode().ljust(16, b"-"))
 
 
 def definitions(store: Store) -> dict[str, list[str]]:
@@ -54,6 +52,8 @@ def test_a_file_that_is_only_touched_stays_itself_whatever_is_parked(tmp_path: P
         assert store.adopt({"a.py": (FileState(turn, 2, 3), version("one").key)}) == ["a.py"]
         assert definitions(store) == {"a.py": ["one"], "b.py": ["b_four"]}
     with store.read() as reader:
-        (parked,) = reader.connection.execute("SELECT count(*) FROM file WHERE parked<>0").fetchone()
+        (parked,) = reader.connection.execute(
+            "SELECT count(*) FROM file WHERE parked<>0"
+        ).fetchone()
     assert parked == 6
     store.close()
