@@ -112,7 +112,7 @@ def print_indexing(folder: Path) -> None:
 
 def indexed_files(tree: Path) -> dict[str, int]:
     """The files whose facts are in the index, and their sizes."""
-    [database] = (tree / ".winnow").glob("symbols-*.db")
+    [database] = (tree / ".winnow").glob("index-*.db")
     with closing(sqlite3.connect(database)) as connection:
         rows = connection.execute("SELECT path, size FROM file WHERE problem=''").fetchall()
     return {os.fsdecode(path): size for path, size in rows}

@@ -195,6 +195,9 @@ def requires(*programs: str) -> pytest.MarkDecorator:
     )
 
 
+requires_linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="only inotify says that all has been told"
+)
 requires_posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
 
 

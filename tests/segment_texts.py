@@ -53,13 +53,13 @@ def some_contents(draw: st.DrawFn) -> Contents:
         )
         entries: dict[tuple[int, int], int] = {}
         if units:
-            entries = draw(st.dictionaries(places, st.integers(1, 255), max_size=30))
+            entries = draw(st.dictionaries(places, st.integers(1, 255), max_size=12))
         lengths = st.lists(st.integers(0, 2**32 - 1), min_size=units, max_size=units)
         fields.append(postings(entries, draw(lengths)))
     finite = st.floats(width=32, allow_nan=False)
     vector_bytes = (count + 1) * DIMENSIONS
     return contents(
-        draw(st.sets(st.one_of(st.integers(0, 40), st.integers(0, 2**32 - 1)), max_size=40)),
+        draw(st.sets(st.one_of(st.integers(0, 40), st.integers(0, 2**32 - 1)), max_size=12)),
         list(zip(lines[::2], lines[1::2], strict=True)),
         fields,
         draw(st.lists(finite, min_size=len(MEASURES), max_size=len(MEASURES))),
@@ -68,7 +68,7 @@ def some_contents(draw: st.DrawFn) -> Contents:
     )
 
 
-def some_texts(most: int = 20) -> st.SearchStrategy[dict[bytes, Contents]]:
+def some_texts(most: int = 8) -> st.SearchStrategy[dict[bytes, Contents]]:
     return st.dictionaries(st.binary(min_size=16, max_size=16), some_contents(), max_size=most)
 
 

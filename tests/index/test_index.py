@@ -91,8 +91,8 @@ async def test_a_build_covers_what_searches_cover(
     reports: list[tuple[int, int]] = []
     await workspace.index.build(lambda done, total: reports.append((done, total)))
     assert await names(workspace) == ALL
-    assert await state(workspace) == ("ready", 3, 3)
-    assert reports[-1] == (3, 3)
+    assert await state(workspace) == ("ready", 4, 4)
+    assert reports[-1] == (4, 4)
     assert git(project, "status", "--porcelain") == ""
 
 
@@ -126,7 +126,7 @@ async def test_a_store_that_is_there_serves_without_a_build(
     await make_workspace(project).index.build()
     later = make_workspace(project)
     assert await names(later) == ALL
-    assert await state(later) == ("ready", 3, 3)
+    assert await state(later) == ("ready", 4, 4)
 
 
 def become_folder(file: Path) -> None:
@@ -238,7 +238,7 @@ async def test_what_takes_too_long_makes_the_state_stale(
     async with workspace.index.snapshot({}, 0.0) as (view, told):
         assert told.state == "stale"
         assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
-    assert await state(workspace) == ("ready", 103, 103)
+    assert await state(workspace) == ("ready", 104, 104)
 
 
 async def test_unsaved_documents_stand_in_the_place_of_files(
@@ -311,7 +311,7 @@ async def test_folders_in_folders_and_beside_them(
     workspace = make_workspace(project, inner, other)
     await workspace.index.build()
     async with workspace.index.snapshot({}, SECONDS) as (view, told):
-        assert told.files_indexed == 5
+        assert told.files_indexed == 6
         assert [file.path for file, _ in view.definitions("deep")] == [f"{inner}/deep.py"]
         assert [one.name for one in view.definitions_in(f"{inner}/deep.py")] == ["deep"]
         assert [file.path for file, _ in view.definitions("other")] == [f"{other}/o.py"]
@@ -358,7 +358,7 @@ async def test_a_folder_with_too_many_files_is_not_indexed(
     await workspace.index.build()
     assert workspace.index.state().state == "none"
     assert await workspace.index.problems() == {
-        project.as_posix(): "it has 3 files, and index.max_files is 2"
+        project.as_posix(): "it has 4 files, and index.max_files is 2"
     }
 
 
@@ -369,7 +369,7 @@ async def test_an_index_that_somebody_deletes_is_made_again(
     await workspace.index.build()
     shutil.rmtree(project / ".winnow")
     assert await names(workspace) == ALL
-    assert len(list((project / ".winnow").glob("symbols-*.db"))) == 1
+    assert len(list((project / ".winnow").glob("index-*.db"))) == 1
 
 
 async def test_an_index_that_is_damaged_while_it_is_used_is_made_again(
@@ -377,7 +377,7 @@ async def test_an_index_that_is_damaged_while_it_is_used_is_made_again(
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
-    (file,) = (project / ".winnow").glob("symbols-*.db")
+    (file,) = (project / ".winnow").glob("index-*.db")
     await workspace.aclose()
     raw = bytearray(file.read_bytes())
     raw[4096:] = os.urandom(len(raw) - 4096)
@@ -410,7 +410,7 @@ async def test_a_full_disk_leaves_a_temporary_index(
     assert (await folder.store()).is_temporary
     (problem,) = (await workspace.index.problems()).values()
     assert problem.endswith("cannot be written: database or disk is full")
-    assert await state(workspace) == ("ready", 203, 203)
+    assert await state(workspace) == ("ready", 204, 204)
 
 
 @requires_posix
@@ -512,12 +512,12 @@ async def test_an_index_stays_in_use_while_it_is_built_again(
 async def test_builds_of_one_folder_follow_each_other(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Store, "open", lambda root: Store.temporary())
+    monkeypatch.setattr(Store, "open", lambda root, variant: Store.temporary())
     workspace = make_workspace(project)
     reports: list[tuple[int, int]] = []
     builds = [workspace.index.build(lambda *done: reports.append(done)) for _ in range(2)]
     await asyncio.gather(*builds)
-    assert reports == [(3, 3)]
+    assert reports == [(4, 4)]
     assert await names(workspace) == ALL
 
 

@@ -102,7 +102,7 @@ class Readers:
 
     def reader(self) -> Reader:
         connection = self.store.reader().connection
-        return Reader(connection, Skeletons(), self.handed_back.append)
+        return Reader(connection, Skeletons(), self.store.segments, self.handed_back.append)
 
     def close(self) -> None:
         for connection in self.handed_back:

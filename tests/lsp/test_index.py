@@ -48,7 +48,7 @@ async def client(project: Path, registered: list[types.Registration]) -> AsyncIt
 
 def defined(project: Path) -> set[str]:
     """The names of which the store has definitions."""
-    (file,) = (project / ".winnow").glob("symbols-*.db")
+    (file,) = (project / ".winnow").glob("index-*.db")
     connection = sqlite3.connect(file)
     try:
         rows = connection.execute("SELECT text FROM name JOIN definition ON name.id=name")
@@ -78,7 +78,7 @@ async def until_defined(project: Path, names: set[str]) -> None:
 async def test_when_the_progress_ends_the_index_is_complete(client: Client, project: Path) -> None:
     values = await ended(client)
     assert [value["kind"] for value in values] == ["begin", "report", "end"]
-    assert values[0]["title"] == "Indexing symbols"
+    assert values[0]["title"] == "Indexing"
     assert (values[1]["message"], values[1]["percentage"]) == ("1 of 1 files", 100)
     assert defined(project) == {"first"}
 
@@ -102,6 +102,21 @@ async def test_the_server_hears_of_changes(
     await until_defined(project, {"third"})
     (registration,) = registered
     assert registration.method == "workspace/didChangeWatchedFiles"
+
+
+async def test_a_client_is_not_asked_for_changes_that_nobody_wants(
+    project: Path, registered: list[types.Registration]
+) -> None:
+    client = Client()
+
+    @client.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
+    def register(params: types.RegistrationParams) -> None:
+        registered.extend(params.registrations)
+
+    await client.start(project, options={"index": {"watch": False}})
+    await ended(client)
+    await client.stop()
+    assert registered == []
 
 
 async def test_a_folder_that_is_added_is_indexed(client: Client, project: Path) -> None:

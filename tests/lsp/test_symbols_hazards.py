@@ -410,7 +410,7 @@ def test_a_store_that_breaks_under_the_server(
     session = start(folder)
     session.wait_for_index()
     assert session.everything(folder / "net.py") == ALL
-    [store] = (folder / ".winnow").glob("symbols-*.db")
+    [store] = (folder / ".winnow").glob("index-*.db")
     damage(store)
     for _ in range(3):
         asked = session.everything(folder / "net.py")

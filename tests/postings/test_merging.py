@@ -15,7 +15,9 @@ from winnow.postings.merging import merge_segments
 from winnow.postings.segment import MOST_DOCUMENTS, in_memory, write_segment
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+)
 @given(texts=some_texts(), data=st.data())
 def test_merging_makes_what_writing_the_texts_that_are_kept_does(
     texts: dict[bytes, Contents], data: st.DataObject, tmp_path: Path

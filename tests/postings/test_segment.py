@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from segment_texts import DIMENSIONS, random_texts, some_texts
-from winnow.postings.contents import FIELDS, Contents
-from winnow.postings.segment import Segment, in_memory, write_segment
+from segment_texts import DIMENSIONS, contents, random_texts, some_texts
+from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
+from winnow.postings.segment import MOST_LISTS, Segment, in_memory, write_segment
 from winnow.postings.trigrams import Required
+
+NOTHING = [0.0] * len(MEASURES)
 
 
 def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, Any]:
@@ -112,6 +118,7 @@ def listed(array: Any) -> Any:
     return None if array is None else array.tolist()
 
 
+@settings(max_examples=40)
 @given(texts=some_texts())
 def test_a_segment_tells_what_was_written(texts: dict[bytes, Contents]) -> None:
     segment = in_memory(texts)
@@ -127,3 +134,135 @@ def test_a_file_is_what_a_segment_in_memory_is(tmp_path: Path) -> None:
     assert read_back(segment, texts) == expected(texts)
     assert size == segment.size == (tmp_path / "a").stat().st_size
     assert [file.name for file in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "texts", [{}, {b"a" * 16: contents(set(), [], [Postings()] * len(FIELDS), NOTHING)}]
+)
+def test_where_there_is_nothing_nothing_is_found(texts: dict[bytes, Contents]) -> None:
+    segment = in_memory(texts)
+    everything = list(range(len(texts)))
+    assert segment.documents_with(Required((1, 2))).tolist() == []
+    assert segment.documents_with(Required(either=((Required((1,)),),))).tolist() == []
+    assert segment.documents_with(Required()).tolist() == everything
+    assert [len(array) for array in segment.postings("body", 1)] == [0, 0]
+    assert segment.chunk_documents.tolist() == []
+    assert segment.lengths("comment").tolist() == [0 for _ in texts]
+
+
+def test_threads_read_the_same_at_once(tmp_path: Path) -> None:
+    texts = random_texts(40)
+    write_segment(tmp_path / "a", texts)
+    segment = Segment(tmp_path / "a")
+    with ThreadPoolExecutor(4) as threads:
+        read = [threads.submit(read_back, segment, texts) for _ in range(8)]
+    assert [one.result() == expected(texts) for one in read] == [True] * 8
+
+
+def test_arrays_outlive_their_segment(tmp_path: Path) -> None:
+    texts = random_texts(40)
+    write_segment(tmp_path / "a", texts)
+    segment = Segment(tmp_path / "a")
+    measures = segment.measures
+    segment.close()
+    assert measures.tolist() == [list(one.measures) for one in texts.values()]
+    with pytest.raises(ValueError, match="read-only"):
+        measures[0, 0] = 1
+
+
+def test_many_chunks_have_numbers_of_more_than_16_bits() -> None:
+    units = np.arange(60_000, dtype=np.uint16)
+    rare = units[::20_000]
+    terms = np.concatenate([np.full(len(units), 1, np.uint64), np.full(len(rare), 2, np.uint64)])
+    counts = np.concatenate([units % 3 + 1, np.full(len(rare), 200)]).astype(np.uint8)
+    body = Postings(terms.tobytes(), np.concatenate([units, rare]).tobytes(), counts.tobytes())
+    fields = [body if field.name == "body" else Postings() for field in FIELDS]
+    one = Contents(b"", np.ones(2 * len(units), np.uint32).tobytes(), fields, NOTHING)
+    segment = in_memory({b"a" * 16: one, b"b" * 16: one})
+    chunks, found = segment.postings("body", 1)
+    assert chunks.tolist() == list(range(120_000))
+    assert found.tolist() == (units % 3 + 1).tolist() * 2
+    chunks, found = segment.postings("body", 2)
+    assert chunks.tolist() == [0, 20_000, 40_000, 60_000, 80_000, 100_000]
+    assert found.tolist() == [200] * 6
+
+
+def conditions() -> st.SearchStrategy[Required]:
+    trigrams = st.lists(st.integers(0, 12), max_size=3).map(tuple)
+
+    def several(inner: st.SearchStrategy[Required]) -> st.SearchStrategy[tuple[Required, ...]]:
+        return st.lists(inner, max_size=3).map(tuple)
+
+    return st.recursive(
+        st.builds(Required, trigrams),
+        lambda inner: st.builds(
+            Required,
+            trigrams,
+            st.lists(st.lists(inner, max_size=3).map(tuple), max_size=2).map(tuple),
+        ),
+        max_leaves=6,
+    )
+
+
+def holds(required: Required, trigrams: set[int]) -> bool:
+    return set(required.trigrams) <= trigrams and all(
+        any(holds(one, trigrams) for one in alternatives) for alternatives in required.either
+    )
+
+
+SMALL = {
+    bytes([document]) * 16: contents(
+        {(document * step) % 13 for step in range(1, 7)}, [], [Postings()] * len(FIELDS), NOTHING,
+        covered=document % 16 != 5,
+    )
+    for document in range(60)
+}  # fmt: skip
+
+
+@given(required=conditions(), limit=st.sampled_from([0, 1, 3, MOST_LISTS]))
+def test_no_document_in_which_a_condition_holds_is_missed(required: Required, limit: int) -> None:
+    documents = list(SMALL.values())
+    wanted = {
+        at for at, one in enumerate(documents) if holds(required, set(of(one.trigrams, np.uint32)))
+    }
+    uncovered = {at for at, one in enumerate(documents) if not one.covered}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("winnow.postings.segment.MOST_LISTS", limit)
+        found = in_memory(SMALL).documents_with(required).tolist()
+    assert found == sorted(set(found))
+    assert set(found) >= wanted | uncovered
+    if limit == MOST_LISTS:
+        assert set(found) == wanted | uncovered
+
+
+FIT = next(iter(random_texts(1).values()))
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        ({b"short": FIT}, "has not 16 bytes"),
+        (dict.fromkeys((at.to_bytes(16, "big") for at in range(4097)), FIT), "too many"),
+        ({b"a" * 16: replace(FIT, vectors=b"123")}, "dimensions"),
+        ({b"a" * 16: FIT, b"b" * 16: replace(FIT, vectors=bytes(40))}, "dimensions"),
+        ({b"a" * 16: replace(FIT, chunks=b"")}, "more units"),
+        (
+            {b"a" * 16: replace(FIT, fields=[replace(FIT.fields[0], units=b""), *FIT.fields[1:]])},
+            "different lengths",
+        ),
+        (
+            {
+                b"a" * 16: replace(
+                    FIT, fields=[replace(FIT.fields[0], lengths=bytes(4))] * len(FIELDS)
+                )
+            },
+            "lengths of more or fewer",
+        ),
+    ],
+)
+def test_contents_that_do_not_fit_are_refused(
+    texts: dict[bytes, Contents], reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        write_segment(tmp_path / "a", texts)
+    assert list(tmp_path.iterdir()) == []

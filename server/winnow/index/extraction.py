@@ -1,4 +1,4 @@
-"""The facts of one file, or of a text in its place: read, decoded, and looked at before parsing.
+"""What is kept of one file, or of a text in its place: read once, decoded, masked, and parsed.
 
 Runs in a worker, see :mod:`winnow.index.worker`. Offsets in facts are into the text in UTF-8,
 without a mark, whatever the file's encoding is.
@@ -8,10 +8,31 @@ from __future__ import annotations
 
 import os
 
+import msgspec
+
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
-from winnow.index.files import FileFacts, FileState, Job, failed, file_state, without_facts
+from winnow.index.files import (
+    CANNOT_BE_READ,
+    NO_SOURCE,
+    OF_SECRETS,
+    TOO_LARGE,
+    FileFacts,
+    FileState,
+    Job,
+    failed,
+    file_state,
+    key_of,
+    language_at,
+    may_have_facts,
+    without_facts,
+)
+from winnow.postings.contents import Contents, Embed, contents_of
+from winnow.postings.trigrams import trigrams_of
+from winnow.retrieval.embeddings import embedder
+from winnow.secrets import is_secret_file, masked
 from winnow.symbols.extract import extract
-from winnow.symbols.language import language_of
+from winnow.symbols.facts import Facts
+from winnow.symbols.language import Language, language_of
 from winnow.symbols.packed import packed
 from winnow.text.encodings import SAMPLE_BYTES, binary_kind, decoded
 from winnow.text.paths import open_regular
@@ -21,42 +42,100 @@ from winnow.text.paths import open_regular
 MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
-FIRST_LINE_BYTES = 200
+# Texts that answer no question about a code base, though programs are made of them.
+DATA = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# ripgrep takes its mark for that of UTF-16.
+UTF_32_LE_MARK = b"\xff\xfe\x00\x00"
 
 
 def extract_file(job: Job) -> FileFacts | None:
-    """The facts of a file, or why there are none; None where no such file is in the folder."""
+    """What is kept of a file, or why there is nothing; None where no such file is in the folder."""
     root, path = os.fsdecode(job.root), os.fsdecode(job.path)
     if job.text is not None:
-        return _extracted(path, FileState(0, 0, len(job.text)), job.text)
+        return _taken(job, path, FileState(0, 0, len(job.text)), job.text)
     try:
         descriptor = open_regular(os.path.join(root, path), root)
     except (NotFound, PathOutsideWorkspace):
         return None
     except SearchError:  # it is no regular file, or cannot be read
-        return failed(job, "it cannot be read")
+        return failed(job, CANNOT_BE_READ)
     with open(descriptor, "rb") as file:
         state = file_state(os.fstat(file.fileno()))
         if state.size > job.max_bytes:
-            problem = f"it is larger than {job.max_bytes:,} bytes"
+            problem = f"{TOO_LARGE} {job.max_bytes:,} bytes"
             return without_facts(state, problem, language_of(path))
         raw = file.read(job.max_bytes + 1)
+    return _taken(job, path, state, raw)
+
+
+def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
+    language = language_at(path, raw)
+    if job.masked and is_secret_file(path):
+        return without_facts(state, OF_SECRETS, language)
     text = decoded(raw)
     if text is None:
-        problem = f"it is {binary_kind(raw[:SAMPLE_BYTES])}"
-        return without_facts(state, problem, language_of(path))
-    return _extracted(path, state, text.encode("utf-8", "replace"))
+        problem = _plain(path, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
+        found = without_facts(state, problem, language)
+        return msgspec.structs.replace(found, binary=_is_binary(raw))
+    source = text.encode("utf-8", "replace")
+    secrets = 0
+    if job.masked:
+        source, secrets = masked(source)
+    facts, problem = _facts(job, path, language, source)
+    return FileFacts(
+        FileState(state.mtime_ns, state.ctime_ns, state.size, problem),
+        facts.language if facts else language.name if language else "",
+        packed(facts) if facts else None,
+        key_of(path, raw, language),
+        _contents(path, raw, source, facts, embedder(job.embeddings), covered=not secrets),
+        _is_binary(raw),
+    )
 
 
-def _extracted(path: str, state: FileState, source: bytes) -> FileFacts:
-    language = language_of(path, source[:FIRST_LINE_BYTES].partition(b"\n")[0])
+def _facts(
+    job: Job, path: str, language: Language | None, source: bytes
+) -> tuple[Facts | None, str]:
+    """The facts of a text, or why there are none."""
     if language is None:
-        return without_facts(state, "its language is not known", None)
+        return None, _plain(path, "its language is not known")
     if problem := _unwritten(source):
-        return without_facts(state, problem, language)
-    facts = extract(language, source)
+        return None, problem
+    if len(source) > job.max_parsed:
+        return None, f"its symbols would take too much memory: {len(source):,} bytes"
     # A header may be of another language than its name says.
-    return FileFacts(state, facts.language, packed(facts))
+    return extract(language, source), ""
+
+
+def _contents(
+    path: str,
+    raw: bytes,
+    source: bytes,
+    facts: Facts | None,
+    embed: Embed | None,
+    *,
+    covered: bool,
+) -> Contents | None:
+    """What is kept of a text for search; None where ripgrep sees another text than this one."""
+    if raw.startswith(UTF_32_LE_MARK):
+        return None
+    seen = source if raw.startswith(UTF_16_MARKS) else raw
+    # Of what nobody has written, only that it has a string is worth to know.
+    ranked = b"" if path.endswith(DATA) or (facts is None and _unwritten(source)) else source
+    definitions = facts.definitions if facts else ()
+    language = facts.language if facts else ""
+    kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
+    return kept if seen == ranked else msgspec.structs.replace(kept, trigrams=trigrams_of(seen))
+
+
+def _is_binary(raw: bytes) -> bool:
+    """Whether ripgrep passes a file over that begins so."""
+    return b"\0" in raw[:SAMPLE_BYTES] and not raw.startswith(UTF_16_MARKS)
+
+
+def _plain(path: str, problem: str) -> str:
+    """Why there are no facts of a file: of one that is no source, nobody expects any."""
+    return problem if may_have_facts(path) else NO_SOURCE
 
 
 def _unwritten(source: bytes) -> str:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 
 from msgspec import Struct
 
+from winnow.postings.contents import Contents
 from winnow.symbols.language import Language, language_of
 from winnow.symbols.packed import Packed
 
 # Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
 CLOCK_NS = 50_000_000
+KEY_BYTES = 16
+MOST_PARSED = 4 * 1024 * 1024
+FIRST_LINE_BYTES = 200
+# Problems that are none: a file whose name says that it is no source, and what settings leave out.
+NO_SOURCE = "it is no source file"
+EXCLUDED = "index.exclude_patterns names it"
+TOO_LARGE = "it is larger than"
+OF_SECRETS = "files with its name hold secrets"
+CANNOT_BE_READ = "it cannot be read"
+FULL = "the index has as many bytes as index.max_index_size_mb allows"
 
 
 class FileState(Struct, frozen=True, array_like=True, gc=False):
@@ -29,21 +41,53 @@ class FileState(Struct, frozen=True, array_like=True, gc=False):
 
 
 class FileFacts(Struct, frozen=True, array_like=True):
-    """What is kept of a file: what it was like when it was read, and its facts."""
+    """What is kept of a file: what it was like when it was read, its facts, and its contents.
+
+    ``key`` stands for the text and what counts of the name. ``binary`` says that ripgrep passes
+    the file over. Without contents, a search of texts has to read it.
+    """
 
     state: FileState
     language: str
     facts: Packed | None = None
+    key: bytes = b""
+    contents: Contents | None = None
+    binary: bool = False
 
 
 class Job(Struct, frozen=True, array_like=True):
     """A file to take facts from: ``path`` is below ``root``. Where a ``text`` is given, it stands
-    in the place of the file's. Paths are bytes: they need not be Unicode."""
+    in the place of the file's. Paths are bytes: they need not be Unicode. Secrets are kept unless
+    they are to be ``masked``. A text of more than ``max_parsed`` bytes has no symbols.
+    ``embeddings`` is where vectors come from, see :func:`winnow.retrieval.embeddings.model_at`."""
 
     root: bytes
     path: bytes
     max_bytes: int
     text: bytes | None = None
+    masked: bool = True
+    max_parsed: int = MOST_PARSED
+    embeddings: str = "off"
+
+
+def may_have_facts(path: str) -> bool:
+    """Whether a file has a language by its name, or may have one by its first line."""
+    return "." not in path.rpartition("/")[2] or language_of(path) is not None
+
+
+def language_at(path: str, raw: bytes) -> Language | None:
+    """The language of a file, by its name and its first line."""
+    return language_of(path, raw[:FIRST_LINE_BYTES].partition(b"\n")[0])
+
+
+def key_of(path: str, raw: bytes, language: Language | None) -> bytes:
+    """What stands for a file's text, and for what its name says about it."""
+    name = path.rpartition("/")[2]
+    ending = os.path.splitext(name)[1].lower() or name
+    known = hashlib.blake2b(digest_size=KEY_BYTES)
+    known.update(f"{language.name if language else ''}\0{ending}\0".encode("utf-8", "replace"))
+    known.update(raw)
+    return known.digest()
 
 
 def file_state(told: os.stat_result) -> FileState:

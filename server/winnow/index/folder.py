@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import sqlite3
 import time
 from collections.abc import (
     AsyncGenerator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -20,31 +22,54 @@ from collections.abc import (
     Sequence,
 )
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from winnow.errors import IndexUnavailable
-from winnow.index.files import FileFacts, FileState, Job
+from msgspec import Struct
+
+from winnow.config import OWN_FOLDER
+from winnow.errors import IndexUnavailable, SearchError
+from winnow.index.files import (
+    EXCLUDED,
+    FULL,
+    FileFacts,
+    FileState,
+    Job,
+    failed,
+    file_state,
+    key_of,
+    language_at,
+)
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import (
     Changes,
     Covers,
+    Emptied,
     Listed,
     below_any,
     changes_of,
     compared,
+    folders_of,
     is_ignore_file,
     is_listing_stale,
     listed,
     listed_paths,
-    may_have_facts,
-    new_sources,
+    look,
+    new_files,
+    outside_times,
 )
-from winnow.index.store import Store, put_aside
+from winnow.index.store import Store, delete, put_aside
 from winnow.index.workers import Workers
+from winnow.index.worktrees import other_stores, other_trees
+from winnow.text.paths import is_below, open_regular
 from winnow.text.ripgrep import Ripgrep
 
+if TYPE_CHECKING:
+    from winnow.index.filetable import FileTable
+    from winnow.watcher import Watcher
+
 T = TypeVar("T")
+Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
 # Says how many files of how many have been taken.
 Report = Callable[[int, int], None]
 
@@ -56,6 +81,34 @@ URGENT_SECONDS = 0.03
 # A check for changes costs at most this part of the time.
 CHECK_SECONDS = 0.1
 CHECK_SHARE = 5
+# Where every change is told, a check is only for what is written through memory that is shared.
+WATCHED_CHECK_SECONDS = 60.0
+# So many files are held against texts that are known, in one go.
+ADOPTED = 500
+LEFT_OUT = 2_000
+# For more changes than this, other working trees are asked: a branch was switched, or all is new.
+FEW_CHANGES = 20
+# A note in the store: somebody has asked for the index of a folder with very many files.
+CONSENT = "consent"
+# What was left out for lack of room is taken again where so much has become free since, or where
+# the limit was raised.
+FREE_SHARE = 0.2
+# A note in the store, of when something was left out: the limit, and the size behind it, in bytes.
+FULL_AT = "full at"
+MEGABYTE = 1024 * 1024
+
+
+class FolderSettings(Struct, frozen=True):
+    """What settings say of the index of a folder: the largest file that is read, and the largest
+    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; where
+    vectors come from; what else decides what is kept."""
+
+    max_bytes: int
+    max_parsed: int
+    max_size_mb: int
+    masked: bool = True
+    embeddings: str = "off"
+    variant: str = ""
 
 
 class FolderIndex:
@@ -66,29 +119,42 @@ class FolderIndex:
         root: Path,
         workers: Workers,
         ripgrep: Callable[[], Ripgrep],
-        max_bytes: int,
+        settings: Callable[[], FolderSettings],
+        ordered: Ordered,
         writable: bool = True,
     ) -> None:
-        """``ripgrep`` gives what lists files, ``max_bytes`` is the largest file that is parsed.
-        Nothing is written to a folder that is not ``writable``."""
+        """``ripgrep`` gives what lists files, ``settings`` what holds now, ``ordered`` puts paths
+        of the folder in the order in which they are to be taken. Nothing is written to a folder
+        that is not ``writable``."""
         self.root = root
+        self._ordered = ordered
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
-        self.total = 0  # files that may have facts
+        self.total = 0  # files that a search covers
         self.indexed = 0  # files that were looked at
         self.complete = False  # it has been up to date since the start
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
+        self._cleared = False  # and not asked for since
         self._workers = workers
         self._ripgrep = ripgrep
-        self._max_bytes = max_bytes
+        self._settings = settings
+        self._opened_as = ""
         self.writable = writable
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
         self._times: dict[str, int] | None = None
+        self._folders: frozenset[str] = frozenset()  # that a search looks into and finds files
+        self.watcher: Watcher | None = None
         self._listed_as = Covers()
+        # What the list depends on elsewhere; None where it may lack files.
+        self._outside: dict[str, int] | None = None
         self._next_check = 0.0
+        # How often something came up that may not have been told, and up to which of these times
+        # all has been looked at since.
+        self._doubts = 0
+        self._looked = 0
         # Files that were taken while a build was going on, which may have read them before.
         self._overtaken: set[str] = set()
 
@@ -105,12 +171,16 @@ class FolderIndex:
         return await self._with_store(_problems)
 
     async def aclose(self) -> None:
+        if self.watcher is not None:
+            await self.watcher.aclose()
         if self._store is not None:
             await asyncio.to_thread(self._store.close)
 
     # --- bringing it up to date ------------------------------------------------------------
 
-    async def build(self, covers: Covers, max_files: int, report: Report | None = None) -> None:
+    async def build(
+        self, covers: Covers, max_files: int | None, report: Report | None = None
+    ) -> None:
         """Take all files that have changed, as one process among those that share the folder. What
         was complete before stays so."""
         async with contextlib.AsyncExitStack() as stack:
@@ -120,17 +190,21 @@ class FolderIndex:
             if not store.is_temporary:
                 await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
             await self.repair()
+            self._cleared = False
             await self._take_all(covers, max_files, report)
 
-    async def _take_all(self, covers: Covers, max_files: int, report: Report | None) -> None:
+    async def _take_all(self, covers: Covers, max_files: int | None, report: Report | None) -> None:
         finished = False
         # A store that is lost meanwhile takes what was written with it.
         while not finished:
             changes = await self.changes(covers, whole=True)
-            if self.total > max_files:
+            consented = CONSENT in await self._with_store(_notes)
+            if max_files is not None and not consented and self.total > max_files:
                 self.complete = False
                 self.problem = f"it has {self.total:,} files, and index.max_files is {max_files:,}"
                 return
+            if max_files is None and not consented:
+                await self._with_store(lambda store: store.note(CONSENT, "yes"))
             self.built = True
             finished = await self._complete(changes, report)
 
@@ -148,11 +222,13 @@ class FolderIndex:
             whole = True
         if whole:
             found = await self._list(covers)
-            changes = compared(known, found)
+            room = await self._has_room()
+            changes = compared(known, found, Emptied(covers.empty), room)
         else:
             changes = await asyncio.to_thread(changes_of, self.root, known)
         cost = time.monotonic() - started
-        self._next_check = time.monotonic() + max(CHECK_SECONDS, CHECK_SHARE * cost)
+        pause = WATCHED_CHECK_SECONDS if self.is_watched else CHECK_SECONDS
+        self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
         return changes
 
     async def check(self, covers: Covers, few: int) -> None:
@@ -162,6 +238,8 @@ class FolderIndex:
         that makes it complete; more are for `build`.
         """
         changes = await self.changes(covers)
+        if self._cleared:
+            return
         if self.built or self.complete or len(changes) <= few:
             await self._complete(changes, urgent=len(changes) <= few)
 
@@ -169,10 +247,23 @@ class FolderIndex:
         self, changes: Changes, report: Report | None = None, urgent: bool = False
     ) -> bool:
         store = await self.store()
-        await self.apply(changes, report, urgent)
+        await self.apply(changes, self._listed_as, report, urgent)
         # If it had to be left meanwhile, the new one lacks what was in it.
         self.complete = store is self._store
         return self.complete
+
+    @functools.cached_property
+    def table(self) -> FileTable:
+        """The files with their numbers."""
+        # numpy takes time to load.
+        from winnow.index.filetable import FileTable
+
+        return FileTable()
+
+    @property
+    def opened(self) -> Store | None:
+        """The store, if it has been opened."""
+        return self._store
 
     @property
     def is_open(self) -> bool:
@@ -184,33 +275,136 @@ class FolderIndex:
         """Whether it is time to look for changes that nobody has told of."""
         return time.monotonic() >= self._next_check
 
+    def knows_files_of(self, covers: Covers) -> bool:
+        """Whether it knows all files that a search covers, and every change is told. Where a search
+        covers others than when they were listed, the next look lists them anew."""
+        if not (self.complete and self.is_watched and self._outside is not None):
+            return False
+        if self._looked < self._doubts:
+            return False
+        outside = outside_times(self.root, self._ripgrep().environment)
+        if covers == self._listed_as and outside == self._outside:
+            return True
+        self.look_soon()
+        return False
+
+    def has_folder(self, path: str) -> bool:
+        """Whether a search covers the folder with this path, as far as that is known: for one in
+        which there are files."""
+        return any(is_below(folder, path) for folder in self._folders)
+
     async def _list(self, covers: Covers) -> Listed:
-        began = time.time_ns()
-        paths, whole = await listed_paths(self._ripgrep(), self.root, covers)
-        found = await asyncio.to_thread(listed, self.root, paths, whole, began)
-        self._times = dict(found.times)
+        began, doubts = time.time_ns(), self._doubts
+        ripgrep = self._ripgrep()
+        outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
+        listing = await listed_paths(ripgrep, self.root, covers)
+        whole = not listing.timed_out
+        found = await asyncio.to_thread(listed, self.root, listing.paths, whole, began)
+        self._outside = outside if whole and not listing.unreadable else None
+        self._times = dict(found.times) if doubts == self._doubts else None
+        self._looked = doubts
         self._listed_as = covers
+        self._cover(found.folders)
         self.total = len(found.files)
         return found
 
+    # --- changes that are told -------------------------------------------------------------
+
+    async def watch(self, covers: Covers, changed: Callable[[Iterable[str]], None]) -> None:
+        """Have every change told from now on, where that is possible."""
+        if self.watcher is not None:
+            return
+        from winnow.watcher import Watcher
+
+        if not self._folders:  # or all would be watched, those that are ignored, too
+            await self._list(covers)
+        own = self.root / OWN_FOLDER
+        watcher = Watcher(self.root, changed, self.look_soon, own=own, wanted=self._is_covered)
+        self.watcher = watcher
+        await watcher.start()
+        self.look_soon()
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether every change is told."""
+        return self.watcher is not None and not self.watcher.reason
+
+    def _cover(self, folders: Iterable[str]) -> None:
+        """Take note of the folders that have files which a search covers."""
+        now = frozenset(folders)
+        if now != self._folders:
+            self._folders = now
+            if self.watcher is not None:
+                self.watcher.refresh()
+
+    def _is_covered(self, path: str) -> bool:
+        """Whether files that come to be in a folder may count: in those that a search looks into,
+        and directly below them, where it may have found nothing so far."""
+        below = (
+            path[len(self.prefix) :].replace(os.sep, "/") if len(path) >= len(self.prefix) else ""
+        )
+        return below in self._folders or below.rpartition("/")[0] in self._folders
+
+    def consent(self, indexable: bool) -> None:
+        """Somebody asks for this index, whatever the folder is; where it is one of which none is
+        kept otherwise, this one ends with the process."""
+        self.writable = self.writable or indexable
+        self.problem = ""
+
+    def look_soon(self) -> None:
+        """Have the next query look for changes: what was told may not be all."""
+        self._doubts += 1
+        self._next_check = 0.0
+        self._times = None
+
+    async def clear(self) -> None:
+        """Delete all that is kept."""
+        store = await self.store()
+        async with self._opening:
+            await self._forget()
+            self.built, self._cleared = False, True
+            self.total = self.indexed = 0
+            await asyncio.to_thread(delete, store.file)
+
     async def told(self, paths: Collection[str], covers: Covers) -> None:
         """Take files of which somebody says that they have changed; paths below the folder."""
-        if self._building.locked():
-            self._overtaken.update(paths)
         if any(is_ignore_file(path) for path in paths):
             self._times = None
-            await self.apply(await self.changes(covers))
+            await self.apply(await self.changes(covers), covers)
         known = await self._with_store(lambda store: _known_of(store, paths))
-        new = [path for path in paths if path not in known]
+        if self._building.locked():
+            self._overtaken.update(known)
         changes = await asyncio.to_thread(changes_of, self.root, known)
-        if self.complete and (new := await asyncio.to_thread(new_sources, self.root, new)):
-            # Whether a new file counts is for ripgrep to say.
-            covered, _ = await listed_paths(self._ripgrep(), self.root, covers)
-            changes = Changes([*changes.changed, *below_any(covered, new)], changes.gone)
-        await self.apply(changes, urgent=True)
+        # There may be a folder where a file was.
+        wanted = {path for path in paths if path not in known}.union(changes.gone)
+        if new := await asyncio.to_thread(new_files, self.root, wanted):
+            if self.complete:
+                more = await self._covered(new, covers)
+                changes = Changes([*changes.changed, *more], changes.gone)
+            else:  # a build may have listed them, and read them before
+                self.look_soon()
+        await self.apply(changes, covers, urgent=True)
+
+    async def _covered(self, new: Collection[str], covers: Covers) -> list[str]:
+        """Of files and folders that are new, the files that a search covers: that is for ripgrep to
+        say. In a folder that has such files, it need not look at all others."""
+        folders = {path.rpartition("/")[0] for path in new}
+        whole = await asyncio.to_thread(_any_folder, self.root, new)
+        some = folders if folders <= self._folders and not whole else [None]
+        listings = [await listed_paths(self._ripgrep(), self.root, covers, one) for one in some]
+        covered = [path for listing in listings for path in listing.paths]
+        if None in some:
+            self._cover(folders_of(covered))
+        if any(listing.timed_out or listing.unreadable for listing in listings):
+            self.look_soon()
+        return below_any(covered, new)
 
     async def apply(
-        self, changes: Changes, report: Report | None = None, urgent: bool = False
+        self,
+        changes: Changes,
+        covers: Covers,
+        report: Report | None = None,
+        urgent: bool = False,
     ) -> None:
         """Write what has changed into the store."""
         done, total = 0, len(changes.changed)
@@ -218,15 +412,62 @@ class FolderIndex:
         self.indexed = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone))
-        async for batch in self._batches(changes.changed, urgent):
+            # What is ignored now is there; but also what was moved about while it was listed.
+            if await asyncio.to_thread(_any_file, self.root, changes.gone):
+                self.look_soon()
+        left = await self._kept_empty(changes.changed, covers)
+        left = await self._adopted(left, urgent)
+        done = total - len(left)
+        if len(left) > FEW_CHANGES and not urgent:
+            left = await self._ordered(self.root, left)
+        taken: set[str] = set()
+        async for batch in self._batches(left, urgent):
             done += len(batch)
+            taken.update(batch)
             overtaken = set() if urgent else self._overtaken
             await self._write({path: one for path, one in batch.items() if path not in overtaken})
             self.indexed = before + done
             if report:
                 report(done, total)
+            if await self._make_room() and not urgent:
+                await self._leave_out([path for path in left if path not in taken], FULL)
+                break
         self.indexed = self.total
         self.updated_at = time.time()
+
+    async def _kept_empty(self, paths: Sequence[str], covers: Covers) -> list[str]:
+        """Write that nothing is kept of some files; gives the others."""
+        emptied = Emptied(covers.empty)
+        some = [path for path in paths if emptied.has(path)]
+        await self._leave_out(some, EXCLUDED)
+        return [path for path in paths if not emptied.has(path)] if some else list(paths)
+
+    async def _leave_out(self, paths: Sequence[str], problem: str) -> None:
+        """Write of files that nothing is kept of them, and why."""
+        root = os.fsencode(self.root)
+        for at in range(0, len(paths), LEFT_OUT):
+            some = paths[at : at + LEFT_OUT]
+            await self._write(
+                {path: failed(Job(root, os.fsencode(path), 0), problem) for path in some}
+            )
+
+    async def _adopted(self, paths: Sequence[str], urgent: bool) -> list[str]:
+        """Take the files whose text was seen before, here or in another working tree of the
+        repository; gives the others."""
+        others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
+        if not (others or await self._with_store(_has_keys)):
+            return list(paths)  # an index that is new has seen nothing
+        left: list[str] = []
+        settings = self._settings()
+        adopting = functools.partial(_adopt, self.root, settings.variant, others)
+        for at in range(0, len(paths), ADOPTED):
+            some = paths[at : at + ADOPTED]
+            keys = await asyncio.to_thread(_keys_of, self.root, some, settings.max_bytes)
+            for path in () if urgent else self._overtaken.intersection(keys):
+                del keys[path]
+            taken = set(await self._with_store(functools.partial(adopting, keys)))
+            left += [path for path in some if path not in taken]
+        return left
 
     async def take(self, paths: Sequence[str], seconds: float) -> AsyncGenerator[list[str], None]:
         """Take these files now, as far as the time suffices; gives those that are in the store,
@@ -234,7 +475,7 @@ class FolderIndex:
         self._workers.start()
         known = await self._with_store(lambda store: _known_of(store, paths))
         stale = await asyncio.to_thread(changes_of, self.root, known)
-        missing = [path for path in paths if path not in known and may_have_facts(path)]
+        missing = [path for path in paths if path not in known]
         changed = set(stale.changed)
         if fresh := [path for path in known if path not in changed and path not in stale.gone]:
             yield fresh
@@ -252,7 +493,18 @@ class FolderIndex:
     ) -> AsyncGenerator[dict[str, FileFacts | None], None]:
         """The facts of files in portions to be written; None for a file that is gone."""
         root = os.fsencode(self.root)
-        jobs = [Job(root, os.fsencode(path), self._max_bytes) for path in paths]
+        settings = self._settings()
+        jobs = [
+            Job(
+                root,
+                os.fsencode(path),
+                settings.max_bytes,
+                masked=settings.masked,
+                max_parsed=settings.max_parsed,
+                embeddings=settings.embeddings,
+            )
+            for path in paths
+        ]
         seconds = URGENT_SECONDS if urgent else BATCH_SECONDS
         batch: dict[str, FileFacts | None] = {}
         size, started = 0, time.monotonic()
@@ -271,18 +523,40 @@ class FolderIndex:
         gone = [path for path, facts in batch.items() if facts is None]
         await self._with_store(lambda store: store.write(found, gone))
 
+    async def _make_room(self) -> bool:
+        """Bring the store below its size; whether something was forgotten for it."""
+        limit = self._settings().max_size_mb * MEGABYTE
+        emptied = await self._with_store(lambda store: store.trim(limit))
+        if emptied:
+            size = await self._with_store(Store.size)
+            await self._with_store(lambda store: store.note(FULL_AT, f"{limit} {size}"))
+        return emptied > 0
+
+    async def _has_room(self) -> bool:
+        """Whether there is room again for what was left out."""
+        noted = (await self._with_store(_notes)).get(FULL_AT)
+        if noted is None:
+            return False
+        limit, size = map(int, noted.split())
+        if self._settings().max_size_mb * MEGABYTE > limit:
+            return True
+        return await self._with_store(Store.size) < size * (1 - FREE_SHARE)
+
     # --- the store -------------------------------------------------------------------------
 
     async def store(self) -> Store:
         """The store, opened, or opened anew where somebody has deleted it. Raises
         IndexUnavailable."""
         async with self._opening:
-            if self._store is not None and not self._store.is_current():
+            if self._store is not None and not (
+                self._store.is_current() and self._settings().variant == self._opened_as
+            ):
                 await self._forget()
             if self._store is None:
+                self._opened_as = self._settings().variant
                 open_store = Store.open if self.writable else _temporary
                 try:
-                    self._store = await asyncio.to_thread(open_store, self.root)
+                    self._store = await asyncio.to_thread(open_store, self.root, self._opened_as)
                 except (sqlite3.Error, OSError) as error:
                     raise IndexUnavailable(str(error)) from None
             return self._store
@@ -331,8 +605,59 @@ class FolderIndex:
         return await asyncio.to_thread(do, await self.store())
 
 
-def _temporary(root: Path) -> Store:
+def _temporary(root: Path, variant: str) -> Store:
     return Store.temporary()
+
+
+def _any_file(root: Path, paths: Iterable[str]) -> bool:
+    return any(look(str(root), path) is not None for path in paths)
+
+
+def _any_folder(root: Path, paths: Iterable[str]) -> bool:
+    return any(os.path.isdir(root / path) for path in paths)
+
+
+def _notes(store: Store) -> dict[str, str]:
+    with store.read() as reader:
+        return reader.notes()
+
+
+def _has_keys(store: Store) -> bool:
+    with store.read() as reader:
+        return reader.has_keys()
+
+
+def _keys_of(root: Path, paths: Iterable[str], most: int) -> dict[str, tuple[FileState, bytes]]:
+    """The states and keys of files that are not larger than is read of one."""
+    found = {}
+    for path in paths:
+        try:
+            descriptor = open_regular(os.path.join(root, path), str(root))
+        except SearchError:
+            continue
+        with open(descriptor, "rb") as file:
+            state = file_state(os.fstat(file.fileno()))
+            raw = file.read(most + 1)
+        if len(raw) <= most:
+            found[path] = state, key_of(path, raw, language_at(path, raw))
+    return found
+
+
+def _adopt(
+    root: Path,
+    variant: str,
+    elsewhere: bool,
+    keys: Mapping[str, tuple[FileState, bytes]],
+    store: Store,
+) -> list[str]:
+    """Take files whose text is known, by their keys; ``elsewhere`` says that other working trees
+    may know it."""
+    taken = store.adopt(keys)
+    for other in other_stores(root, variant) if elsewhere else ():
+        left = {path: one for path, one in keys.items() if path not in taken}
+        if left:
+            taken += store.take_from(other, left)
+    return taken
 
 
 def _known(store: Store) -> dict[str, FileState]:

@@ -25,24 +25,34 @@ from collections.abc import (
     Sequence,
 )
 from pathlib import Path
-from typing import Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
+
+from msgspec import Struct
 
 from winnow.config import Config
 from winnow.errors import SearchError
-from winnow.index.files import FileState, Job
-from winnow.index.folder import FolderIndex, Report
-from winnow.index.reader import StoreDamaged
-from winnow.index.sources import Covers, is_as_known, may_have_facts, text_of
+from winnow.index.files import FileFacts, FileState, Job
+from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
+from winnow.index.governor import Governor, most_parsed
+from winnow.index.reader import Reader, StoreDamaged
+from winnow.index.sources import Covers, is_as_known, text_of
 from winnow.index.view import StoreView
 from winnow.index.workers import Workers
+from winnow.retrieval.embeddings import model_at, told_of
 from winnow.symbols.facts import Facts
 from winnow.symbols.packed import facts_of
 from winnow.text.buffers import is_unsaved
 from winnow.text.files import search_roots
+from winnow.text.memory import anonymous_bytes
 from winnow.text.paths import held_by, is_below
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
+from winnow.types.index_status import IndexSettings, IndexStatus, NotCovered
+
+if TYPE_CHECKING:
+    from winnow.postings.corpus import Corpus
+    from winnow.postings.trigrams import Required
 
 # What a query waits for changes to be taken, and for unsaved documents.
 CATCH_UP_SECONDS = 0.15
@@ -61,10 +71,29 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class Unsaved(Struct, frozen=True):
+    """A document that stands in the place of a file: its text, and what is known of it, if that is
+    known."""
+
+    text: str
+    taken: FileFacts | None = None
+    facts: Facts | None = None
+
+
+class Candidates(Struct, frozen=True):
+    """The files of a workspace that may match, by folder and sorted: all others cannot, but for
+    the ``binary`` ones, which ripgrep passes over. ``total`` is the number of all files."""
+
+    files: Mapping[Path, Sequence[str]]
+    total: int
+    binary: int
+
+
 class Index:
     """The index of a workspace's folders.
 
-    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files.
+    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
+    the files of a folder in the order in which they are to be taken.
     """
 
     def __init__(
@@ -75,15 +104,22 @@ class Index:
         config: Callable[[], Config],
         folders: Callable[[], Sequence[Path]],
         ripgrep: Callable[[], Ripgrep],
+        ordered: Ordered,
     ) -> None:
         limits = config().limits
         self._config = config
         self._folders = folders
         self._ripgrep = ripgrep
+        self._ordered = ordered
         self._environment = environment
-        self._workers = Workers(processes, environment, limits.parse_seconds)
+        self.governor = Governor(lambda: config().index, lambda: self._workers.pids)
+        self._workers = Workers(
+            processes, environment, limits.parse_seconds, regulator=self.governor
+        )
         self._known: dict[Path, FolderIndex] = {}
-        self._unsaved: dict[str, tuple[str, Facts | None]] = {}
+        self._unsaved: dict[str, Unsaved] = {}
+        self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
+        self._watching = False
         self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
@@ -106,8 +142,9 @@ class Index:
         that no search covers. Waits ``seconds`` at most for files that have changed. One thread at
         a time may read the view, with :meth:`StoreView.read`, until the block ends.
         """
-        await self._catch_up(seconds)
-        overlay = await self._overlay(buffers, asked)
+        with self.governor.requests():
+            await self._catch_up(seconds)
+            overlay = await self._overlay(buffers, asked)
         folders = self._current()
         readers = [await folder.reader() for folder in folders]
         try:
@@ -119,6 +156,56 @@ class Index:
                 for folder in folders:
                     await folder.give_up(await folder.store())
             raise
+
+    @contextlib.asynccontextmanager
+    async def corpus(
+        self, buffers: Mapping[Path, str], seconds: float = CATCH_UP_SECONDS
+    ) -> AsyncIterator[tuple[Corpus, IndexState, StoreView]]:
+        """All texts as they are now, to be ranked, as far as they are known; how true that is; and
+        the view that they are read through, in a thread: its `read`, until the block ends."""
+        async with self.snapshot(buffers, seconds) as (view, state):
+            tables = [folder.table for folder in self._current()]
+            unsaved = {
+                path: one.taken for path, one in self._unsaved.items() if one.taken is not None
+            }
+            yield await view.read(view.corpus, tables, unsaved), state, view
+
+    async def candidates(
+        self, required: Required, seconds: float = CATCH_UP_SECONDS
+    ) -> Candidates | None:
+        """The files that may match, by what any text has that does; None where that is not known
+        for certain: where an index is not complete, or cannot say that it is up to date."""
+        if required.is_any or not await self._is_exact(seconds):
+            return None
+        folders = self._current()
+        readers = [await folder.reader() for folder in folders]
+        with StoreView([one.root.as_posix() for one in folders], readers) as view:
+            if not await self._is_exact(0):  # something has changed meanwhile
+                return None
+            found = await view.read(_candidates, folders, readers, required)
+        return found
+
+    def has_folder(self, root: Path, path: str) -> bool:
+        """Whether a search of the root covers the folder with this path below it, as far as that is
+        known."""
+        return root in self._known and self._known[root].has_folder(path)
+
+    async def _is_exact(self, seconds: float) -> bool:
+        """Whether every file is known as it is now; waits so long for changes to be taken."""
+        if not self._knows_files():
+            self._look([one for one in self._current() if one.complete])
+            return False
+        end = asyncio.get_running_loop().time() + seconds
+        if seconds and not await self._settled(seconds):
+            return False
+        for task in (self._taking, self._checking):
+            await _finished(task, end - asyncio.get_running_loop().time())
+        busy = self._builds or _is_busy(self._taking) or _is_busy(self._checking)
+        return not busy and self._knows_files()
+
+    def _knows_files(self) -> bool:
+        folders = self._current()
+        return bool(folders) and all(one.knows_files_of(self._covers(one)) for one in folders)
 
     async def facts_for(
         self, paths: Iterable[str], seconds: float
@@ -149,6 +236,57 @@ class Index:
             updated_at=max((one.updated_at for one in folders), default=0.0),
         )
 
+    async def status(self) -> IndexStatus:
+        """All that there is to know of the index, and of what works on it."""
+        from winnow.index.status import folder_status
+
+        index, state, folders = self._config().index, self.state().state, []
+        for folder in self._current():
+            reader = await folder.reader()
+            try:
+                folders.append(await asyncio.to_thread(folder_status, folder, reader, state))
+            finally:
+                reader.close()
+        return IndexStatus(
+            folders=folders,
+            settings=IndexSettings(
+                enabled=index.enabled,
+                max_files=index.max_files,
+                max_index_size_mb=index.max_index_size_mb,
+                max_memory_usage_mb=index.max_memory_usage_mb,
+                cpu_throttle_threshold=index.cpu_throttle_threshold,
+                exclude_patterns=list(index.exclude_patterns),
+                watch=index.watch,
+                embeddings=index.embeddings,
+            ),
+            workers=len(self._workers.pids),
+            memory_mb=round(self.governor.memory() / 1e6, 1),
+            workers_memory_mb=round(sum(map(anonymous_bytes, self._workers.pids)) / 1e6, 1),
+            paused=self.governor.state == "paused",
+            waits_for=self.governor.reason or None,
+            embeddings=told_of(index.embeddings),
+        )
+
+    async def left_out(self) -> NotCovered:
+        """How many files there are of which nothing can be found, by reason."""
+        from winnow.index.status import total_of
+
+        written = tuple(one.updated_at for one in self._current())
+        if self._left_out is None or self._left_out[0] != written:
+            self._left_out = written, total_of((await self.status()).folders)
+        return self._left_out[1]
+
+    async def files_known(self) -> int:
+        """How many files are kept, by this process or an earlier one, as they are or were."""
+        count = 0
+        for folder in self._current():
+            reader = await folder.reader()
+            try:
+                count += await asyncio.to_thread(reader.file_count)
+            finally:
+                reader.close()
+        return count
+
     def hindrances(self) -> list[str]:
         """Why folders are not indexed as they should."""
         return [f"{one.root}: {one.problem}" for one in self._current() if one.problem]
@@ -166,11 +304,12 @@ class Index:
 
     # --- keeping up ------------------------------------------------------------------------
 
-    async def build(self, report: Report | None = None) -> None:
-        """Bring all folders up to date, unless the settings say that there is to be no index."""
-        if not self._config().index.enabled or self._closed:
+    async def build(self, report: Report | None = None, consent: bool = False) -> None:
+        """Bring all folders up to date, unless the settings say that there is to be no index. With
+        ``consent``, also those that are not indexed unless somebody asks for it."""
+        if self._closed or not (self._config().index.enabled or consent):
             return
-        task = asyncio.create_task(self._build(report))
+        task = asyncio.create_task(self._build(report, consent))
         self._builds.add(task)
         try:
             await asyncio.wait({task})
@@ -180,14 +319,47 @@ class Index:
         if not task.cancelled():
             task.result()
 
-    async def _build(self, report: Report | None) -> None:
+    async def _build(self, report: Report | None, consent: bool) -> None:
         for folder in self._current():
-            if not is_indexable(folder.root, self._environment):
-                folder.problem = "it is the root of a file system, or holds a home folder"
-                continue
-            max_files = self._config().index.max_files
             with _logged(folder):
+                if consent:
+                    folder.consent(is_indexable(folder.root, self._environment))
+                elif not is_indexable(folder.root, self._environment):
+                    folder.problem = "it is the root of a file system, or holds a home folder"
+                    continue
+                if self._watching:
+                    await folder.watch(self._covers(folder), self.files_changed)
+                max_files = None if consent else self._config().index.max_files
                 await folder.build(self._covers(folder), max_files, report)
+
+    def keep_watching(self) -> None:
+        """From the next build on, have changes told: there will be more than one query."""
+        self._watching = self._config().index.watch
+
+    def pause(self) -> None:
+        """Have the background begin nothing more; what somebody asks for is still read."""
+        self.governor.pause()
+
+    def resume(self) -> None:
+        self.governor.resume()
+
+    async def clear(self) -> None:
+        """Delete the index of all folders; it is not made anew until somebody asks for it."""
+        for task in list(self._builds):
+            task.cancel()
+        await asyncio.gather(*self._builds, return_exceptions=True)
+        for folder in self._current():
+            await folder.clear()
+
+    async def refresh(self, paths: Collection[str | Path], seconds: float) -> bool:
+        """Look at some files, or at all, whatever was told; whether what was found is in the index
+        before the time is up."""
+        for folder in self._current():
+            if not paths:
+                folder.look_soon()
+        self.files_changed(paths)
+        await self._catch_up(seconds)
+        return not (_is_busy(self._taking) or _is_busy(self._checking) or self._builds)
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed; those of the index are taken soon,
@@ -221,19 +393,30 @@ class Index:
         """Wait a while for the changes that somebody has told of, then for a look for others, which
         would find these, too."""
         end = asyncio.get_running_loop().time() + seconds
-        told = await _finished(self._taking, seconds)
-        if not self._builds and not _is_busy(self._checking):
-            due = [one for one in self._current() if one.is_due and (one.built or one.writable)]
-            if due:
-                self._checking = asyncio.create_task(self._check(due))
+        if not await self._settled(seconds):
+            for folder in self._current():
+                folder.look_soon()
+        told = await _finished(self._taking, end - asyncio.get_running_loop().time())
+        self._look([one for one in self._current() if one.built or one.writable])
         left = end - asyncio.get_running_loop().time()
         await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
+
+    def _look(self, folders: Iterable[FolderIndex]) -> None:
+        """Begin to look for changes in the folders where it is time to."""
+        due = [one for one in folders if one.is_due]
+        if due and not self._builds and not _is_busy(self._checking):
+            self._checking = asyncio.create_task(self._check(due))
 
     async def _check(self, folders: Iterable[FolderIndex]) -> None:
         """Look for changes that nobody has told of, and take them."""
         for folder in folders:
             with _logged(folder):
                 await folder.check(self._covers(folder), FEW)
+
+    async def _settled(self, seconds: float) -> bool:
+        """Whether all changes up to now are told, in the folders where changes are."""
+        watchers = [one.watcher for one in self._current() if one.watcher and one.is_watched]
+        return all(await asyncio.gather(*[one.settle(seconds) for one in watchers]))
 
     async def _overlay(
         self, buffers: Mapping[Path, str], asked: Collection[str]
@@ -250,15 +433,15 @@ class Index:
         tasks = [task for path, text in texts.items() if (task := self._begin(path, text))]
         if tasks:
             await asyncio.wait(tasks, timeout=UNSAVED_SECONDS)
-        return {path: self._unsaved[path][1] for path in texts if path in self._unsaved}
+        return {path: self._unsaved[path].facts for path in texts if path in self._unsaved}
 
     def _begin(self, path: str, text: str) -> asyncio.Task[None] | None:
         """What takes the facts of an unsaved document; None if they are known. It goes on when a
         query waits no longer: else each one would begin anew."""
-        if path in self._unsaved and self._unsaved[path][0] == text:
+        if path in self._unsaved and self._unsaved[path].text == text:
             return None
         if len(text) > self._config().limits.parse_bytes:
-            self._unsaved[path] = (text, None)
+            self._unsaved[path] = Unsaved(text)
             return None
         begun = self._extracting.get(path)
         if begun is None or begun[0] != text:
@@ -271,12 +454,22 @@ class Index:
         return begun[1]
 
     async def _extract_unsaved(self, path: str, text: str) -> None:
-        job = Job(b"", os.fsencode(path), 0, text.encode("utf-8", "replace"))
+        settings = self._settings()
+        raw = text.encode("utf-8", "replace")
+        job = Job(
+            b"",
+            os.fsencode(path),
+            0,
+            raw,
+            settings.masked,
+            settings.max_parsed,
+            settings.embeddings,
+        )
         try:
             async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
                 async for _, found in answers:
                     known = found.facts if found else None
-                    self._unsaved[path] = (text, facts_of(known) if known else None)
+                    self._unsaved[path] = Unsaved(text, found, facts_of(known) if known else None)
         except SearchError as error:
             logger.warning("Unsaved documents: %s", error)
         finally:
@@ -290,8 +483,7 @@ class Index:
         found: dict[FolderIndex, dict[str, str | None]] = {}
         for path, text in documents.items():
             for folder, (below,) in self._by_folder([path]).items():
-                if may_have_facts(below):
-                    found.setdefault(folder, {})[below] = text
+                found.setdefault(folder, {})[below] = text
         return found
 
     # --- folders ---------------------------------------------------------------------------
@@ -308,27 +500,67 @@ class Index:
                     root,
                     self._workers,
                     self._ripgrep,
-                    self._config().limits.parse_bytes,
+                    self._settings,
+                    self._ordered,
                     self._config().index.enabled and is_indexable(root, self._environment),
                 )
         return [self._known[root] for root in roots]
 
     def _covers(self, folder: FolderIndex) -> Covers:
         others = [one.root for one in self._current() if one is not folder]
-        return Covers(self._config().search.exclude, tuple(others))
+        config = self._config()
+        return Covers(config.search.exclude, tuple(others), config.index.exclude_patterns)
+
+    def _settings(self) -> FolderSettings:
+        config = self._config()
+        masked = config.index.enable_sensitive_filtering
+        model = model_at(config.index.embeddings).model
+        return FolderSettings(
+            max_bytes=config.limits.parse_bytes,
+            max_parsed=most_parsed(config.index),
+            max_size_mb=config.index.max_index_size_mb,
+            masked=masked,
+            embeddings=config.index.embeddings,
+            variant=("" if masked else "unmasked") + (model.name if model else ""),
+        )
 
     def _by_folder(self, paths: Iterable[str | Path]) -> dict[FolderIndex, set[str]]:
         """Paths below the folders that hold them; the client may spell a folder in another way."""
         folders = self._current()
         roots = [os.path.realpath(one.root) for one in folders]
         found: dict[FolderIndex, set[str]] = {}
+        parents: dict[str, str] = {}
         for path in paths:
             with contextlib.suppress(OSError, ValueError):
                 parent, name = os.path.split(path)
-                held = held_by(os.path.join(os.path.realpath(parent), name), roots)
+                if parent not in parents:
+                    parents[parent] = os.path.realpath(parent)
+                held = held_by(os.path.join(parents[parent], name), roots)
                 if held:
                     found.setdefault(folders[held[0]], set()).add(held[1])
         return found
+
+
+def _candidates(
+    folders: Sequence[FolderIndex], readers: Sequence[Reader], required: Required
+) -> Candidates:
+    """The files that may match, by the trigrams of all texts. Raises StoreDamaged."""
+    import numpy as np
+
+    files: dict[Path, list[str]] = {}
+    total = binary = 0
+    for folder, reader in zip(folders, readers, strict=True):
+        table = folder.table.at(reader)
+        found = [table.uncovered]
+        for part in table.with_segments(reader):
+            has = np.zeros(part.segment.documents, np.bool_)
+            has[part.segment.documents_with(required)] = True
+            found.append(part.files[has[part.documents]])
+        numbers = np.concatenate(found)
+        files[folder.root] = sorted(table.paths[number] for number in numbers.tolist())
+        total += table.count
+        binary += table.binary
+    return Candidates(files, total, binary)
 
 
 def _overlaid(
@@ -394,5 +626,6 @@ def _logged(folder: FolderIndex) -> Iterator[None]:
     try:
         yield
     except (SearchError, StoreDamaged, sqlite3.Error, OSError) as error:
+        folder.look_soon()  # what was to be taken is not
         folder.problem = str(error)
         logger.warning("The index of %s: %s", folder.root, error)

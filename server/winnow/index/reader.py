@@ -9,14 +9,17 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import MsgspecError, Struct
 
-from winnow.index.files import FileState
+from winnow.index.files import FULL, NO_SOURCE, FileState
 from winnow.symbols.facts import Definition, Skeleton
-from winnow.symbols.packed import definition_of, skeleton_of
+from winnow.symbols.packed import Packed, definition_of, skeleton_of
 from winnow.symbols.view import File
+
+if TYPE_CHECKING:
+    from winnow.index.segments import Segments
 
 # Encoded; decoded, skeletons take about ten times as much.
 SKELETON_BYTES = 2 * 1024 * 1024
@@ -28,6 +31,18 @@ class StoreDamaged(Exception):
 
 class ReaderStopped(Exception):
     """Nobody waits any more for what is being read."""
+
+
+class KnownText(Struct, frozen=True):
+    """What is kept of a text; its contents are a ``document`` of a ``segment``, if there are
+    any."""
+
+    language: str
+    problem: str
+    facts: Packed | None
+    segment: int | None
+    document: int
+    binary: bool
 
 
 class Counts(Struct, frozen=True):
@@ -45,9 +60,11 @@ class Reader:
         self,
         connection: sqlite3.Connection,
         skeletons: Skeletons,
+        segments: Segments,
         release: Callable[[sqlite3.Connection], None],
     ) -> None:
         self.connection = connection
+        self.open_segments = segments
         self._skeletons = skeletons
         self._release = release
         self._ids: dict[str, int | None] = {}
@@ -72,29 +89,34 @@ class Reader:
 
     def files(self) -> dict[str, FileState]:
         """All files by their paths."""
-        rows = self._rows("SELECT path, mtime_ns, ctime_ns, size, problem FROM file")
+        rows = self._rows("SELECT path, mtime_ns, ctime_ns, size, problem FROM file WHERE parked=0")
         return {os.fsdecode(row[0]): FileState(*row[1:]) for row in rows}
 
     def problems(self) -> dict[File, str]:
         """The files of which no facts could be taken, and why, the smallest first; some are of no
         known language."""
         rows = self._rows(
-            "SELECT path, language, problem FROM file WHERE problem<>'' ORDER BY size, path"
+            "SELECT path, language, problem FROM file WHERE problem<>'' AND problem<>? AND parked=0"
+            " ORDER BY size, path",
+            NO_SOURCE,
         )
         return {File(os.fsdecode(path), language): problem for path, language, problem in rows}
 
     def file(self, path: str) -> File | None:
         """The file, if facts of it are known."""
-        row = self._row("SELECT id, language, problem FROM file WHERE path=?", os.fsencode(path))
+        row = self._row(
+            "SELECT id, language, problem FROM file WHERE path=? AND parked=0", os.fsencode(path)
+        )
         return File(path, row[1]) if row and not row[2] else None
 
     def known(self, paths: Iterable[str]) -> dict[str, FileState]:
         """Of some files, and all files below some folders, those that are known."""
         found = {}
+        columns = "SELECT path, mtime_ns, ctime_ns, size, problem FROM file WHERE parked=0 AND"
         for path in map(os.fsencode, paths):
+            # With OR, SQLite would read the whole table.
             rows = self._rows(
-                "SELECT path, mtime_ns, ctime_ns, size, problem FROM file"
-                " WHERE path=? OR (path>? AND path<?)",
+                f"{columns} path=? UNION ALL {columns} path>? AND path<?",
                 *(path, path + b"/", path + b"0"),  # what follows the slash
             )
             found.update({os.fsdecode(row[0]): FileState(*row[1:]) for row in rows})
@@ -103,7 +125,8 @@ class Reader:
     def files_named(self, name: str) -> list[File]:
         """The files with this name, in whatever folder."""
         rows = self._rows(
-            "SELECT path, language FROM file WHERE base=? AND problem=''", os.fsencode(name)
+            "SELECT path, language FROM file WHERE base=? AND problem='' AND parked=0",
+            os.fsencode(name),
         )
         return [File(os.fsdecode(path), language) for path, language in rows]
 
@@ -111,7 +134,7 @@ class Reader:
         """The files in which a name stands, with its packed occurrences."""
         rows = self._rows(
             "SELECT path, language, packed FROM occurrence JOIN file ON file.id=occurrence.file"
-            " WHERE name=?",
+            " WHERE name=? AND parked=0",
             name,
         )
         for path, language, found in rows:
@@ -137,7 +160,7 @@ class Reader:
         rows = self._rows(
             "SELECT path, language, data FROM name"
             " JOIN definition ON definition.name=name.id JOIN file ON file.id=definition.file"
-            " WHERE name.text=?",
+            " WHERE name.text=? AND parked=0",
             name,
         )
         for path, language, data in rows:
@@ -153,7 +176,8 @@ class Reader:
     def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
         """The classes that name it as their base: file and number of scope."""
         rows = self._rows(
-            "SELECT path, language, scope FROM base JOIN file ON file.id=base.file WHERE name=?",
+            "SELECT path, language, scope FROM base JOIN file ON file.id=base.file"
+            " WHERE name=? AND parked=0",
             name,
         )
         for path, language, scope in rows:
@@ -185,15 +209,119 @@ class Reader:
 
     def counts(self) -> Counts:
         row = self._row(
-            "SELECT (SELECT count(*) FROM file), (SELECT ifnull(max(id), 0) FROM name),"
-            " (SELECT count(*) FROM definition)"
+            "SELECT (SELECT count(*) FROM file WHERE parked=0),"
+            " (SELECT ifnull(max(id), 0) FROM name),"
+            " (SELECT count(*) FROM definition JOIN file ON id=file WHERE parked=0)"
         )
         assert row is not None
         return Counts(*row)
 
+    def notes(self) -> dict[str, str]:
+        """The short texts that are kept."""
+        return dict(self._rows("SELECT name, value FROM note"))
+
+    def size(self) -> int:
+        """How many bytes the database and its segments use."""
+        row = self._row(
+            "SELECT (page_count - freelist_count) * page_size"
+            " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+        )
+        (segments,) = self._row("SELECT ifnull(sum(bytes), 0) FROM segment")
+        return int(row[0]) + int(segments)
+
+    def file_count(self) -> int:
+        """How many files are known."""
+        (count,) = self._row("SELECT count(*) FROM file WHERE parked=0")
+        return int(count)
+
+    def problem_counts(self) -> dict[str, int]:
+        """How many files have each problem."""
+        return dict(
+            self._rows(
+                "SELECT problem, count(*) FROM file WHERE problem<>'' AND parked=0 GROUP BY problem"
+            )
+        )
+
+    def binaries(self) -> int:
+        """How many files ripgrep passes over as binary."""
+        (count,) = self._row("SELECT count(*) FROM file WHERE binary=1 AND parked=0")
+        return int(count)
+
+    # --- texts -----------------------------------------------------------------------------
+
+    def segments(self) -> dict[int, str]:
+        """The segments by their numbers, with their names."""
+        return dict(self._rows("SELECT id, name FROM segment ORDER BY id"))
+
+    def sizes(self) -> dict[int, int]:
+        """How many documents each segment has."""
+        return dict(self._rows("SELECT id, documents FROM segment ORDER BY id"))
+
+    def keys_in(self, segment: int) -> list[tuple[int, bytes]]:
+        """The documents of a segment that files have, and the keys that these know them by."""
+        return self._rows("SELECT document, key FROM file WHERE segment=?", segment)
+
+    def known_text(self, key: bytes) -> KnownText | None:
+        """All that is kept of a text; None if nothing is."""
+        row = self._row(
+            "SELECT id, language, problem, segment, document, binary FROM file"
+            " WHERE key=? AND problem<>? LIMIT 1",
+            key,
+            FULL,
+        )
+        if row is None:
+            return None
+        number, language, problem, segment, document, binary = row
+        return KnownText(
+            language, problem, self._packed(number, language), segment, document or 0, bool(binary)
+        )
+
+    def _packed(self, number: int, language: str) -> Packed | None:
+        row = self._row("SELECT skeleton, names FROM content WHERE file=?", number)
+        if row is None:
+            return None
+        definitions = self._rows(
+            "SELECT text, data FROM definition JOIN name ON name.id=definition.name"
+            " WHERE file=? ORDER BY place",
+            number,
+        )
+        standing = "SELECT packed FROM occurrence WHERE name=? AND file=?"
+        occurrences = {}
+        for name in unpacked_names(row[1]):
+            found = self._row(standing, name, number)
+            if found is None:
+                raise StoreDamaged("a name stands nowhere")
+            occurrences[name] = found[0]
+        bases = self._rows("SELECT name, scope FROM base WHERE file=?", number)
+        return Packed(language, definitions, row[0], occurrences, bases)
+
+    def has_keys(self) -> bool:
+        """Whether any text is known."""
+        return self._row("SELECT 1 FROM file WHERE key<>x'' LIMIT 1") is not None
+
+    def stamp(self) -> int:
+        """The number of the last transaction."""
+        row = self._row("SELECT value FROM note WHERE name='stamp'")
+        return int(row[0]) if row else 0
+
+    def texts_since(self, stamp: int) -> list[tuple[str, int | None, int, bool]]:
+        """The files that were written since: path, segment, document and whether it is binary."""
+        rows = self._rows(
+            "SELECT path, segment, document, binary FROM file WHERE stamp>? AND parked=0", stamp
+        )
+        return [
+            (os.fsdecode(path), segment, document or 0, bool(binary))
+            for path, segment, document, binary in rows
+        ]
+
+    def gone_since(self, stamp: int) -> list[str]:
+        """The files that have gone since; there may be others of that name now."""
+        rows = self._rows("SELECT path FROM gone WHERE stamp>?", stamp)
+        return [os.fsdecode(path) for (path,) in rows]
+
     def _id(self, path: str) -> int | None:
         if path not in self._ids:
-            row = self._row("SELECT id FROM file WHERE path=?", os.fsencode(path))
+            row = self._row("SELECT id FROM file WHERE path=? AND parked=0", os.fsencode(path))
             self._ids[path] = row[0] if row else None
         return self._ids[path]
 
@@ -266,5 +394,6 @@ def damage() -> Iterator[None]:
         if is_damage(error):
             raise StoreDamaged(str(error)) from error
         raise
-    except MsgspecError as error:
+    # SQLite's own messages may quote what is no text any more.
+    except (MsgspecError, UnicodeDecodeError) as error:
         raise StoreDamaged(str(error)) from error

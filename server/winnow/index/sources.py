@@ -1,4 +1,4 @@
-"""What is on disk: the files of a folder that may have facts, and what has changed since.
+"""What is on disk: the files of a folder, and what has changed since they were read.
 
 Files are listed as every search does it, by ripgrep, so that both cover the same ones. To list
 them anew is only needed when a folder or an ignore file has changed; that these have not is seen
@@ -8,20 +8,21 @@ by their times.
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from winnow.errors import SearchError
-from winnow.globs import escaped
-from winnow.index.files import CLOCK_NS, FileState
-from winnow.symbols.language import language_of
+from winnow.globs import escaped, glob_regex
+from winnow.index.files import CLOCK_NS, EXCLUDED, FULL, FileState
 from winnow.text.buffers import Overlay
 from winnow.text.encodings import decoded
 from winnow.text.files import IGNORE_FILE, search_scope
-from winnow.text.listing import list_files
+from winnow.text.listing import Listing, list_files
 from winnow.text.paths import is_below, open_regular
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import SearchParams
@@ -31,17 +32,19 @@ MOST_BYTES = 4 * 1024 * 1024
 # Files in any folder that say what is ignored.
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", IGNORE_FILE)
 UNSURE = -1  # a time that no file has
+_EXCLUDES_FILE = re.compile(r'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.I | re.M)
 # And at the root.
 ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
 
 class Listed(Struct, frozen=True):
-    """The files of a folder that may have facts, by path, and the times of folders and ignore
-    files on which the list depends. ``whole`` says that the list is not cut short."""
+    """The files of a folder, by path, and the times of folders and ignore files on which the list
+    depends. ``whole`` says that the list is not cut short; ``folders`` are those with files."""
 
     files: Mapping[str, FileState]
     times: Mapping[str, int]
     whole: bool
+    folders: Collection[str] = ()
 
 
 class Changes(Struct, frozen=True):
@@ -57,22 +60,49 @@ class Changes(Struct, frozen=True):
 
 class Covers(Struct, frozen=True):
     """What of a folder is not the index's: globs to leave out, and ``others``, further roots, of
-    which one that is below this one has an index of its own."""
+    which one that is below this one has an index of its own. Of files that ``empty`` names, it is
+    only known that they are there."""
 
     exclude: tuple[str, ...] = ()
     others: tuple[Path, ...] = ()
+    empty: tuple[str, ...] = ()
 
 
-async def listed_paths(ripgrep: Ripgrep, root: Path, covers: Covers) -> tuple[list[str], bool]:
-    """All files that a search of the root covers, and whether the time sufficed."""
+class Emptied:
+    """Which files nothing is kept of, by globs that name files or folders."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._patterns = [glob_regex(pattern.rstrip("/")) for pattern in patterns]
+        self._folders = {"": False}
+
+    def has(self, path: str) -> bool:
+        """Whether a file is one, or is below a folder that is one."""
+        return bool(self._patterns) and (self._folder(path.rpartition("/")[0]) or self._names(path))
+
+    def _folder(self, folder: str) -> bool:
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._folder(folder.rpartition("/")[0]) or self._names(folder)
+            self._folders[folder] = known
+        return known
+
+    def _names(self, path: str) -> bool:
+        return any(pattern.fullmatch(path) for pattern in self._patterns)
+
+
+async def listed_paths(
+    ripgrep: Ripgrep, root: Path, covers: Covers, folder: str | None = None
+) -> Listing:
+    """All files that a search of the root covers, or those directly in a folder that is covered."""
     nested = [
         f"/{escaped(one.relative_to(root).as_posix())}"
         for one in covers.others
         if is_below(str(one), str(root))
     ]
-    scope = search_scope([root], SearchParams(), [*covers.exclude, *nested])
-    listing = await list_files(ripgrep, scope, Overlay())
-    return listing.paths, not listing.timed_out
+    scope = search_scope([root], SearchParams(path=folder or ""), [*covers.exclude, *nested])
+    if folder is not None:
+        scope = msgspec.structs.replace(scope, arguments=(*scope.arguments, "--max-depth=1"))
+    return await list_files(ripgrep, scope, Overlay())
 
 
 def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> Listed:
@@ -81,21 +111,44 @@ def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> List
     ``began_ns`` is when they began to be listed: a folder that has changed since is not known well.
     """
     base = str(root)
+    folders = folders_of(paths)
+    since = began_ns - CLOCK_NS
+    times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
+    files = {path: state for path in paths if (state := look(base, path))}
+    return Listed(files, times, whole, folders)
+
+
+def folders_of(paths: Iterable[str]) -> set[str]:
+    """The folders that files are in, and those that these are in, up to the root."""
     folders = {""}
     for path in paths:
         folder = path.rpartition("/")[0]
         while folder not in folders:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    since = began_ns - CLOCK_NS
-    times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
-    files = {path: state for path in paths if may_have_facts(path) and (state := look(base, path))}
-    return Listed(files, times, whole)
+    return folders
 
 
-def may_have_facts(path: str) -> bool:
-    """Whether a file has a language by its name, or may have one by its first line."""
-    return "." not in path.rpartition("/")[2] or language_of(path) is not None
+def outside_times(root: Path, environment: Mapping[str, str]) -> dict[str, int]:
+    """The times of the files outside of a folder on which its list depends, too: ignore files of
+    the folders that hold it, git's for the user, and those in which git's is named."""
+    above = [folder / name for folder in root.parents for name in IGNORE_FILES]
+    home = environment.get("HOME", "")
+    settings = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    git = [os.path.join(settings, "git", name) for name in ("config", "ignore")]
+    configured = [os.path.join(home, ".gitconfig"), git[0]]
+    named = [os.path.join(home, name) for file in configured for name in _excludes_files(file)]
+    files = [*map(str, above), *configured, *git, *named]
+    return {file: _time("", file) for file in files}
+
+
+def _excludes_files(file: str) -> list[str]:
+    """The ignore files that a file of git's settings names, without `~/`."""
+    try:
+        text = Path(file).read_text("utf-8", "replace")
+    except OSError:
+        return []
+    return [name.removeprefix("~/") for name in _EXCLUDES_FILE.findall(text)]
 
 
 def is_ignore_file(path: str) -> bool:
@@ -103,22 +156,21 @@ def is_ignore_file(path: str) -> bool:
     return path in ROOT_FILES or path.rpartition("/")[2] in IGNORE_FILES
 
 
-def new_sources(root: Path, paths: Iterable[str]) -> list[str]:
-    """Of paths that are not known, the files that may have facts, and folders."""
+def new_files(root: Path, paths: Iterable[str]) -> list[str]:
+    """Of paths that are not known, the files and folders that are there."""
     base = str(root)
     return [
         path
         for path in paths
-        if os.path.isdir(os.path.join(base, path))
-        or (may_have_facts(path) and look(base, path) is not None)
+        if os.path.isdir(os.path.join(base, path)) or look(base, path) is not None
     ]
 
 
 def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """The files that may have facts and are, or are below, one of those that are wanted."""
+    """The files that are, or are below, one of those that are wanted."""
     exactly = set(wanted)
     found = []
-    for path in filter(may_have_facts, paths):
+    for path in paths:
         part = path
         while part and part not in exactly:
             part = part.rpartition("/")[0]
@@ -154,9 +206,19 @@ def text_of(root: Path, path: str) -> str | None:
         return None
 
 
-def compared(known: Mapping[str, FileState], now: Listed) -> Changes:
-    """What has changed, by a whole list."""
-    changed = [path for path, state in now.files.items() if _differs(known.get(path), state)]
+def compared(
+    known: Mapping[str, FileState], now: Listed, emptied: Emptied, room: bool = False
+) -> Changes:
+    """What has changed, by a whole list; also files of which something was kept and is not to be
+    any more, and the other way round. ``room`` says that there is some again for those that were
+    left out for lack of it."""
+    changed = [
+        path
+        for path, state in now.files.items()
+        if _differs(known.get(path), state)
+        or (known[path].problem == EXCLUDED) != emptied.has(path)
+        or (room and known[path].problem == FULL)
+    ]
     gone = [path for path in known if path not in now.files] if now.whole else []
     return Changes(sorted(changed, key=lambda path: -now.files[path].mtime_ns), gone)
 

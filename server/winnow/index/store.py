@@ -1,9 +1,10 @@
-"""The store: the facts of all files of a folder, in a database that outlives the server.
+"""The store: what is known of all files of a folder, in a database that outlives the server.
 
 It is SQLite with a write-ahead log: readers see the state of one moment and never wait, a batch of
 files is one transaction, and a process that is killed leaves the state before it. Several servers
 and the command line may use one store at a time. It can always be made anew from the files, so
-what is damaged, or not of this version, is put aside and forgotten.
+what is damaged, or not of this version, is put aside and forgotten. What is kept of texts is in
+segments beside it, see :mod:`winnow.index.segments`.
 
 Paths are relative to the folder, with ``/``; names that are no Unicode are kept byte for byte.
 """
@@ -20,41 +21,22 @@ import stat
 import tempfile
 import threading
 import time
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 import winnow
+import winnow.index
+import winnow.postings
+import winnow.secrets
 import winnow.symbols
 from winnow.config import OWN_FOLDER
-from winnow.index.files import FileFacts
-from winnow.index.reader import Reader, Skeletons, StoreDamaged, damage, unpacked_names
+from winnow.index import rows
+from winnow.index.files import FileFacts, FileState
+from winnow.index.reader import KnownText, Reader, Skeletons, StoreDamaged, damage
+from winnow.index.rows import SCHEMA, SCHEMA_VERSION
+from winnow.index.seal import broken_at, seal
+from winnow.index.segments import Segments
 
-# Changes with the tables below; what fills them has its own mark, see `version`.
-SCHEMA_VERSION = 2
-SCHEMA = """
-CREATE TABLE file (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL UNIQUE, base BLOB NOT NULL,
-  language TEXT NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
-  size INTEGER NOT NULL, problem TEXT NOT NULL);
-CREATE INDEX file_base ON file (base);
-CREATE INDEX file_problem ON file (id) WHERE problem<>'';
-CREATE TABLE content (file INTEGER PRIMARY KEY, skeleton BLOB NOT NULL, names BLOB NOT NULL);
-CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
-CREATE TABLE definition (
-  file INTEGER NOT NULL, place INTEGER NOT NULL, name INTEGER NOT NULL, data BLOB NOT NULL,
-  PRIMARY KEY (file, place)) WITHOUT ROWID;
-CREATE INDEX definition_name ON definition (name);
-CREATE TABLE occurrence (
-  name TEXT NOT NULL, file INTEGER NOT NULL, packed BLOB NOT NULL,
-  PRIMARY KEY (name, file)) WITHOUT ROWID;
-CREATE TABLE base (
-  name TEXT NOT NULL, file INTEGER NOT NULL, scope INTEGER NOT NULL,
-  PRIMARY KEY (name, file, scope)) WITHOUT ROWID;
-CREATE INDEX base_file ON base (file);
-"""
 # How long one process waits for another's transaction, which takes some tenths of a second.
 BUSY_SECONDS = 10.0
 WRITER_CACHE_KB = 8 * 1024
@@ -62,26 +44,41 @@ READER_CACHE_KB = 2 * 1024
 IDLE_READERS = 4
 # Databases of other versions of Winnow that nobody has written for so long are deleted.
 OLD_SECONDS = 3 * 24 * 3600.0
+# What is full is emptied a little further, or the next file would have it emptied again.
+TRIM_SHARE = 0.05
+# Segments grow as the levels of a log-structured merge tree do (O'Neil et al., 1996): so many of
+# about one size become one of the next.
+MERGED = 8
+LEVELS = (64, 512, 4096)
+# Packages and modules whose code decides what is kept.
+MAKERS = (winnow.symbols, winnow.postings, winnow.secrets)
+MAKER_FILES = ("extraction.py", "files.py")
 
 
 @functools.cache
-def version() -> str:
-    """What the facts in a store depend on: its tables, the extractor's code, and the grammars."""
+def version(variant: str = "") -> str:
+    """What is kept depends on this: the tables, the code that makes facts and contents, the
+    grammars, and settings, for which the ``variant`` stands."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as version_of
 
-    known = hashlib.blake2b(f"{SCHEMA_VERSION} {winnow.__version__}".encode(), digest_size=6)
-    for package in ("tree-sitter", "tree-sitter-language-pack"):
+    told = f"{SCHEMA_VERSION} {winnow.__version__} {variant}"
+    known = hashlib.blake2b(told.encode(), digest_size=6)
+    for name in ("tree-sitter", "tree-sitter-language-pack"):
         with contextlib.suppress(PackageNotFoundError):
-            known.update(version_of(package).encode())
-    for folder in winnow.symbols.__path__:
-        for file in sorted(Path(folder).rglob("*.py")):
-            known.update(file.read_bytes())
+            known.update(version_of(name).encode())
+    for package in MAKERS:
+        for folder in package.__path__:
+            for file in sorted(Path(folder).rglob("*.py")):
+                known.update(file.read_bytes())
+    for folder in winnow.index.__path__:
+        for name in MAKER_FILES:
+            known.update(Path(folder, name).read_bytes())
     return known.hexdigest()
 
 
 class Store:
-    """The facts of the files of one folder; safe to use from several threads.
+    """What is known of the files of one folder; safe to use from several threads.
 
     Reading is done through :meth:`read`, which gives the state of one moment.
     """
@@ -90,6 +87,7 @@ class Store:
         """Open or make a database. Raises StoreDamaged for a file that is none of ours, and
         sqlite3.Error and OSError where there can be none."""
         self.file = file
+        self.segments = Segments(file.parent, file.stem)
         self._temporary = temporary
         self._lock = threading.Lock()  # of the writer
         self._idle: list[sqlite3.Connection] = []
@@ -105,12 +103,17 @@ class Store:
         self._inode = file.stat().st_ino
 
     @classmethod
-    def open(cls, root: Path) -> Store:
+    def open(cls, root: Path, variant: str = "") -> Store:
         """The store of a folder; a temporary one where nothing can be written there."""
         try:
-            file = _prepared(root / OWN_FOLDER)
+            file = _prepared(root / OWN_FOLDER, variant)
+            broken = broken_at(file)
             try:
-                return cls(file)
+                store = cls(file)
+                if broken is not None and store.stamp() == broken:
+                    store.close()
+                    raise StoreDamaged("it is not what it was when it was closed")
+                return store
             except StoreDamaged:
                 put_aside(file)
                 return cls(file)
@@ -120,7 +123,7 @@ class Store:
     @classmethod
     def temporary(cls) -> Store:
         """A store that ends with the process."""
-        return cls(Path(tempfile.mkdtemp(prefix="winnow-"), "symbols.db"), temporary=True)
+        return cls(Path(tempfile.mkdtemp(prefix="winnow-"), "index.db"), temporary=True)
 
     @property
     def is_temporary(self) -> bool:
@@ -132,11 +135,15 @@ class Store:
             if self._closed:
                 return
             self._closed = True
+            stamp = rows.last_stamp(self._writer)
             for connection in (*self._idle, self._writer):
                 connection.close()
             self._idle.clear()
+        self.segments.close()
         if self._temporary:
             shutil.rmtree(self.file.parent, ignore_errors=True)
+        elif stamp is not None:
+            seal(self.file, stamp)
 
     def is_current(self) -> bool:
         """Whether the database is still the one at its path: a user may have deleted it."""
@@ -146,24 +153,166 @@ class Store:
             return False
 
     def check(self) -> None:
-        """Raise StoreDamaged if the database is not whole; reads all of it."""
+        """Raise StoreDamaged if the database or a segment is not whole; reads all of both."""
         with self.read() as reader, damage():
             (said,) = reader.connection.execute("PRAGMA quick_check(1)").fetchone()
             if said != "ok":
                 raise StoreDamaged(said)
+            for number, name in reader.segments().items():
+                self.segments.verify(name)
+                keys = self.segments.get(name).keys
+                for document, key in reader.keys_in(number):
+                    if not 0 <= document < len(keys) or keys[document] != key:
+                        raise StoreDamaged("a text is not the one that its row names")
 
     # --- writing ---------------------------------------------------------------------------
 
     def write(self, batch: Mapping[str, FileFacts], gone: Iterable[str] = ()) -> None:
-        """Keep the facts of files, by path, in the place of what was known of them, and forget
-        those that are ``gone``; one transaction.
+        """Keep what is known of files, by path, in the place of what was, and park what is known
+        of those that are ``gone``; one transaction.
 
-        Raises sqlite3.OperationalError where the disk is full or another process holds the store.
+        Raises sqlite3.OperationalError and OSError where the disk is full or another process holds
+        the store.
         """
+        texts = {one.key: one.contents for one in batch.values() if one.contents is not None}
+        name, size = self.segments.write(texts) if texts else ("", 0)
+        self._keep(batch, gone, name, size, list(texts))
+        self._merge()
+
+    def take_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
+        """Of files by path, with their state and key, take those whose text another store knows;
+        gives their paths."""
+        with other.read() as reader:
+            known = {
+                key: one
+                for key in {key for _, key in files.values()}
+                if (one := reader.known_text(key)) is not None
+            }
+            batch = {
+                path: _taken(known[key], state, key)
+                for path, (state, key) in files.items()
+                if key in known
+            }
+            name, size, keys = self._copied(other, reader, known)
+        self._keep(batch, (), name, size, keys)
+        self._merge()
+        return list(batch)
+
+    def _copied(
+        self, other: Store, reader: Reader, known: Mapping[bytes, KnownText]
+    ) -> tuple[str, int, list[bytes]]:
+        """Make a segment of what another store keeps of some texts; its name, size and texts."""
+        import numpy as np
+
+        by_segment: dict[int, dict[int, bytes]] = {}
+        for key, one in known.items():
+            if one.segment is not None:
+                by_segment.setdefault(one.segment, {})[one.document] = key
+        if not by_segment:
+            return "", 0, []
+        names, parts, keys = reader.segments(), [], []
+        for number, documents in by_segment.items():
+            segment = other.segments.get(names[number])
+            other.segments.verify(names[number])
+            keep = np.zeros(segment.documents, np.bool_)
+            keep[list(documents)] = True
+            parts.append((segment, keep))
+            keys += [documents[document] for document in sorted(documents)]
+        name, size = self.segments.merge(parts)
+        return name, size, keys
+
+    def _keep(
+        self,
+        batch: Mapping[str, FileFacts],
+        gone: Iterable[str],
+        name: str,
+        size: int,
+        keys: Sequence[bytes],
+    ) -> None:
+        """Write rows; a segment of this name and size has the texts with these keys."""
+        try:
+            with self._transaction() as connection:
+                stamp = rows.next_stamp(connection)
+                for path in batch:
+                    rows.park(connection, path, stamp, gone=False)
+                for path in gone:
+                    rows.park(connection, path, stamp, gone=True)
+                segment = rows.segment_row(connection, name, len(keys), size) if name else 0
+                places = {key: (segment, document) for document, key in enumerate(keys)}
+                rows.insert(connection, batch, places, stamp)
+                rows.forget_parked(connection)
+        except BaseException:
+            if name:
+                self.segments.drop(name)
+            raise
+
+    def adopt(self, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
+        """Of files by path, with their state and key, take those whose text is known: of a file
+        that was, or of another one. Gives their paths."""
         with self._transaction() as connection:
-            for path in (*batch, *gone):
-                _remove(connection, path)
-            _insert(connection, batch)
+            stamp = rows.next_stamp(connection)
+            return [
+                path
+                for path, (state, key) in files.items()
+                if rows.adopt(connection, path, state, key, stamp)
+            ]
+
+    def note(self, name: str, value: str) -> None:
+        """Keep a short text for as long as the store lasts."""
+        with self._transaction() as connection:
+            rows.next_stamp(connection)
+            connection.execute("INSERT OR REPLACE INTO note VALUES (?,?)", (name, value))
+
+    def stamp(self) -> int:
+        """The number of the last transaction."""
+        with self.read() as reader:
+            return reader.stamp()
+
+    def size(self) -> int:
+        """How many bytes are in use on disk."""
+        with self.read() as reader:
+            return reader.size()
+
+    def trim(self, limit: int, keep: Collection[str] = ()) -> int:
+        """Bring the store below a size in bytes; of how many files nothing is kept any more.
+
+        What is parked goes first, then what is known of the files that were written longest ago,
+        but for those to ``keep``.
+        """
+        if self.size() <= limit:
+            return 0
+        with self._transaction() as connection:
+            rows.next_stamp(connection)
+            rows.forget_parked(connection, 0)
+        self._collect()
+        wanted = {os.fsencode(path) for path in keep}
+        target = int(limit * (1 - TRIM_SHARE))
+        size, emptied = self.size(), 0
+        while size > target:
+            count = self._empty(1 - target / size, wanted)
+            self._collect()
+            emptied += count
+            size = self.size()
+            if not count:
+                break
+        return emptied
+
+    def _empty(self, share: float, keep: Collection[bytes]) -> int:
+        """Keep nothing of the oldest files, which are about this share of all bytes; how many."""
+        with self._transaction() as connection:
+            stamp = rows.next_stamp(connection)
+            found = connection.execute(
+                "SELECT id, path, size FROM file WHERE key<>x'' ORDER BY mtime_ns, id"
+            ).fetchall()
+            room = share * sum(row[2] for row in found)
+            emptied = 0
+            for number, _, size in sorted(found, key=lambda row: row[1] in keep):
+                rows.empty(connection, number, stamp)
+                emptied += 1
+                room -= size
+                if room <= 0:
+                    break
+        return emptied
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -177,6 +326,73 @@ class Store:
                     self._writer.execute("ROLLBACK")
                 raise
             self._writer.execute("COMMIT")
+
+    # --- segments --------------------------------------------------------------------------
+
+    def _merge(self) -> None:
+        """Make larger segments of small ones, where there are many."""
+        for _ in LEVELS:
+            with self.read() as reader:
+                some = _to_merge(reader.sizes())
+                if not some:
+                    return
+                names = reader.segments()
+                live = {number: rows.live_documents(reader.connection, number) for number in some}
+            self._make_one(names, live)
+
+    def _make_one(self, names: Mapping[int, str], live: Mapping[int, list[int]]) -> None:
+        """Make one segment of some, of the documents that live."""
+        import numpy as np
+
+        parts = []
+        for number, documents in live.items():
+            segment = self.segments.get(names[number])
+            keep = np.zeros(segment.documents, np.bool_)
+            keep[documents] = True
+            parts.append((segment, keep))
+        count = sum(map(len, live.values()))
+        name, size = self.segments.merge(parts) if count else ("", 0)
+        try:
+            with self._transaction() as connection:
+                there = {row[0] for row in connection.execute("SELECT id FROM segment")}
+                same = all(
+                    number in there and rows.live_documents(connection, number) == documents
+                    for number, documents in live.items()
+                )
+                if not same:  # another process was faster, or a file has changed
+                    if name:
+                        self.segments.drop(name)
+                    return
+                target = rows.segment_row(connection, name, count, size) if name else 0
+                stamp, first = rows.next_stamp(connection), 0
+                for number, documents in live.items():
+                    rows.move(connection, number, documents, target, first, stamp)
+                    first += len(documents)
+                    connection.execute("DELETE FROM segment WHERE id=?", (number,))
+        except BaseException:
+            if name:
+                self.segments.drop(name)
+            raise
+        for number in live:
+            self.segments.touch(names[number])
+        self._let_go()
+
+    def _collect(self) -> None:
+        """Free what no row names any more: pages of the database, documents of segments."""
+        with self.read() as reader:
+            names, sizes = reader.segments(), reader.sizes()
+            live = {number: rows.live_documents(reader.connection, number) for number in names}
+        for number, documents in live.items():
+            if len(documents) < sizes[number]:
+                self._make_one(names, {number: documents})
+        with self._transaction() as connection:
+            rows.next_stamp(connection)
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def _let_go(self) -> None:
+        with self.read() as reader:
+            names = reader.segments().values()
+        self.segments.keep_only(names)
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -197,7 +413,7 @@ class Store:
             connection = connection or self._connect(READER_CACHE_KB)
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM file LIMIT 1").fetchone()  # from here on it is held
-        return Reader(connection, self._skeletons, self._release)
+        return Reader(connection, self._skeletons, self.segments, self._release)
 
     def _release(self, connection: sqlite3.Connection) -> None:
         with contextlib.suppress(sqlite3.Error):
@@ -217,6 +433,7 @@ class Store:
             with damage():
                 connection.executescript(
                     "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
+                    "PRAGMA auto_vacuum=INCREMENTAL;"
                     f"PRAGMA synchronous=NORMAL; PRAGMA cache_size=-{cache_kb};"
                     "PRAGMA temp_store=MEMORY;"
                 )
@@ -226,14 +443,34 @@ class Store:
         return connection
 
 
+def _taken(known: KnownText, state: FileState, key: bytes) -> FileFacts:
+    state = FileState(state.mtime_ns, state.ctime_ns, state.size, known.problem)
+    return FileFacts(state, known.language, known.facts, key, binary=known.binary)
+
+
 def put_aside(file: Path) -> None:
-    """Move a damaged database away, where it is the only one of its kind."""
+    """Move a damaged database away, where it is the only one of its kind; its segments go."""
     for suffix in ("-wal", "-shm"):
         Path(f"{file}{suffix}").unlink(missing_ok=True)
     file.replace(file.with_suffix(".damaged"))
+    _delete_segments(file)
 
 
-def _prepared(folder: Path) -> Path:
+def delete(file: Path) -> None:
+    """Delete a database and its segments, as far as that is possible."""
+    for suffix in ("-wal", "-shm", ""):
+        with contextlib.suppress(OSError):
+            Path(f"{file}{suffix}").unlink(missing_ok=True)
+    _delete_segments(file)
+
+
+def _delete_segments(file: Path) -> None:
+    for segment in file.parent.glob(f"{file.stem}-*.seg*"):
+        with contextlib.suppress(OSError):
+            segment.unlink()
+
+
+def _prepared(folder: Path, variant: str) -> Path:
     """Where the database of this version is, in a folder that exists then. Raises OSError."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir()
@@ -243,7 +480,7 @@ def _prepared(folder: Path) -> Path:
     ignore = folder / ".gitignore"
     if not os.path.lexists(ignore):
         ignore.write_text("*\n", "utf-8")
-    file = folder / f"symbols-{version()}.db"
+    file = folder / f"index-{version(variant)}.db"
     for path in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
         if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
             raise FileExistsError(path)
@@ -253,12 +490,28 @@ def _prepared(folder: Path) -> Path:
 
 
 def _delete_old(folder: Path) -> None:
-    """Delete databases of other versions, unless a server has written them lately."""
+    """Delete stores of other versions, unless a server has written them lately."""
     limit = time.time() - OLD_SECONDS
-    for file in folder.glob("symbols-*.db*"):
+    for file in (*folder.glob("index-*.db*"), *folder.glob("symbols-*.db*")):
         with contextlib.suppress(OSError):
             if file.lstat().st_mtime < limit:
                 file.unlink()
+                _delete_segments(file)
+
+
+def _to_merge(sizes: Mapping[int, int]) -> list[int]:
+    """The segments that are to become one, by the numbers of documents in each."""
+    smallest = 0
+    for level in LEVELS:
+        some, documents = [], 0
+        for number, size in sorted(sizes.items()):
+            if smallest <= size < level and documents + size <= LEVELS[-1]:
+                some.append(number)
+                documents += size
+        if len([size for size in sizes.values() if smallest <= size < level]) >= MERGED:
+            return some if len(some) > 1 else []
+        smallest = level
+    return []
 
 
 def _create(connection: sqlite3.Connection) -> None:
@@ -279,8 +532,8 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
-    rows = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
-    return {row[0] for row in rows}
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+    return {row[0] for row in found}
 
 
 @functools.cache
@@ -288,58 +541,3 @@ def _own_tables() -> frozenset[str]:
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA)
         return frozenset(_tables(connection))
-
-
-def _remove(connection: sqlite3.Connection, path: str) -> None:
-    row = connection.execute(
-        "SELECT id, names FROM file LEFT JOIN content ON content.file=file.id WHERE path=?",
-        (os.fsencode(path),),
-    ).fetchone()
-    if row is None:
-        return
-    number, names = row
-    if names is not None:
-        rows = [(name, number) for name in unpacked_names(names)]
-        connection.executemany("DELETE FROM occurrence WHERE name=? AND file=?", rows)
-    for table in ("content", "definition", "base"):
-        connection.execute(f"DELETE FROM {table} WHERE file=?", (number,))  # noqa: S608
-    connection.execute("DELETE FROM file WHERE id=?", (number,))
-
-
-def _insert(connection: sqlite3.Connection, batch: Mapping[str, FileFacts]) -> None:
-    """Add files that are not there. Rows go in sorted by name: those of one name are neighbours."""
-    occurrences: list[tuple[str, int, bytes]] = []
-    definitions: list[tuple[int, int, str, bytes]] = []
-    bases: list[tuple[str, int, int]] = []
-    for name, one in batch.items():
-        path = os.fsencode(name)
-        number = connection.execute(
-            "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem)"
-            " VALUES (?,?,?,?,?,?,?)",
-            (path, path.rpartition(b"/")[2], one.language, *msgspec.structs.astuple(one.state)),
-        ).lastrowid
-        assert number is not None
-        facts = one.facts
-        if facts is None:
-            continue
-        standing = _packed_names(facts.occurrences)
-        connection.execute("INSERT INTO content VALUES (?,?,?)", (number, facts.skeleton, standing))
-        occurrences += [(each, number, packed) for each, packed in facts.occurrences.items()]
-        definitions += [
-            (number, place, each, data) for place, (each, data) in enumerate(facts.definitions)
-        ]
-        bases += [(each, number, scope) for each, scope in facts.bases]
-    new = sorted({row[2] for row in definitions})
-    connection.executemany("INSERT OR IGNORE INTO name (text) VALUES (?)", [(one,) for one in new])
-    connection.executemany(
-        "INSERT INTO definition SELECT ?, ?, id, ? FROM name WHERE text=?",
-        [(number, place, data, name) for number, place, name, data in definitions],
-    )
-    occurrences.sort()
-    connection.executemany("INSERT INTO occurrence VALUES (?,?,?)", occurrences)
-    connection.executemany("INSERT OR IGNORE INTO base VALUES (?,?,?)", sorted(bases))
-
-
-def _packed_names(names: Iterable[str]) -> bytes:
-    """The names that stand in a file: their rows are found by them when it changes."""
-    return zlib.compress("\0".join(names).encode("utf-8", "surrogatepass"), 1)

@@ -17,6 +17,9 @@ from winnow.symbols.packed import last_name
 from winnow.symbols.view import File
 
 if TYPE_CHECKING:
+    from winnow.index.files import FileFacts
+    from winnow.index.filetable import FileTable
+    from winnow.postings.corpus import Corpus
     from winnow.symbols.names import Names
 
 P = ParamSpec("P")
@@ -96,6 +99,15 @@ class StoreView:
         """Tables of the names of all definitions; a name in them may have none any more."""
         found = [tables.of_store(prefix, reader) for prefix, reader in self._stores]
         return [*found, tables.of_unsaved(self._overlay)] if self._overlay else found
+
+    def corpus(self, tables: Sequence[FileTable], unsaved: Mapping[str, FileFacts]) -> Corpus:
+        """All that can be ranked: the texts of the stores, whose tables are given in their order,
+        with unsaved documents, by absolute path, in the place of their files."""
+        # numpy takes time to load.
+        from winnow.index.joining import joined
+
+        states = [table.at(reader) for table, (_, reader) in zip(tables, self._stores, strict=True)]
+        return joined(self, self._stores, states, unsaved, self._overlay)
 
     def changed(self, paths: Iterable[str]) -> list[str]:
         """Those of some files that are not as they were when their facts were taken."""

@@ -26,7 +26,12 @@ WATCHED = "**/*"
 
 
 async def watch_files(server: WinnowServer) -> None:
-    """Ask the client to tell of every change of a file, if it can be asked."""
+    """Ask the client to tell of every change of a file, if it can be asked and there is an index to
+    keep up. Its word comes late or not at all, so the index has a watcher of its own, too; but it
+    also tells of file systems that tell nobody else."""
+    index = server.searching.config.index if server.searching is not None else None
+    if index is None or not (index.enabled and index.watch):
+        return
     workspace = server.client_capabilities.workspace
     watched = workspace and workspace.did_change_watched_files
     if not (watched and watched.dynamic_registration):
@@ -44,12 +49,14 @@ async def watch_files(server: WinnowServer) -> None:
         logger.warning("The client does not tell which files change: %s", error)
 
 
-async def build_index(server: WinnowServer) -> None:
-    """Bring the index up to date; when the progress ends, it is."""
-    if server.searching is None or not server.searching.config.index.enabled:
+async def build_index(server: WinnowServer, consent: bool = False) -> None:
+    """Bring the index up to date; when the progress ends, it is. With ``consent``, also one that is
+    not made unless somebody asks for it."""
+    if server.searching is None or not (server.searching.config.index.enabled or consent):
         return
-    async with background_progress(server, "Indexing symbols", "files") as report:
-        await server.searching.index.build(report)
+    async with background_progress(server, "Indexing", "files") as report:
+        server.searching.index.keep_watching()
+        await server.searching.index.build(report, consent)
     # The first query for a symbol need not wait for them.
     with contextlib.suppress(SearchError, StoreDamaged):
         await _load_names(server.searching)

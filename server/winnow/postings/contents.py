@@ -10,7 +10,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -112,10 +112,24 @@ _HEAD_LINES = 80
 _LINE_CHARACTERS = 2_000
 
 
+# Makes the vectors of some texts, each cut into words: a row of 8-bit numbers for each.
+Embed = Callable[[Sequence[Sequence[str]]], bytes]
+# Of the names that a text defines, and of what it says of itself, so many words stand for it all.
+_CARD_NAMES = 60
+_CARD_WORDS = 120
+
+
 def contents_of(
-    path: str, text: bytes, definitions: Sequence[Definition], language: str, *, covered: bool
+    path: str,
+    text: bytes,
+    definitions: Sequence[Definition],
+    language: str,
+    *,
+    covered: bool,
+    embed: Embed | None = None,
 ) -> Contents:
-    """What is kept of a text in UTF-8. Of the path only the name's end may count."""
+    """What is kept of a text in UTF-8. Of the path only the name's end may count. Without
+    ``embed`` there are no vectors."""
     chunks = chunks_of(text, definitions)
     lines = _lines(text)
     known = [one for one in definitions if not one.local]
@@ -132,11 +146,13 @@ def contents_of(
         Counter(term_number(name_term(one.name)) for one in known),
         Counter(term_number(name_term(word)) for line in imports for word in set(words(line))),
     )
+    said = [words("\n".join(lines[a - 1 : b])) for a, b in chunks]
+    card = [one.name for one in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
     return Contents(
         trigrams=trigrams_of(text),
         chunks=array("I", (line for chunk in chunks for line in chunk)).tobytes(),
         fields=[
-            _postings([_bag(words("\n".join(lines[a - 1 : b]))) for a, b in chunks]),
+            _postings(list(map(_bag, said))),
             _postings(list(map(_bag, _names_by_chunk(chunks, known)))),
             *(_postings([bag]) for bag in documents),
         ],
@@ -148,6 +164,7 @@ def contents_of(
             len(imports),
             float(bool(_GENERATED.search(head[:_GENERATED_CHARACTERS]))),
         ],
+        vectors=embed([*said, card]) if embed is not None else b"",
         covered=covered,
     )
 

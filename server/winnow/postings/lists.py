@@ -8,7 +8,7 @@ store none. All forms are packed and unpacked by numpy, thousands of lists at a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,10 +195,16 @@ class Lists:
             return place
         return None
 
-    def size(self, place: int) -> int:
-        """How many bytes a list takes, which grows with how many numbers it has."""
-        start, end = self._span(place)
-        return end - start
+    def shortest(self, keys: Sequence[int], most: int) -> list[int] | None:
+        """The numbers of the shortest lists of some keys; None where a key has no list."""
+        wanted = np.unique(np.array(keys, self.keys.dtype))
+        places = self.keys.searchsorted(wanted)
+        if not len(self.keys) or (self.keys.take(places, mode="clip") != wanted).any():
+            return None
+        starts = np.where(places > 0, self._ends[places - 1], 0)
+        sizes = self._ends[places].astype(np.int64) - starts
+        chosen: list[int] = places[np.argsort(sizes)[:most]].tolist()
+        return chosen
 
     def numbers(self, place: int) -> Numbers:
         return self._read(place)[0]
@@ -229,36 +235,30 @@ class Lists:
     def _read(self, place: int) -> tuple[Numbers, Counts | None]:
         start, end = self._span(place)
         data = self._data[start:end]
-        form = int(self._forms[place])
-        counted = bool(form & COUNTED)
-        form &= ~int(COUNTED)
-        length: int | None = None
+        counted, form = divmod(int(self._forms[place]), int(COUNTED))
         if form == PLAIN:
-            length, left = divmod(len(data), self._plain.itemsize + counted)
-            _check(left == 0)
-            numbers = data[: length * self._plain.itemsize].view(self._plain).astype(np.uint32)
+            size = len(data) // (self._plain.itemsize + counted) * self._plain.itemsize
+            numbers = data[:size].view(self._plain).astype(np.uint32)
         elif form == GAPS:
+            size = len(data)
             if counted:
                 _check(len(data) > _LENGTH_BYTES)
-                length = int(data[:_LENGTH_BYTES].view("<u4")[0])
+                size -= _LENGTH_BYTES + int(data[:_LENGTH_BYTES].view("<u4")[0])
                 data = data[_LENGTH_BYTES:]
-                _check(length < len(data))
-                numbers = _from_gaps(data[:-length] if length else data)
-            else:
-                numbers = _from_gaps(data)
+                _check(size > 0)
+            totals = np.cumsum(data[:size], dtype=np.uint32)
+            numbers = totals[data[:size] != _GOES_ON]
         elif form == BITMAP:
-            _check(len(data) >= self._bitmap)
-            bits = np.unpackbits(data[: self._bitmap], count=self.universe, bitorder="little")
+            size = self._bitmap
+            _check(size <= len(data))
+            bits = np.unpackbits(data[:size], count=self.universe, bitorder="little")
             numbers = np.flatnonzero(bits).astype(np.uint32)
-            length = len(data) - self._bitmap if counted else None
         else:
             raise SegmentDamaged("a list has an unknown form")
-        _check(len(numbers) > 0 and numbers[-1] < self.universe)
+        _check(counted <= 1 and len(data) - size == len(numbers) * counted)
+        _check(len(numbers) > 0 and int(numbers[-1]) < self.universe)
         _check(bool((numbers[1:] > numbers[:-1]).all()))
-        if not counted:
-            return numbers, None
-        _check(length == len(numbers))
-        return numbers, data[-len(numbers) :]
+        return numbers, data[size:] if counted else None
 
     def weights(self) -> npt.NDArray[np.int64]:
         """For each list, the most entries that it can have."""
@@ -280,32 +280,25 @@ class Lists:
         _check(bool((sizes > 0).all()) and int(ends[-1]) <= len(self._data))
         data = self._data[start : int(ends[-1])]
         known = self._forms[first:end]
-        forms = known & FORM
-        counted = (known & COUNTED) != 0
-        _check(bool((known <= FORM | COUNTED).all() and (forms <= BITMAP).all()))
+        forms, counted = known & FORM, (known & COUNTED) != 0
+        _check(bool((forms <= BITMAP).all() and (known <= FORM | COUNTED).all()))
+        counts = self._count_sizes(data, ends - sizes - start, sizes, forms, counted)
+        sizes -= counts + np.where(counted & (forms == GAPS), _LENGTH_BYTES, 0)
+        _check(bool((sizes > 0).all() and (sizes[forms == BITMAP] == self._bitmap).all()))
+        _check(not (sizes[forms == PLAIN] % self._plain.itemsize).any())
+        roles = _roles(forms, sizes, counts)
 
-        counts = self._count_sizes(data, ends - start - sizes, sizes, forms, counted)
-        number_sizes = sizes - counts - np.where(counted & (forms == GAPS), _LENGTH_BYTES, 0)
-        _check(bool((number_sizes > 0).all()))
-        _check(bool((number_sizes[forms == BITMAP] == self._bitmap).all()))
-        roles = _roles(forms, number_sizes, counts)
-        _check(len(roles) == len(data))
         lengths = np.zeros(len(forms), np.int64)
-        plain = data[roles == PLAIN]
-        _check(not (number_sizes[forms == PLAIN] % self._plain.itemsize).any())
-        lengths[forms == PLAIN] = number_sizes[forms == PLAIN] // self._plain.itemsize
-        by_gaps, lengths[forms == GAPS] = _all_from_gaps(
-            data[roles == GAPS], number_sizes[forms == GAPS]
-        )
+        lengths[forms == PLAIN] = sizes[forms == PLAIN] // self._plain.itemsize
+        by_gaps, lengths[forms == GAPS] = _from_gaps(data[roles == GAPS], sizes[forms == GAPS])
         in_bitmaps, lengths[forms == BITMAP] = self._from_bitmaps(data[roles == BITMAP])
-        _check(bool((lengths[counted] == counts[counted]).all()))
-
+        _check(bool((lengths == counts)[counted].all()))
         form_of = np.repeat(forms, lengths)
         numbers = np.empty(len(form_of), np.uint32)
-        numbers[form_of == PLAIN] = plain.view(self._plain)
+        numbers[form_of == PLAIN] = data[roles == PLAIN].view(self._plain)
         numbers[form_of == GAPS] = by_gaps
         numbers[form_of == BITMAP] = in_bitmaps
-        _check(not len(numbers) or int(numbers.max()) < self.universe)
+        _check(int(numbers.max(initial=0)) < self.universe)
         all_counts = np.ones(len(numbers), np.uint8)
         all_counts[np.repeat(counted, lengths)] = data[roles == _COUNTS]
         return Unpacked(lengths, numbers, all_counts)
@@ -338,13 +331,7 @@ class Lists:
         return numbers.astype(np.uint32), np.count_nonzero(bits, axis=1)
 
 
-def _from_gaps(data: npt.NDArray[np.uint8]) -> Numbers:
-    total = np.cumsum(data, dtype=np.uint32)
-    numbers: Numbers = total[data != _GOES_ON]
-    return numbers
-
-
-def _all_from_gaps(
+def _from_gaps(
     data: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The numbers of lists one after the other, and how many each list has."""

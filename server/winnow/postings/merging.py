@@ -45,6 +45,8 @@ class _Renumbered(Struct, frozen=True):
 def merge_segments(file: Path, segments: Sequence[tuple[Segment, _Mask]]) -> int:
     """Make one segment of several, of the documents that are to be kept, in their order; gives its
     size. Raises OSError, SegmentDamaged, and ValueError if they do not fit one segment."""
+    for segment, _ in segments:
+        segment.verify()  # else what is wrong would have a right checksum afterwards
     parts = [_Part(segment, kept, kept[segment.chunk_documents]) for segment, kept in segments]
     if sum(int(part.documents.sum()) for part in parts) > MOST_DOCUMENTS:
         raise ValueError("the documents are too many for a segment")

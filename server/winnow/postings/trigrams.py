@@ -1,14 +1,50 @@
 """Trigrams: which texts can hold a string, without reading them.
 
 The idea, and how a regular expression becomes a condition on trigrams, are those of Russ Cox,
-"Regular Expression Matching with a Trigram Index" (2012).
+"Regular Expression Matching with a Trigram Index" (2012). Case is folded, so that one index serves
+both ways to ask; what is not ASCII is taken byte by byte. No trigram goes over a line end: ripgrep
+matches line by line, and in a search over line ends a match has enough of the others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
-from winnow.text.ripgrep import Query
+from winnow.postings.regex import (
+    ALIKE,
+    Alternation,
+    Character,
+    Concatenation,
+    NotUnderstood,
+    Part,
+    literal,
+    parsed,
+)
+
+if TYPE_CHECKING:
+    from winnow.text.ripgrep import Query
+
+# A text is taken in slices of so many bytes, which bounds the memory: 12 times as much at a time.
+SLICE = 256 * 1024
+# More strings that a part may begin with, end with, or be, are not told apart.
+MOST_STRINGS = 64
+# A part is known string by string while these have no more bytes in all.
+MOST_BYTES = 4096
+# A part that is repeated is followed for so long.
+MOST_COPIES = 8
+# A condition of more trigrams costs more to look up than it saves.
+MOST_TRIGRAMS = 4096
+
+Numbers = npt.NDArray[np.uint32]
+_HIGH, _MIDDLE, _BYTE = np.uint32(16), np.uint32(8), np.uint32(0xFF)
+_NEWLINE = np.uint32(ord("\n"))
+_LOWER = bytes(range(256)).lower()
 
 
 class Required(Struct, frozen=True):
@@ -23,14 +59,249 @@ class Required(Struct, frozen=True):
         return not self.trigrams and not self.either
 
 
-def trigrams_of(text: bytes) -> bytes:
-    """The trigrams of a text in UTF-8, as 32-bit numbers, ascending, each once.
+ANYTHING = Required()
 
-    Letters that ripgrep takes for the same where case does not matter have the same trigrams.
+
+# --- of a text -----------------------------------------------------------------------------
+
+
+def trigrams_of(text: bytes) -> bytes:
+    """The trigrams of a text, as 32-bit numbers, ascending, each once.
+
+    The text is what ripgrep searches: the bytes of the file as they are, whatever their encoding,
+    but UTF-8 where the file begins with the mark of UTF-16 (see :func:`searched_text`). Letters
+    that ripgrep takes for the same where case does not matter have the same trigrams.
     """
-    raise NotImplementedError
+    folded = np.frombuffer(_folded(text), np.uint8)
+    found = np.empty(0, np.uint32)
+    for start in range(0, len(folded) - 2, SLICE):
+        piece = folded[start : start + SLICE + 2].astype(np.uint32)
+        new = _distinct(piece[:-2] << _HIGH | piece[1:-1] << _MIDDLE | piece[2:])
+        found = _distinct(np.concatenate((found, new))) if start else new
+    return bytes(found[~_over_lines(found)].data)
+
+
+def _over_lines(numbers: Numbers) -> npt.NDArray[np.bool_]:
+    over: npt.NDArray[np.bool_] = numbers >> _HIGH == _NEWLINE
+    over |= numbers >> _MIDDLE & _BYTE == _NEWLINE
+    over |= numbers & _BYTE == _NEWLINE
+    return over
+
+
+def _distinct(numbers: Numbers) -> Numbers:
+    numbers.sort()
+    first = np.empty(len(numbers), np.bool_)
+    first[:1] = True
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
+    return numbers[first]
+
+
+def searched_text(raw: bytes) -> bytes | None:
+    """What ripgrep searches of a file with these bytes; None where that is not known for certain.
+
+    A file that begins with the mark of UTF-16 is searched as UTF-8, any other as it is.
+    """
+    if not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return raw
+    try:
+        return raw.decode("utf-16").encode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _folded(text: bytes) -> bytes:
+    for letter, other in ALIKE.items():
+        text = text.replace(other.encode(), letter.encode())
+    return text.translate(_LOWER)
+
+
+def _trigrams(text: bytes) -> tuple[int, ...]:
+    """The same of a short text that is folded."""
+    places = range(len(text) - 2)
+    return tuple(sorted({int.from_bytes(text[place : place + 3], "big") for place in places}))
+
+
+# --- of a query ----------------------------------------------------------------------------
 
 
 def required_by(query: Query) -> Required:
-    """What any text has in which ripgrep finds a match of the query. Never too much."""
-    raise NotImplementedError
+    """What any text has in which ripgrep finds a match of the query. Never too much.
+
+    That ripgrep takes the query is not said: of what it refuses, anything may be said.
+    """
+    if query.encoding not in ("", "auto"):
+        return ANYTHING
+    read = literal if query.literal else parsed
+    try:
+        known = _known(read(query.pattern, case_sensitive=query.case_sensitive))
+    except NotUnderstood:
+        return ANYTHING
+    required = known.condition
+    return required if _size(required) <= MOST_TRIGRAMS else ANYTHING
+
+
+def any_of(options: Sequence[Required]) -> Required:
+    """The condition that one of these holds, with what they have in common before the choice."""
+    different = list(dict.fromkeys(options))
+    if len(different) == 1:
+        return different[0]
+    common = frozenset.intersection(*(frozenset(one.trigrams) for one in different))
+    rest = [
+        Required(tuple(number for number in one.trigrams if number not in common), one.either)
+        for one in different
+    ]
+    either = () if any(one.is_any for one in rest) else (tuple(rest),)
+    return Required(tuple(sorted(common)), either)
+
+
+def all_of(conditions: Sequence[Required]) -> Required:
+    """The condition that all of these hold."""
+    trigrams = {number for one in conditions for number in one.trigrams}
+    either = dict.fromkeys(some for one in conditions for some in one.either)
+    return Required(tuple(sorted(trigrams)), tuple(either))
+
+
+def satisfies(trigrams: Numbers, required: Required) -> bool:
+    """Whether the condition holds for a text with these trigrams, which ascend."""
+    wanted = np.array(required.trigrams, np.uint32)
+    places = np.searchsorted(trigrams, wanted)
+    if (places == len(trigrams)).any() or (trigrams[places] != wanted).any():
+        return False
+    return all(any(satisfies(trigrams, one) for one in some) for some in required.either)
+
+
+def _size(required: Required) -> int:
+    return len(required.trigrams) + sum(_size(one) for some in required.either for one in some)
+
+
+# --- what is known of a part ---------------------------------------------------------------
+
+
+Strings = frozenset[bytes]
+_ANY_STRING: Strings = frozenset([b""])  # as a beginning or an end
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of anything that a part matches, with case folded.
+
+    It is one of ``exact``, where that is not None; else it begins with one of ``starts``, ends with
+    one of ``ends``, and ``required`` holds for it.
+    """
+
+    exact: Strings | None
+    starts: Strings = _ANY_STRING
+    ends: Strings = _ANY_STRING
+    required: Required = ANYTHING
+
+    @property
+    def beginnings(self) -> Strings:
+        return self.starts if self.exact is None else self.exact
+
+    @property
+    def endings(self) -> Strings:
+        return self.ends if self.exact is None else self.exact
+
+    @property
+    def condition(self) -> Required:
+        return self.required if self.exact is None else _one_of(self.exact)
+
+
+_ANY = _Known(None)
+_NOTHING = _Known(frozenset([b""]))
+
+
+def _known(part: Part) -> _Known:
+    if isinstance(part, Character):
+        among = part.among
+        return _ANY if among is None else _Known(frozenset(_folded(c.encode()) for c in among))
+    if isinstance(part, Concatenation):
+        return _concatenated([_known(one) for one in part.parts])
+    if isinstance(part, Alternation):
+        return _alternated([_known(one) for one in part.parts])
+    return _repeated(_known(part.part), part.least, part.most)
+
+
+def _concatenated(parts: Iterable[_Known]) -> _Known:
+    blocks: list[_Known] = [_NOTHING]
+    for one in parts:
+        if strings := _joined(blocks[-1].exact, one.exact):
+            blocks[-1] = _Known(strings)
+        else:
+            blocks.append(one)
+    whole, *rest = blocks
+    conditions = [one.required for one in blocks]
+    for one in rest:
+        whole = _followed(whole, one, conditions)
+    return replace(whole, required=all_of(conditions))
+
+
+def _followed(one: _Known, other: _Known, conditions: list[Required]) -> _Known:
+    """One part and then another, which are not known string by string. What is required of the
+    places where they meet is added to the conditions."""
+    starts, ends = one.beginnings, other.endings
+    if one.exact is not None:
+        starts = _joined(one.exact, other.beginnings) or starts
+        conditions.append(_one_of(starts))
+    if other.exact is not None:
+        ends = _joined(one.endings, other.exact) or ends
+        conditions.append(_one_of(ends))
+    between = _joined(_tails(one.endings), _heads(other.beginnings))
+    conditions.append(_one_of(between or _ANY_STRING))
+    return _Known(None, _heads(starts), _tails(ends))
+
+
+def _alternated(parts: Sequence[_Known]) -> _Known:
+    exact = [one.exact for one in parts if one.exact is not None]
+    strings: Strings = frozenset().union(*exact)
+    if len(exact) == len(parts) and len(strings) <= MOST_STRINGS:
+        return _Known(strings)
+    return _Known(
+        None,
+        _heads(frozenset().union(*(one.beginnings for one in parts))),
+        _tails(frozenset().union(*(one.endings for one in parts))),
+        any_of([one.condition for one in parts]),
+    )
+
+
+def _repeated(part: _Known, least: int, most: int | None) -> _Known:
+    if least == 0:
+        return _alternated([part, _NOTHING]) if most == 1 else _ANY
+    copies = min(least, MOST_COPIES)
+    known = _concatenated([part] * copies)
+    if most == copies:
+        return known
+    return _Known(None, _heads(known.beginnings), _tails(known.endings), known.condition)
+
+
+# --- strings -------------------------------------------------------------------------------
+
+
+def _joined(some: Strings | None, others: Strings | None) -> Strings | None:
+    """Each of some strings followed by each of others; None where that is too much."""
+    if some is None or others is None:
+        return None
+    count = len(some) * len(others)
+    longest = max(map(len, some)) + max(map(len, others))
+    if count > MOST_STRINGS or count * longest > MOST_BYTES:
+        return None
+    return frozenset(one + other for one in some for other in others)
+
+
+def _heads(strings: Strings) -> Strings:
+    """What the strings begin with, as far as it may be a part of a trigram with what is before."""
+    return _few(frozenset(one[:2] for one in strings), lambda one: one[:1])
+
+
+def _tails(strings: Strings) -> Strings:
+    return _few(frozenset(one[-2:] for one in strings), lambda one: one[-1:])
+
+
+def _few(strings: Strings, shorter: Callable[[bytes], bytes]) -> Strings:
+    if len(strings) > MOST_STRINGS:
+        strings = frozenset(map(shorter, strings))
+    return strings if len(strings) <= MOST_STRINGS else _ANY_STRING
+
+
+def _one_of(strings: Strings) -> Required:
+    return any_of([Required(_trigrams(one)) for one in sorted(strings)])

@@ -136,7 +136,9 @@ def gather(
         folders=index.folders[candidates.files].astype(np.int64),
         single=names["single"],
         joined=names["joined"],
-        imports_name=_named(corpus, candidates, "import", [term_number(name_term(one)) for one in question.names]),
+        imports_name=_named(
+            corpus, candidates, "import", [term_number(name_term(one)) for one in question.names]
+        ),
         imported=_having(corpus, "import", [one.whole for one in traits]),
         mentioned=_having(corpus, "body", [one.whole_name for one in traits]),
         defined=defined,
@@ -144,9 +146,7 @@ def gather(
     )
 
 
-def _named(
-    corpus: Corpus, candidates: Candidates, field: str, numbers: Sequence[int]
-) -> Floats:
+def _named(corpus: Corpus, candidates: Candidates, field: str, numbers: Sequence[int]) -> Floats:
     """How often each term stands in each candidate, in a field of documents."""
     found = np.zeros((len(numbers), len(candidates.files)), np.float32)
     for number, part in enumerate(corpus.parts):
@@ -440,10 +440,24 @@ def compute(evidence: Evidence, corpus_files: int) -> dict[str, Floats]:
         highest = np.maximum(counts.max(axis=1, initial=0), 1)[:, None]
         found[name] = (weighted * counts / highest).sum(axis=0)
     sizes = np.maximum(chunks.defining, 1)
-    found["focus"], _ = _best_and_top((rare_names * np.minimum(chunks.counts["definition"], 1)).sum(axis=0) / np.sqrt(sizes), owners, count)
-    found["imports_name"] = (evidence.imports_name > 0).any(axis=0).astype(np.float32) if len(evidence.imports_name) else np.zeros(count, np.float32)
-    found["first_terms"] = anywhere[:2].mean(axis=0).astype(np.float32) if len(anywhere) else np.zeros(count, np.float32)
-    found["first_in_name"] = evidence.in_name[:2].mean(axis=0) if len(anywhere) else np.zeros(count, np.float32)
+    found["focus"], _ = _best_and_top(
+        (rare_names * np.minimum(chunks.counts["definition"], 1)).sum(axis=0) / np.sqrt(sizes),
+        owners,
+        count,
+    )
+    found["imports_name"] = (
+        (evidence.imports_name > 0).any(axis=0).astype(np.float32)
+        if len(evidence.imports_name)
+        else np.zeros(count, np.float32)
+    )
+    found["first_terms"] = (
+        anywhere[:2].mean(axis=0).astype(np.float32)
+        if len(anywhere)
+        else np.zeros(count, np.float32)
+    )
+    found["first_in_name"] = (
+        evidence.in_name[:2].mean(axis=0) if len(anywhere) else np.zeros(count, np.float32)
+    )
     for name, value in (
         ("symbol", question.symbol),
         ("terms", len(question.terms)),

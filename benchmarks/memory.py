@@ -1,0 +1,125 @@
+"""Memory while an index is made: the peak of the server and its workers together.
+
+    python benchmarks/memory.py [--tree FOLDER …] [--limit MB]
+
+Without --tree: Django 5.1.4 (see corpora.py). Each tree is copied into a temporary folder, without
+its `.winnow`, and a server makes its index from nothing. Every 50 ms the anonymous memory of the
+server and of every process that it has started is read from /proc (`RssAnon`: Linux only). The
+columns are the peak of all together, of the server alone, and of the largest child, in MB of a
+million bytes; how many children there were at once, and in all; the seconds from `initialized` to
+the end of the progress, and those of processors, which depend less on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import corpora
+from language_client import Client, anonymous_memory, children
+
+WINNOW = [sys.executable, "-m", "winnow", "serve"]
+SAMPLE_SECONDS = 0.05
+# The kernel's source takes minutes, on a machine that does other things, too.
+BUILD_SECONDS = 3 * 3600.0
+# Past all limits but that of memory.
+SETTINGS = """
+[index]
+max_files = 1_000_000
+max_index_size_mb = 100_000
+cpu_throttle_threshold = 1
+max_memory_usage_mb = {}
+"""
+
+
+class Peaks:
+    """The most memory of a server, of its children, and of all together, in MB; of what is alive
+    while the block lasts."""
+
+    def __init__(self, server: int) -> None:
+        self.server = 0.0
+        self.child = 0.0
+        self.together = 0.0
+        self.at_once = 0
+        self.children: set[int] = set()
+        self._pid = server
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Peaks:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._done.wait(SAMPLE_SECONDS):
+            server = anonymous_memory(self._pid)
+            try:
+                alive = children(self._pid)
+            except OSError:  # one of the server's threads has ended
+                continue
+            each = {pid: memory for pid in alive if (memory := _memory(pid))}
+            self.server = max(self.server, server)
+            self.child = max([self.child, *each.values()])
+            self.together = max(self.together, server + sum(each.values()))
+            self.at_once = max(self.at_once, len(each))
+            self.children |= each.keys()
+
+
+def _memory(pid: int) -> float:
+    try:
+        return anonymous_memory(pid)
+    except (OSError, IndexError):  # it has ended
+        return 0.0
+
+
+def measure(tree: Path, folder: Path, limit: int) -> str:
+    """A line of the table."""
+    copy = folder / "tree"
+    shutil.copytree(tree, copy, symlinks=True, ignore=shutil.ignore_patterns(".winnow"))
+    settings = folder / "config.toml"
+    settings.write_text(SETTINGS.format(limit))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    client = Client(WINNOW, copy, {**os.environ, "WINNOW_CONFIG": str(settings)})
+    try:
+        with Peaks(client.process.pid) as peaks:
+            seconds = client.wait_for_progress(BUILD_SECONDS)
+    finally:
+        client.stop()
+        shutil.rmtree(copy)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    figures = (peaks.together, peaks.server, peaks.child)
+    return "".join(f"{one:10.0f}" for one in figures) + (
+        f"{peaks.at_once:10}{len(peaks.children):10}{seconds:10.1f}{cpu:10.1f}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tree", type=Path, action="append", help="another tree; repeatable")
+    parser.add_argument("--limit", type=int, default=200, help="index.max_memory_usage_mb")
+    options = parser.parse_args(arguments)
+    trees = [tree.resolve() for tree in options.tree or [corpora.django()]]
+    titles = ("together", "server", "a child", "at once", "in all", "s", "CPU s")
+    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    print(f"Python {sys.version.split()[0]}, {machine}, limit {options.limit} MB")
+    print(f"{'':24}" + "".join(f"{one:>10}" for one in titles))
+    for tree in trees:
+        with tempfile.TemporaryDirectory() as folder:
+            line = measure(tree, Path(folder).resolve(), options.limit)
+        print(f"{tree.name[:24]:24}{line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""What there is to know of the index of a folder, for who asks how it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from winnow.display import shown_path
+from winnow.index.files import CANNOT_BE_READ, EXCLUDED, FULL, OF_SECRETS, TOO_LARGE
+from winnow.index.folder import FolderIndex
+from winnow.index.reader import Reader
+from winnow.types.index_status import FolderStatus, NotCovered
+
+# By the beginnings of problems.
+REASONS = (
+    (EXCLUDED, "excluded"),
+    (FULL, "size_limit"),
+    (TOO_LARGE, "too_large"),
+    (OF_SECRETS, "secret"),
+    (CANNOT_BE_READ, "unreadable"),
+    ("it took longer", "failed"),
+    ("its parser has crashed", "failed"),
+    ("its facts cannot be taken", "failed"),
+)
+
+
+def folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStatus:
+    """How the index of a folder is, as a reader of its store sees it. ``state`` is one of the
+    index as a whole."""
+    store = folder.opened
+    own = state if folder.complete or state == "none" else "building"
+    return FolderStatus(
+        folder=shown_path(folder.root.as_posix())[0],
+        state="none" if not (folder.complete or folder.built) else own,  # type: ignore[arg-type]
+        files_indexed=folder.indexed,
+        files_total=folder.total,
+        not_covered=not_covered(reader.problem_counts(), reader.binaries()),
+        store=None if store is None or store.is_temporary else shown_path(str(store.file))[0],
+        bytes_on_disk=reader.size(),
+        updated_at=folder.updated_at,
+        watching="events" if folder.is_watched else "asked",
+        watching_why=folder.watcher.reason or None if folder.watcher else None,
+        problem=folder.problem or None,
+    )
+
+
+def total_of(folders: Iterable[FolderStatus]) -> NotCovered:
+    """How many files the index of some folders leaves out, by reason."""
+    counts: Counter[str] = Counter()
+    for folder in folders:
+        by_reason = msgspec.structs.asdict(folder.not_covered)
+        counts.update({reason: count for reason, count in by_reason.items() if count})
+    return NotCovered(**counts)
+
+
+def not_covered(problems: Mapping[str, int], binary: int) -> NotCovered:
+    """How many files the index leaves out, by their problems."""
+    counts: dict[str, int] = {"binary": binary} if binary else {}
+    for problem, count in problems.items():
+        reason = next((name for start, name in REASONS if problem.startswith(start)), None)
+        if reason is not None:
+            counts[reason] = counts.get(reason, 0) + count
+    return NotCovered(**counts)

@@ -1,0 +1,68 @@
+"""Other working trees of a git repository: what their indexes know need not be read again.
+
+The main working tree of a repository and those of ``git worktree add`` have most texts in common.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from winnow.config import OWN_FOLDER
+from winnow.index.reader import StoreDamaged
+from winnow.index.store import Store, version
+
+MOST_TREES = 16
+MOST_BYTES = 4096  # of git's files that hold a path
+
+
+def other_stores(root: Path, variant: str) -> Iterator[Store]:
+    """The stores of the other working trees of a folder's repository, where they are of the same
+    version; each is open until the next one is asked for."""
+    for tree in other_trees(root):
+        file = tree / OWN_FOLDER / f"index-{version(variant)}.db"
+        if file.is_file() and not file.is_symlink():
+            with contextlib.suppress(StoreDamaged, sqlite3.Error, OSError):
+                store = Store(file)
+                try:
+                    yield store
+                finally:
+                    store.close()
+
+
+def other_trees(root: Path) -> list[Path]:
+    """The working trees of a folder's repository, without the folder itself."""
+    common = _common(root)
+    if common is None:
+        return []
+    trees = [common.parent] if common.name == ".git" else []
+    with contextlib.suppress(OSError):
+        for one in sorted((common / "worktrees").iterdir())[:MOST_TREES]:
+            if named := _path_in(one / "gitdir"):
+                trees.append(Path(os.path.normpath(one / named)).parent)
+    own = os.path.realpath(root)
+    return [tree for tree in trees if tree.is_dir() and os.path.realpath(tree) != own]
+
+
+def _common(root: Path) -> Path | None:
+    """The folder of the repository that all its working trees share."""
+    marker = root / ".git"
+    if marker.is_dir():
+        return marker
+    named = _path_in(marker)
+    if named is None or not named.startswith("gitdir:"):
+        return None
+    folder = root / named.removeprefix("gitdir:").strip()
+    shared = _path_in(folder / "commondir")
+    return Path(os.path.normpath(folder / shared)) if shared else None
+
+
+def _path_in(file: Path) -> str | None:
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+            return opened.read(MOST_BYTES).strip() or None
+    except OSError:
+        return None

@@ -1,0 +1,44 @@
+"""What a process takes: memory for itself, that is in no file and ends with it; and processors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+
+def anonymous_bytes(pid: int) -> int:
+    """The anonymous memory of a process of ours; 0 if it has ended.
+
+    On Linux `RssAnon`, which costs some 30 µs to read; elsewhere what the system calls unique to
+    the process (USS).
+    """
+    if os.path.exists("/proc/self/status"):
+        with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/status", "rb") as file:
+            return int(file.read().partition(b"RssAnon:")[2].split()[0]) * 1024
+        return 0
+    import psutil
+
+    try:
+        return int(psutil.Process(pid).memory_full_info().uss)
+    except psutil.Error:
+        return 0
+
+
+def processor_seconds(pid: int) -> float:
+    """For how long a process of ours has had a processor, in seconds; 0 if it has ended."""
+    if os.path.exists("/proc/self/stat"):
+        with (
+            contextlib.suppress(OSError, IndexError, ValueError),
+            open(f"/proc/{pid}/stat", "rb") as file,
+        ):
+            # The name stands in brackets, and may hold anything.
+            fields = file.read().rpartition(b")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return 0.0
+    import psutil
+
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)

@@ -1,0 +1,150 @@
+"""What the thread that watches and the event loop hand each other.
+
+The thread never waits for the loop: what it has to tell is joined until the loop takes it. The loop
+never waits for the thread: it asks, and is answered through a future.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterable
+
+# More paths than these are sooner looked at anew than one by one; they take some 10 MB.
+MOST_PATHS = 50_000
+
+Asked = list["asyncio.Future[bool]"]
+
+
+class WatchEnded(Exception):
+    """A folder cannot be watched, or no longer; the message tells a user why."""
+
+
+class Exchange:
+    """One of it belongs to one thread; made in the event loop."""
+
+    def __init__(self, changed: Callable[[set[str]], None], lost: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._changed = changed
+        self._tell_lost = lost
+        self._lock = threading.Lock()
+        self._delivering = False
+        self._paths: set[str] = set()
+        self._lost = False
+        self._answered: Asked = []
+        self._asked: Asked = []
+        self._unanswered: set[asyncio.Future[bool]] = set()
+        self._wake: Callable[[], None] = lambda: None
+        self._refresh = False
+        self.begun: asyncio.Future[None] = self._loop.create_future()
+        self.ended = asyncio.Event()
+        self.closing = threading.Event()
+        self.reason = ""
+
+    # --- the side of the loop --------------------------------------------------------------
+
+    def ask(self) -> asyncio.Future[bool]:
+        """What is true as soon as all that had happened before this call has been told, and false
+        when that will not be."""
+        answer: asyncio.Future[bool] = self._loop.create_future()
+        self._unanswered.add(answer)
+        answer.add_done_callback(self._unanswered.discard)
+        with self._lock:
+            self._asked.append(answer)
+            self._wake()
+        return answer
+
+    def refresh(self) -> None:
+        """Let the thread look at all folders anew."""
+        with self._lock:
+            self._refresh = True
+            self._wake()
+
+    def close(self) -> None:
+        """Let the thread end; nothing is told from now on."""
+        with self._lock:
+            self.closing.set()
+            self._wake()
+        self._answer_no()
+
+    # --- the side of the thread ------------------------------------------------------------
+
+    def wakes_by(self, wake: Callable[[], None]) -> None:
+        """How the thread is woken; it must not wait."""
+        with self._lock:
+            self._wake = wake
+
+    def begin(self) -> None:
+        """Say that changes are told from now on."""
+        self._in_loop(self._begin)
+
+    def requests(self) -> tuple[Asked, bool]:
+        """What has been asked, to be answered with :meth:`tell`; and whether all is to be looked at
+        anew."""
+        with self._lock:
+            asked, self._asked = self._asked, []
+            refresh, self._refresh = self._refresh, False
+        return asked, refresh
+
+    def tell(self, paths: Iterable[str], lost: bool = False, answered: Asked | None = None) -> None:
+        """Hand over what has changed, whether anything was missed, and then the answers to whom
+        that was all they waited for."""
+        with self._lock:
+            self._paths.update(paths)
+            self._lost |= lost
+            if len(self._paths) > MOST_PATHS:
+                self._paths.clear()
+                self._lost = True
+            self._answered += answered or []
+            due = not self._delivering and bool(self._paths or self._lost or self._answered)
+            self._delivering |= due
+        if due:
+            self._in_loop(self._deliver)
+
+    def end(self, reason: str) -> None:
+        """Say that nothing more is told, and why; the thread ends now."""
+        with self._lock:
+            self._wake = lambda: None
+        self._in_loop(self._end, reason)
+
+    # --- in the loop, for the thread -------------------------------------------------------
+
+    def _in_loop(self, call: Callable[..., None], *arguments: str) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+    def _begin(self) -> None:
+        if not self.begun.done():
+            self.begun.set_result(None)
+
+    def _deliver(self) -> None:
+        with self._lock:
+            paths, self._paths = self._paths, set()
+            lost, self._lost = self._lost, False
+            answered, self._answered = self._answered, []
+            self._delivering = False
+        if self.closing.is_set():
+            return
+        if lost:
+            self._tell_lost()
+        if paths:
+            self._changed(paths)
+        for answer in answered:
+            if not answer.done():
+                answer.set_result(True)
+
+    def _end(self, reason: str) -> None:
+        self._deliver()
+        self.reason = reason
+        self.ended.set()
+        told = self.begun.done()
+        self._begin()
+        self._answer_no()
+        if told and not self.closing.is_set():
+            self._tell_lost()
+
+    def _answer_no(self) -> None:
+        for answer in list(self._unanswered):
+            if not answer.done():
+                answer.set_result(False)

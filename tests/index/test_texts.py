@@ -1,0 +1,436 @@
+"""Texts in the index: what is parked, adopted, merged, left out, and read by whoever ranks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from conftest import git, git_commit, requires_linux, write_files
+from winnow.config import Config, merged
+from winnow.index.files import EXCLUDED, FULL, FileFacts, Job
+from winnow.index.folder import FolderIndex
+from winnow.index.store import Store
+from winnow.index.workers import Workers
+from winnow.postings.corpus import Corpus
+from winnow.postings.trigrams import Required, required_by
+from winnow.text.ripgrep import Query
+from winnow.types.index_status import NotCovered
+from winnow.workspace import Workspace
+
+SECONDS = 30.0
+FILES = {
+    "src/loader.py": "class Loader:\n    def load_plugins(self): ...\n",
+    "src/main.py": "from src.loader import Loader\n\n\ndef main(): ...\n",
+    "docs/guide.md": "# Plugins\n\nHow they are found.\n",
+    "data.bin": "\0\1\2",
+}
+
+MakeWorkspace = Callable[..., Workspace]
+
+
+@pytest_asyncio.fixture
+async def make_workspace() -> AsyncIterator[MakeWorkspace]:
+    made: list[Workspace] = []
+
+    def make(*folders: Path, **index: object) -> Workspace:
+        config, problems = merged(Config(), {"index": index}, "test")
+        assert problems == []
+        made.append(Workspace(list(folders), config))
+        return made[-1]
+
+    yield make
+    for workspace in made:
+        await workspace.aclose()
+
+
+@pytest.fixture
+def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that workers were asked to read."""
+    asked: list[str] = []
+    extract = Workers.extract
+
+    def recorded(self: Workers, jobs: Sequence[Job], urgent: bool = False) -> object:
+        asked.extend(os.fsdecode(job.path) for job in jobs)
+        return extract(self, jobs, urgent)
+
+    monkeypatch.setattr(Workers, "extract", recorded)
+    return asked
+
+
+def folder_of(workspace: Workspace) -> FolderIndex:
+    (folder,) = workspace.index._current()
+    return folder
+
+
+async def texts(workspace: Workspace) -> dict[str, str]:
+    """The files that can be ranked, with the trigrams of three characters that tell them apart."""
+    async with workspace.index.corpus(workspace.buffers, SECONDS) as (corpus, _, _):
+        return dict.fromkeys(files_in(corpus), "text")
+
+
+def files_in(corpus: Corpus) -> list[str]:
+    return sorted(corpus.paths[file] for part in corpus.parts for file in part.files.tolist())
+
+
+def files_with(corpus: Corpus, text: str) -> list[str]:
+    """The files that may hold a text, by their trigrams."""
+    required = required_by(Query(pattern=text, literal=True))
+    assert required != Required()
+    found = []
+    for part in corpus.parts:
+        has = set(part.segment.documents_with(required).tolist())
+        pairs = zip(part.documents.tolist(), part.files.tolist(), strict=True)
+        found += [corpus.paths[file] for document, file in pairs if document in has]
+    return sorted(found)
+
+
+async def holding(workspace: Workspace, text: str) -> list[str]:
+    await workspace.index.refresh([], SECONDS)
+    async with workspace.index.corpus(workspace.buffers, SECONDS) as (corpus, _, _):
+        return files_with(corpus, text)
+
+
+async def test_all_texts_can_be_ranked_and_binary_files_are_known(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    async with workspace.index.corpus({}, SECONDS) as (corpus, state, _):
+        assert files_in(corpus) == ["docs/guide.md", "src/loader.py", "src/main.py"]
+        assert files_with(corpus, "plugins") == ["docs/guide.md", "src/loader.py"]
+        assert corpus.roots == [project.as_posix()]
+        [(number, definition)] = corpus.definitions("load_plugins")
+        assert (corpus.paths[number], definition.line) == ("src/loader.py", 1)
+        assert state.state == "ready"
+    reader = await folder_of(workspace).reader()
+    assert folder_of(workspace).table.at(reader).binary == 1
+    reader.close()
+
+
+async def test_an_unsaved_text_stands_in_the_place_of_its_file(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    assert await holding(workspace, "def main") == ["src/main.py"]
+    workspace.buffers = {
+        project / "src/main.py": "def principal(): ...\n",
+        project / "src/new.py": "def principal_too(): ...\n",
+    }
+    assert await holding(workspace, "def main") == []
+    assert await holding(workspace, "def principal") == ["src/main.py", "src/new.py"]
+    workspace.buffers = {}
+    assert await holding(workspace, "def main") == ["src/main.py"]
+    assert await holding(workspace, "def principal") == []
+
+
+async def test_two_folders_are_ranked_together(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    one = git_commit(tmp_path / "one", {"a.py": "def shared_name(): ...\n"})
+    other = git_commit(tmp_path / "other", {"b.py": "shared_name()\n"})
+    workspace = make_workspace(one, other)
+    await workspace.index.build()
+    workspace.buffers = {other / "c.py": "shared_name(1)\n"}
+    async with workspace.index.corpus(workspace.buffers, SECONDS) as (corpus, _, _):
+        assert files_with(corpus, "shared_name") == ["a.py", "b.py", "c.py"]
+        roots = dict(zip(corpus.paths, corpus.root_of.tolist(), strict=True))
+        assert roots == {"a.py": 0, "b.py": 1, "c.py": 1}
+        assert [corpus.paths[file] for file, _ in corpus.definitions("shared_name")] == ["a.py"]
+
+
+async def test_a_branch_that_was_seen_before_is_not_read_again(
+    make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    git(project, "checkout", "-q", "-b", "other")
+    git_commit(
+        project,
+        {"src/loader.py": "def other_loader(): ...\n", "src/added.py": "def added(): ...\n"},
+    )
+    git(project, "checkout", "-q", "-")
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    git(project, "checkout", "-q", "other")
+    assert await holding(workspace, "def other_loader") == ["src/loader.py"]
+    read_files.clear()
+    git(project, "checkout", "-q", "-")
+    assert await holding(workspace, "def load_plugins") == ["src/loader.py"]
+    assert await holding(workspace, "def added") == []
+    git(project, "checkout", "-q", "other")
+    assert await holding(workspace, "def other_loader") == ["src/loader.py"]
+    assert await holding(workspace, "def added") == ["src/added.py"]
+    async with workspace.index.snapshot({}, SECONDS) as (view, _):
+        names = [one.name for one in view.definitions_in(f"{project}/src/loader.py")]
+        assert names == ["other_loader"]
+        assert [file.path for file, _ in view.definitions("Loader")] == []
+    assert read_files == []
+
+
+async def test_a_copied_and_a_renamed_file_are_not_read_again(
+    make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    read_files.clear()
+    shutil.copy(project / "src/loader.py", project / "src/copy.py")
+    (project / "src/main.py").rename(project / "src/start.py")
+    assert await holding(workspace, "load_plugins") == ["src/copy.py", "src/loader.py"]
+    assert await holding(workspace, "def main") == ["src/start.py"]
+    async with workspace.index.snapshot({}, SECONDS) as (view, _):
+        places = sorted(file.path for file, _ in view.definitions("load_plugins"))
+        assert places == [f"{project}/src/copy.py", f"{project}/src/loader.py"]
+        uses = sorted(file.path for file, _ in view.occurrences("Loader"))
+        assert uses == [f"{project}/src/{name}.py" for name in ("copy", "loader", "start")]
+    assert read_files == []
+    # Another language by its name: another text.
+    shutil.copy(project / "src/loader.py", project / "src/loader.rb")
+    assert "src/loader.rb" in await holding(workspace, "load_plugins")
+    assert read_files == ["src/loader.rb"]
+
+
+async def test_another_working_tree_reads_nothing_that_the_first_one_knows(
+    make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
+) -> None:
+    many = {f"src/m{number}.py": f"def only_in_{number}(): ...\n" for number in range(30)}
+    project = git_commit(tmp_path / "project", {**FILES, **many})
+    first = make_workspace(project)
+    await first.index.build()
+    git(project, "worktree", "add", "-q", "-b", "second", str(tmp_path / "tree"))
+    write_files(tmp_path / "tree", {"src/m7.py": "def changed_here(): ...\n"})
+    read_files.clear()
+    second = make_workspace(tmp_path / "tree")
+    await second.index.build()
+    # What is binary has no text that could be known.
+    assert sorted(read_files) == ["data.bin", "src/m7.py"]
+    assert await holding(second, "only_in_8") == ["src/m8.py"]
+    assert await holding(second, "changed_here") == ["src/m7.py"]
+    async with second.index.snapshot({}, SECONDS) as (view, _):
+        assert [one.path for one, _ in view.definitions("Loader")] == [
+            f"{tmp_path}/tree/src/loader.py"
+        ]
+    folder = await folder_of(second).store()
+    folder.check()
+
+
+async def test_patterns_leave_out_of_the_index_what_searches_of_text_read(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    more = {"node_modules/x/index.js": "var plugin = 1\n", "web/app.min.js": "var plugin=2\n"}
+    project = git_commit(tmp_path / "project", {**FILES, **more})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    assert await holding(workspace, "plugin") == ["docs/guide.md", "src/loader.py"]
+    problems = await workspace.index.problems()
+    assert problems == {f"{project}/{path}": EXCLUDED for path in more}
+    config, _ = merged(workspace.config, {"index": {"exclude_patterns": ["*.md"]}}, "test")
+    workspace.reconfigure(config)
+    await workspace.index.build()
+    found = await holding(workspace, "plugin")
+    assert found == ["node_modules/x/index.js", "src/loader.py", "web/app.min.js"]
+
+
+async def test_a_full_index_leaves_out_the_oldest_files_and_says_so(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    numbers = random.Random(7)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+
+    def text(number: int) -> str:
+        words = ["".join(numbers.choices(letters, k=9)) for _ in range(9_000)]
+        return f"def only_in_{number}(): ...\n" + "\n".join(f"{word} = 1" for word in words)
+
+    files = {f"src/m{number:02}.py": text(number) for number in range(12)}
+    project = git_commit(tmp_path / "project", files)
+    for age, path in enumerate(files):
+        os.utime(project / path, (1_600_000_000 + age, 1_600_000_000 + age))
+    workspace = make_workspace(project, max_index_size_mb=4)
+    await workspace.index.build()
+    store = await folder_of(workspace).store()
+    assert store.size() <= 4 * 1024 * 1024
+    problems = await workspace.index.problems()
+    left_out = {path.rpartition("/")[2] for path, problem in problems.items() if problem == FULL}
+    assert 0 < len(left_out) < 12
+    for number in range(12):
+        expected = [] if f"m{number:02}.py" in left_out else [f"src/m{number:02}.py"]
+        assert await holding(workspace, f"only_in_{number}()") == expected
+    # With more room, they are taken.
+    config, _ = merged(workspace.config, {"index": {"max_index_size_mb": 100}}, "test")
+    workspace.reconfigure(config)
+    await workspace.index.build()
+    assert await workspace.index.problems() == {}
+    assert len(await holding(workspace, "only_in_")) == 12
+
+
+async def test_many_small_changes_do_not_leave_many_segments(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    for number in range(30):
+        write_files(project, {f"src/n{number}.py": f"def number_{number}_(): ...\n"})
+        workspace.files_changed([project / f"src/n{number}.py"])
+        assert await holding(workspace, f"number_{number}_") == [f"src/n{number}.py"]
+    store = await folder_of(workspace).store()
+    with store.read() as reader:
+        assert len(reader.segments()) < 10
+        assert sum(reader.sizes().values()) == 33
+    assert len(await holding(workspace, "def number_")) == 30
+    store.check()
+
+
+def test_what_is_parked_is_bounded(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    for number in range(10):
+        store.write({"a.py": facts_of_text(tmp_path, f"def version_{number}(): ...\n")})
+    with store.read() as reader:
+        count = "SELECT count(*) FROM file WHERE parked<>0"
+        assert reader.connection.execute(count).fetchone() == (3,)
+        assert [one.name for one in reader.definitions_in("a.py")] == ["version_9"]
+        assert list(reader.definitions("version_8")) == []
+    store.check()
+    store.close()
+
+
+def facts_of_text(folder: Path, text: str) -> FileFacts:
+    from winnow.index.extraction import extract_file
+
+    write_files(folder, {"a.py": text})
+    found = extract_file(Job(os.fsencode(folder), b"a.py", 1_000_000))
+    assert found is not None
+    return msgspec.structs.replace(found)
+
+
+async def test_an_index_that_is_cleared_is_gone_until_it_is_asked_for(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    await workspace.index.clear()
+    assert list((project / ".winnow").glob("index-*.seg")) == []
+    assert workspace.index.state().state == "none"
+    assert await texts(workspace) == {}
+    await workspace.index.build()
+    assert len(await texts(workspace)) == 3
+
+
+async def test_files_are_taken_when_they_are_asked_for_whatever_was_told(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    write_files(project, {"src/main.py": "def principal(): ...\n"})
+    assert await workspace.index.refresh([project / "src/main.py"], SECONDS)
+    async with workspace.index.snapshot({}, 0.0) as (view, _):
+        names = [one.name for one in view.definitions_in(f"{project}/src/main.py")]
+    assert names == ["principal"]
+    write_files(project, {"src/other.py": "def other(): ...\n"})
+    assert await workspace.index.refresh([], SECONDS)
+    await asyncio.sleep(0)
+    assert await holding(workspace, "def other") == ["src/other.py"]
+
+
+# --- which files may match -----------------------------------------------------------------
+
+
+async def candidates(workspace: Workspace, text: str) -> list[str] | None:
+    """The files that may hold a text; None where that is not known for certain."""
+    required = required_by(Query(pattern=text, literal=True))
+    found = await workspace.index.candidates(required, SECONDS)
+    if found is None:
+        return None
+    return sorted(path for files in found.files.values() for path in files)
+
+
+@requires_linux
+async def test_files_that_may_match_are_named_and_follow_every_change(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    assert await candidates(workspace, "plugins") is None
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    assert await candidates(workspace, "plugins") == ["docs/guide.md", "src/loader.py"]
+    assert await candidates(workspace, "nowhere at all") == []
+    write_files(project, {"src/main.py": "plugins = 1\n"})
+    assert await candidates(workspace, "plugins") == [
+        "docs/guide.md",
+        "src/loader.py",
+        "src/main.py",
+    ]
+    (project / "docs/guide.md").unlink()
+    write_files(project, {"deep/er/new.txt": "plugins", "ignored/x.py": "plugins"})
+    write_files(project, {".gitignore": "ignored/\n"})
+    assert await candidates(workspace, "plugins") == [
+        "deep/er/new.txt",
+        "src/loader.py",
+        "src/main.py",
+    ]
+    (project / "deep").rename(project / "moved")
+    (project / "src/main.py").rename(project / "src/start.py")
+    assert await candidates(workspace, "plugins") == [
+        "moved/er/new.txt",
+        "src/loader.py",
+        "src/start.py",
+    ]
+    (project / ".gitignore").unlink()
+    assert "ignored/x.py" in (await candidates(workspace, "plugins") or [])
+
+
+@requires_linux
+async def test_files_of_which_nothing_is_kept_may_always_match(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    password = "pass" + "word = 'k9X2vQ8rT" + "4mZ7wL1'\n"
+    project = git_commit(
+        tmp_path / "project",
+        {
+            **FILES,
+            "web/app.min.js": "var x=1\n",
+            "settings.py": password,
+            "wide.txt": "x",
+            ".env.py": "",
+        },
+    )
+    (project / "wide.txt").write_bytes("plugins ünd".encode("utf-16"))
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    always = ["settings.py", "web/app.min.js"]
+    assert await candidates(workspace, "nowhere at all") == always
+    found = ["docs/guide.md", "settings.py", "src/loader.py", "web/app.min.js", "wide.txt"]
+    assert await candidates(workspace, "plugins") == found
+
+
+async def test_the_status_says_what_is_not_covered_and_why(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(
+        tmp_path / "project",
+        {**FILES, "id_rsa": "x\n", "web/app.min.js": "var x=1\n", "large.txt": "x" * 5_000_000},
+    )
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    status = await workspace.index.status()
+    [folder] = status.folders
+    assert (folder.state, folder.files_indexed, folder.files_total) == ("ready", 7, 7)
+    assert folder.not_covered == NotCovered(excluded=1, too_large=1, secret=1, binary=1)
+    assert folder.bytes_on_disk is not None
+    assert folder.bytes_on_disk > 10_000
+    assert (folder.watching, folder.problem) == ("asked", None)
+    assert status.settings.max_index_size_mb == 100
