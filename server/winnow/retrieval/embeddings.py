@@ -85,12 +85,9 @@ class Model:
     def embed_words(self, texts: Sequence[Sequence[str]]) -> Rows:
         """The same, for texts that are cut into words and identifiers."""
         found = np.zeros((len(texts), self.dimensions), np.float32)
-        # Not even of a damaged table are there more than vectors that say nothing.
-        with np.errstate(over="ignore", invalid="ignore"):
-            for at in range(0, len(texts), _TOGETHER):
-                self._add(found[at : at + _TOGETHER], texts[at : at + _TOGETHER])
-            found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _LEAST_LENGTH)
-        found[~np.isfinite(found).all(axis=1)] = 0
+        for at in range(0, len(texts), _TOGETHER):
+            self._add(found[at : at + _TOGETHER], texts[at : at + _TOGETHER])
+        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _LEAST_LENGTH)
         return found
 
     def _add(self, found: Rows, texts: Sequence[Sequence[str]]) -> None:
@@ -113,6 +110,10 @@ class Model:
         vectors: Rows = self._table[places].astype(np.float32)
         if self._weights is not None:
             vectors *= self._weights[ids, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = vectors.sum()
+        if not np.isfinite(total):  # the table is damaged; one vector would spoil all texts
+            vectors[~np.isfinite(vectors).all(axis=1)] = 0
         return vectors
 
     def _of_words(self, asked: Iterable[str]) -> list[tuple[int, ...]]:
@@ -165,9 +166,7 @@ def model_at(setting: str) -> Loaded:
     if setting == OFF:
         return Loaded(None)
     if setting != AUTO and not Path(setting).expanduser().is_absolute():
-        return Loaded(
-            None, f"index.embeddings is neither 'auto', 'off', nor an absolute path: {setting}"
-        )
+        return Loaded(None, f"index.embeddings is no absolute path, 'auto' or 'off': {setting}")
     files = _files(setting)
     if files is None:
         return Loaded(None, NOT_INSTALLED)
