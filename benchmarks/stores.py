@@ -20,9 +20,11 @@ are. Recall is that of the ten nearest, against exact products.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 import math
+import os
 import random
 import re
 import sqlite3
@@ -45,7 +47,7 @@ import numpy as np
 import numpy.typing as npt
 from language_client import anonymous_memory
 
-from winnow.postings.contents import FIELDS, Contents, Postings
+from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
 from winnow.postings.merging import merge_segments
 from winnow.postings.segment import Segment, write_segment
 
@@ -61,7 +63,11 @@ SAMPLE_SECONDS = 0.005
 DIMENSIONS = 256
 NEAREST = 10
 VECTORS = (10_000, 100_000)
-EXACT_ROWS = 4096
+# So few rows that OpenBLAS does not divide them between threads: with 4,096 a busy machine takes
+# twenty times as long.
+EXACT_ROWS = 1024
+# How many candidates HNSW keeps while it searches: usearch's own figure, and a thorough search.
+EXPANSIONS = (64, 512)
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 COMMENT = re.compile(r'#.*|"""[\s\S]*?"""|/\*[\s\S]*?\*/')
@@ -116,14 +122,14 @@ class Store(Protocol):
 
 
 class Fts5:
-    """Tables without contents, and without the positions of words, which nothing here asks for."""
+    """Tables without contents. Positions must stay: how often a word stands is known from them."""
 
     def build(self, folder: Path, texts: Iterable[Text]) -> None:
         self.connection = sqlite3.connect(folder / "fts5.db")
         self.documents: list[int] = []
         run = self.connection.execute
         for table in ("chunk", "comment"):
-            run(f"CREATE VIRTUAL TABLE {table} USING fts5(words, content='', detail=none)")
+            run(f"CREATE VIRTUAL TABLE {table} USING fts5(words, content='')")
         for document, text in enumerate(texts):
             for chunk in text.chunks:
                 values = (len(self.documents), " ".join(chunk))
@@ -137,7 +143,7 @@ class Fts5:
         run("VACUUM")
 
     def best(self, query: Sequence[str]) -> list[int]:
-        statement = "SELECT rowid FROM chunk WHERE words MATCH ? ORDER BY rank LIMIT ?"
+        statement = "SELECT rowid FROM chunk WHERE chunk MATCH ? ORDER BY rank LIMIT ?"
         return [row for (row,) in self.connection.execute(statement, (_any_of(query), BEST))]
 
     def best_in_two_fields(self, query: Sequence[str]) -> list[tuple[int, float]]:
@@ -145,7 +151,7 @@ class Fts5:
         wanted = ",".join({str(self.documents[chunk]) for chunk in best})
         rows = self.connection.execute(
             "SELECT rowid, -bm25(comment) FROM comment "
-            f"WHERE words MATCH ? AND rowid IN ({wanted})",
+            f"WHERE comment MATCH ? AND rowid IN ({wanted})",
             (_any_of(query),),
         )
         scores = dict(rows.fetchall())
@@ -245,9 +251,11 @@ class Segments:
 
 
 def _penalties(lengths: npt.NDArray[np.uint32]) -> npt.NDArray[np.float32]:
-    return (K1 * (1 - B + B * lengths / lengths.mean())).astype(np.float32)
+    penalties: npt.NDArray[np.float32] = (K1 * (1 - B + B * lengths / lengths.mean())).astype("f4")
+    return penalties
 
 
+@functools.cache
 def number_of(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
 
@@ -258,7 +266,7 @@ def contents(text: Text) -> Contents:
     lines = np.arange(2 * count, dtype=np.uint32).tobytes()
     filled = {"body": postings(text.chunks), "comment": postings([text.comment])}
     fields = [filled.get(field.name, Postings()) for field in FIELDS]
-    return Contents(b"", lines, fields, (0.0, 0.0))
+    return Contents(b"", lines, fields, [0.0] * len(MEASURES))
 
 
 def postings(units: Sequence[Sequence[str]]) -> Postings:
@@ -294,8 +302,6 @@ class Figures(msgspec.Struct):
 
 
 def own_memory() -> float:
-    import os
-
     return anonymous_memory(os.getpid())
 
 
@@ -381,10 +387,10 @@ def print_vectors() -> None:
     for count in VECTORS:
         vectors, queries = embedded(count)
         exact = [nearest_exactly(vectors, query) for query in queries]
-        times = [milliseconds(lambda query: nearest_exactly(vectors, query), query)
+        times = [milliseconds(functools.partial(nearest_exactly, vectors), query)
                  for query in queries]  # fmt: skip
         disk = f"{vectors.nbytes / 1e6:.0f}"
-        row("numpy, exact, mapped", [f"{count:,}", "-", "-", disk, *percentiles(times), "100%"])
+        row("numpy, exact", [f"{count:,}", "-", "-", disk, *percentiles(times), "100%"])
         if find_spec("usearch") is None:
             print("usearch is not installed: see the top of this file")
             continue
@@ -415,7 +421,9 @@ def embedded(count: int) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
             rows[at] = of_words[[numbers[word] for word in its]].sum(axis=0)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         # Of a unit vector's numbers hardly one is over 0.25, and 127 is the most that fits.
-        return np.clip(np.rint(rows / np.maximum(lengths, 1e-9) * 508), -127, 127).astype(np.int8)
+        scaled = np.rint(rows / np.maximum(lengths, 1e-9) * 508)
+        small: npt.NDArray[np.int8] = np.clip(scaled, -127, 127).astype(np.int8)
+        return small
 
     return vectors_of(chunks), vectors_of(queries_of(chunks))
 
@@ -426,10 +434,14 @@ def nearest_exactly(
     """By blocks in 32-bit floats, in which these products are exact, and which BLAS multiplies."""
     scores = np.empty(len(vectors), np.float32)
     wanted = query.astype(np.float32)
+    block = np.empty((EXACT_ROWS, DIMENSIONS), np.float32)
     for at in range(0, len(vectors), EXACT_ROWS):
-        scores[at : at + EXACT_ROWS] = vectors[at : at + EXACT_ROWS].astype(np.float32) @ wanted
+        rows = vectors[at : at + EXACT_ROWS]
+        np.copyto(block[: len(rows)], rows)
+        np.dot(block[: len(rows)], wanted, out=scores[at : at + len(rows)])
     best = np.argpartition(-scores, NEAREST)[:NEAREST]
-    return best[np.argsort(-scores[best])]
+    ordered: npt.NDArray[np.int64] = best[np.argsort(-scores[best])]
+    return ordered
 
 
 def print_usearch(
@@ -437,16 +449,19 @@ def print_usearch(
     queries: npt.NDArray[np.int8],
     exact: Sequence[npt.NDArray[np.int64]],
 ) -> None:
+    from usearch.compiled import MetricKind
     from usearch.index import Index, search
 
-    times = [milliseconds(lambda query: search(vectors, query, NEAREST, "ip", exact=True), query)
-             for query in queries]  # fmt: skip
-    found = [search(vectors, query, NEAREST, "ip", exact=True).keys for query in queries]
+    def search_exactly(query: npt.NDArray[np.int8]) -> Any:
+        return search(vectors, query, NEAREST, MetricKind.IP, exact=True)
+
+    times = [milliseconds(search_exactly, query) for query in queries]
+    found = [search_exactly(query).keys for query in queries]
     count = f"{len(vectors):,}"
     row("usearch, exact", [count, "-", "-", "-", *percentiles(times), recall(found, exact)])
     before = own_memory()
     started = time.perf_counter()
-    index = Index(ndim=DIMENSIONS, metric="ip", dtype="i8")
+    index = Index(ndim=DIMENSIONS, metric=MetricKind.IP, dtype="i8")
     index.add(np.arange(len(vectors)), vectors, threads=1)
     build = time.perf_counter() - started
     memory = own_memory() - before
@@ -454,14 +469,18 @@ def print_usearch(
         file = Path(folder, "index")
         index.save(str(file))
         disk = file.stat().st_size / 1e6
-        mapped = Index.restore(str(file), view=True)
-        assert mapped is not None
-        times = [milliseconds(lambda query: mapped.search(query, NEAREST), query)
-                 for query in queries]  # fmt: skip
-        found = [mapped.search(query, NEAREST).keys for query in queries]
-        row("usearch, HNSW, mapped", [count, f"{build:.1f}", f"{memory:.0f}", f"{disk:.0f}",
-                                      *percentiles(times), recall(found, exact)])  # fmt: skip
-        mapped.reset()
+        for expansion in EXPANSIONS:
+            mapped = Index(
+                ndim=DIMENSIONS, metric=MetricKind.IP, dtype="i8", expansion_search=expansion
+            )
+            mapped.view(str(file))
+            search_graph = functools.partial(mapped.search, count=NEAREST)
+            times = [milliseconds(search_graph, query) for query in queries]
+            found = [search_graph(query).keys for query in queries]
+            row(f"usearch, HNSW of {expansion}, mapped",
+                [count, f"{build:.1f}", f"{memory:.0f}", f"{disk:.0f}", *percentiles(times),
+                 recall(found, exact)])  # fmt: skip
+        del search_graph, mapped  # they hold the file open
 
 
 def recall(found: Sequence[Any], exact: Sequence[npt.NDArray[np.int64]]) -> str:

@@ -50,6 +50,7 @@ class ModelServer:
     def __init__(self) -> None:
         self.mode: str | list[str] = "ok"
         self.requests: list[dict[str, Any]] = []
+        self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self.closed = threading.Event()
         self.sent_megabytes = 0
@@ -65,7 +66,9 @@ class ModelServer:
 
             def do_POST(self) -> None:
                 length = int(self.headers["content-length"])
-                body = json.loads(self.rfile.read(length))
+                raw = self.rfile.read(length)
+                body = json.loads(raw)
+                server.bodies.append(raw)
                 server.requests.append(body)
                 server.headers.append({k.lower(): v for k, v in self.headers.items()})
                 server._answer(self, body)

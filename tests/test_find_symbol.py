@@ -75,6 +75,7 @@ async def test_a_definition_with_all_that_is_known_of_it(
     assert state is not None
     assert msgspec.to_builtins(result) == {
         "root": str(project),
+        "search_id": result.search_id,
         "symbols": [
             {
                 "name": "_wert", "qualified_name": "Größe._wert", "kind": "property",

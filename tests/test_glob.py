@@ -59,6 +59,7 @@ async def test_files_that_match_with_size_and_time(
     result = await glob(make_workspace(project), "src/m*.py", recorder)
     assert msgspec.to_builtins(result) == {
         "root": str(project),
+        "search_id": result.search_id,
         "files": [{"path": "src/main.py", "size": 56, "modified": "2023-11-14T22:13:20Z"}],
         "total_found": 1,
         "returned": 1,

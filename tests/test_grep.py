@@ -115,6 +115,7 @@ async def test_matches_have_places_ranges_and_context_in_the_order_of_paths(
         returned=2,
         truncated=False,
         completeness=result.completeness,
+        search_id=result.search_id,
         warnings=[],
     )
     assert result.completeness.complete
@@ -340,7 +341,7 @@ async def test_where_no_place_fits_the_counts_of_files_are_told(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {f"{'folder/' * 20}{name}.py": "x\n" * 40 for name in "ab"})
-    result = await grep(make_workspace(tmp_path), "x", max_results=60, max_tokens=330)
+    result = await grep(make_workspace(tmp_path), "x", max_results=60, max_tokens=340)
     assert result.matches == []
     assert [file.matches for file in result.files or []] == [40, 20]
     assert result.truncated

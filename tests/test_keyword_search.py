@@ -24,10 +24,12 @@ from conftest import (
     write_files,
 )
 from model_server import ModelServer
+from planted import Draw, all_planted, private_key
 from winnow.config import Config, merged
 from winnow.errors import (
     EmptyQuery,
     InvalidPattern,
+    LlmFailed,
     NoLlmAvailable,
     ProgramNotInstalled,
     SearchFailed,
@@ -378,6 +380,77 @@ async def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(
     without_fence = [line for line in sent[1].splitlines() if not line.startswith("===")]
     shown = [line for line in payload.prompt.splitlines() if not line.startswith("===")]
     assert (payload.system, shown) == (sent[0], without_fence)
+
+
+@pytest.mark.parametrize("model", ["openai-test", "anthropic-test"])
+async def test_no_secret_is_in_what_is_sent(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, model: str
+) -> None:
+    planted = all_planted(seed=11)[::9]
+    key, secret_lines = private_key(Draw(11))
+    text = "\n".join(f"# needle\n{one.text}" for one in planted)
+    env = Draw(12).of("abcdefghjkmnpqrst23456789", 20)
+    write_files(
+        project,
+        {
+            "src/settings.py": text,
+            "src/key.py": f'# needle\nKEY = """\n{key}"""\n',
+            ".env": f"needle = {env}\n",
+        },
+    )
+    config = models_config(model_server, model)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    params: dict[str, Any] = {"query": f"needle {planted[0].value}", "include_hidden": True}
+    result = await search(workspace, "needle", **params)
+    [sent] = model_server.bodies
+    values = [one.value for one in planted] + secret_lines + [env]
+    # Values with a quote or a slash may stand there escaped.
+    said = sent.decode().replace("\\/", "/")
+    assert [value for value in values if value in said] == []
+    assert "src/settings.py" in said
+    assert "] .env" not in said
+    assert result.redactions is not None
+    assert result.redactions["private-key"] == 1
+    assert sum(result.redactions.values()) == said.count("[REDACTED:") >= len(planted)
+    assert result.completeness.skipped.secret == 1
+    assert not result.completeness.complete
+    assert "1 files are secrets by their names: not shown to a model" in result.completeness.reasons
+    dry = await search(workspace, "needle", dry_run=True, **params)
+    assert dry.payload is not None
+    assert [value for value in values if value in dry.payload.prompt] == []
+    assert (dry.redactions, dry.completeness.skipped) == (
+        result.redactions,
+        result.completeness.skipped,
+    )
+
+
+async def test_the_local_ranker_shows_what_is_on_the_users_own_machine(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    value = Draw(13).of("abcdefghjkmnpqrst23456789", 20)
+    write_files(project, {".env": f"NEEDLE_PASSWORD={value}\n"})
+    result = await search(make_workspace(project), "needle", ranker="local", include_hidden=True)
+    assert [file.matches[0].text for file in result.files] == [f"NEEDLE_PASSWORD={value}"]
+    assert (result.redactions, result.completeness.skipped.secret) == (None, None)
+
+
+async def test_if_all_that_matches_are_secrets_nothing_is_sent(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
+) -> None:
+    write_files(project, {".env": "NEEDLE=1\n"})
+    config = models_config(model_server, "openai-test")
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    result = await search(workspace, "needle", include_hidden=True)
+    assert model_server.requests == []
+    assert (paths(result), result.ranked_by) == (
+        [".env"],
+        RankedBy(
+            kind="local",
+            fallback_reason="openai-test: all files that match are secrets by their names",
+        ),
+    )
+    with pytest.raises(LlmFailed):
+        await search(workspace, "needle", include_hidden=True, ranker="llm")
 
 
 async def test_nothing_relevant_is_an_answer(

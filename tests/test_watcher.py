@@ -184,6 +184,27 @@ async def test_a_folder_is_told_of_when_what_is_written_into_it_later_would_be_t
     assert mirror.known == on_disk(str(tmp_path))
 
 
+async def test_a_folder_that_appears_while_the_one_above_is_looked_at(
+    watching: Watching, tmp_path: Path
+) -> None:
+    root, late = tmp_path / "root", tmp_path / "root/tree/late"
+    root.mkdir()
+
+    def wanted(path: str) -> bool:
+        # The folder above has just been listed.
+        if path.endswith("early"):
+            late.mkdir(exist_ok=True)
+        return True
+
+    watcher, mirror = await watching(root, wanted)
+    (tmp_path / "tree/early").mkdir(parents=True)
+    (tmp_path / "tree").rename(root / "tree")
+    assert await heard(watcher, mirror) >= {"tree"}
+    (late / "a.txt").write_text("a")
+    assert await watcher.settle(SECONDS)
+    assert mirror.known == on_disk(str(root))
+
+
 async def test_trees_move_in_out_and_about(watching: Watching, tmp_path: Path) -> None:
     outside, root = tmp_path / "outside", tmp_path / "root"
     write_files(outside / "tree", {"one/two/a.txt": "a", "b.txt": "b"})

@@ -1,9 +1,9 @@
 """The examples: run in a copy of the project in ``docs/example``, which looks the same everywhere.
 
 The copy lies in no repository, is the root of its own, and all its files were changed at
-:data:`CHANGED`. What then still differs from one run to the next is where the copy is, the id of a
-search, how long one took, and when the index changed: :func:`steady` replaces these, and nothing
-else.
+:data:`CHANGED`. Two searches are remembered in it, whatever was searched there before. What then
+still differs from one run to the next is where the copy is, the id of a search, how long one took,
+and when the index changed: :func:`steady` replaces these, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,19 +22,32 @@ from typing import Any
 from msgspec import Struct
 
 from winnow import answers
-from winnow.config import Config
+from winnow.config import OWN_FOLDER, Config
+from winnow.learning.records import Event, Search
+from winnow.learning.store import LearningStore
 from winnow.tool import Tool, is_list_of_ranges
 from winnow.types import Progress, Result, no_progress
 from winnow.workspace import Workspace
 
 PROJECT = Path(__file__).parents[2] / "docs" / "example"
 SHOWN_ROOT = "/example"
-SHOWN_ID = "5ea7c41d" * 4
+SHOWN_ID = "5ea7c41d5ea7"
 CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 
-_ID = re.compile(r'(?<="search_id": ")[0-9a-f]{32}(?=")')
+_ID = re.compile(r'(?<="search_id": ")[0-9a-f]{12}(?=")')
 _SECONDS = re.compile(r'(?<="seconds": )[0-9.]+')
 _INDEXED = re.compile(r'(?<="updated_at": )[0-9.]+')
+_INDEXED_AT = re.compile(r"(?<=changed last at )[0-9T:-]+(?=Z)")
+# What an index takes, and where it is.
+_STORE = re.compile(r"(?<=index-)[0-9a-f]{12}(?=\.db)")
+_TAKEN = (
+    (re.compile(r'(?<="bytes_on_disk": )[0-9]+'), "108076"),
+    (re.compile(r'(?<="workers": )[0-9]+'), "1"),
+    (re.compile(r'(?<="memory_mb": )[0-9.]+'), "68.4"),
+    (re.compile(r'(?<="workers_memory_mb": )[0-9.]+'), "38.2"),
+    (re.compile(r"[0-9.]+(?= MB in )"), "0.1"),
+    (re.compile(r"[0-9]+ workers, [0-9]+(?= MB of memory)"), "1 workers, 68"),
+)
 
 
 class Example(Struct, frozen=True):
@@ -56,6 +69,25 @@ def project() -> Iterator[Path]:
         yield folder
 
 
+def remember(folder: Path) -> None:
+    """What is remembered of searches in the copy, and nothing else."""
+    shutil.rmtree(folder / OWN_FOLDER, ignore_errors=True)
+    store = LearningStore.open(folder)
+    store.write(
+        [
+            Search(
+                *(SHOWN_ID, CHANGED, "keyword_search", "how are plugins loaded", "question"),
+                seconds=0.021,
+                returned=2,
+                paths=("src/loader.py", "src/registry.py"),
+            ),
+            Search("0123456789ab", CHANGED + 60, "grep", "load_plugins", "symbol", 0.012, 0),
+        ],
+        [Event(SHOWN_ID, CHANGED + 5, "kept", "src/loader.py", 1)],
+    )
+    store.close()
+
+
 def _take_time() -> None:
     """Counting symlinks is given up where it takes long, which would show on a slow machine."""
     answers.LINKS_SECONDS = answers.SMALL_TREE_SECONDS = 60.0
@@ -64,6 +96,7 @@ def _take_time() -> None:
 async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progress) -> Example:
     """Run a tool's example, without any key, with the settings that are built in."""
     _take_time()
+    remember(folder)
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
     workspace = Workspace([folder], tool.by_hand(Config()), environment)
     try:
@@ -75,7 +108,11 @@ async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progre
 def steady(text: str, folder: Path) -> str:
     """The text without what differs from run to run."""
     text = _ID.sub(SHOWN_ID, text.replace(str(folder), SHOWN_ROOT))
-    return _INDEXED.sub(str(CHANGED), _SECONDS.sub("0.021", text))
+    text = _INDEXED.sub(str(CHANGED), _SECONDS.sub("0.021", text))
+    text = _STORE.sub(SHOWN_ID, _INDEXED_AT.sub("2026-01-01T00:00:00", text))
+    for pattern, shown in _TAKEN:
+        text = pattern.sub(shown, text)
+    return text
 
 
 def command_line(tool: Tool[Any, Any], params: Mapping[str, Any], *more: str) -> str:

@@ -114,7 +114,7 @@ def result_table(struct: Struct, elsewhere: Elsewhere, shared: Struct | None = N
     fields = sorted(fields_of(struct), key=lambda field: field.name in last)
     rows = [
         [
-            f"`{field.name}`" if field.required else f"*`{field.name}`*",
+            f"`{field.name}`" if field.required or field.made else f"*`{field.name}`*",
             json_type(field.kind, elsewhere),
             field.description,
         ]

@@ -22,7 +22,9 @@ from winnow.types import PageParams
 # Every cursor begins with it; a beginning of base64 alone can be a hyphen, as options have.
 VERSION = "1"
 # They say how much to answer, not of what: another page may be of another size.
-HOW_MUCH = frozenset({"cursor", "max_tokens", "max_lines", "max_results", "max_entries"})
+HOW_MUCH = frozenset(
+    {"cursor", "max_tokens", "max_lines", "max_results", "max_entries", "top_k", "limit"}
+)
 
 P = TypeVar("P")
 

@@ -9,6 +9,7 @@ SearchError
   LlmFailed              a model was required and every one failed
   NotFound               a path that does not exist
   NoSymbol               a place or a name that is no symbol
+  UnknownSearch          no search with that id is known
   NotAFile               a folder, a FIFO, a device, or a file that cannot be read
   NotAFolder             a file, where a folder is needed
   BinaryFile             a file without lines of text
@@ -130,6 +131,19 @@ class NoSymbol(SearchError):
 
     def __init__(self, problem: str, path: str = "") -> None:
         super().__init__(problem, path=path)
+
+
+class UnknownSearch(SearchError):
+    """No search has the id, as far as is remembered."""
+
+    kind = "not_found"
+
+    def __init__(self, search_id: str) -> None:
+        super().__init__(
+            f"No search with the id {search_id!r} is remembered: pass the `search_id` of an answer;"
+            " the oldest searches are forgotten",
+            search_id=search_id,
+        )
 
 
 class NotAFile(SearchError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import uuid
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -13,6 +12,7 @@ from winnow.display import printable, shown_path
 from winnow.documents.laid import Laid
 from winnow.documents.places import TextMap, file_uri, preview_uri, told
 from winnow.ranking import local
+from winnow.ranking.prompt import Prompt
 from winnow.shorten import shorten
 from winnow.text import budget
 from winnow.text.files import Scope
@@ -46,7 +46,7 @@ class Found(msgspec.Struct, frozen=True):
 
 class Chosen(msgspec.Struct, frozen=True):
     """What stage 2 made of it, best first. ``reasons`` say why the answer may not be whole,
-    ``warnings`` what else a reader should know."""
+    ``warnings`` what else a reader should know; ``sent`` is what a model saw, or would see."""
 
     ranked: Sequence[Ranked]
     ranked_by: RankedBy
@@ -54,6 +54,7 @@ class Chosen(msgspec.Struct, frozen=True):
     warnings: Sequence[str] = ()
     usage: Usage | None = None
     payload: Payload | None = None
+    sent: Prompt | None = None
 
 
 def result_of(
@@ -65,7 +66,6 @@ def result_of(
     end = offset + len(page)
     more = end < len(chosen.ranked)
     result = KeywordSearchResult(
-        search_id=uuid.uuid4().hex,
         root=shown_path(str(scope.root))[0],
         files=[ranked_file(scope, one, found.laid) for one in page],
         no_relevant_files=not chosen.ranked,
@@ -79,6 +79,7 @@ def result_of(
         cursor=str(end) if more else None,
         usage=chosen.usage,
         payload=chosen.payload,
+        redactions=(chosen.sent.redactions or None) if chosen.sent else None,
     )
     steps = [_shorter(result, matches, offset) for matches in (3, 1, 0)]
     steps += [_shorter(result, 0, offset, count) for count in range(len(page) - 1, 0, -1)]
@@ -91,6 +92,9 @@ def _completeness(found: Found, chosen: Chosen) -> Completeness:
     unreadable = set[str]().union(*(one.unreadable for one in search.terms))
     left_out = [one.term for one in search.terms if one not in kept]
     reasons = list(chosen.reasons)
+    secret = chosen.sent.secret_files if chosen.sent else 0
+    if secret:
+        reasons.append(f"{secret} files are secrets by their names: not shown to a model")
     if search.timed_out:
         seconds = search.limits.search_seconds
         reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")
@@ -108,7 +112,9 @@ def _completeness(found: Found, chosen: Chosen) -> Completeness:
     return Completeness(
         complete=not reasons,
         reasons=reasons,
-        skipped=Skipped(binary=len(binary) or None, unreadable=len(unreadable) or None),
+        skipped=Skipped(
+            binary=len(binary) or None, unreadable=len(unreadable) or None, secret=secret or None
+        ),
         timed_out=search.timed_out,
     )
 

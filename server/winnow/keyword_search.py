@@ -25,11 +25,14 @@ from winnow.errors import (
     TermsTooBroad,
 )
 from winnow.keyword_result import Chosen, Found, ranked_file, result_of
+from winnow.narrowing import narrowed
 from winnow.ranking import llm, local, prompt
 from winnow.ranking.models import NamedModel
+from winnow.ranking.prompt import Prompt
 from winnow.text import budget
 from winnow.text.buffers import unsaved
 from winnow.text.files import Scope
+from winnow.text.ripgrep import Query
 from winnow.text.terms import Search, TermMatches
 from winnow.types import Candidate, Line, Progress, Ranked
 from winnow.types.keyword_search import (
@@ -102,6 +105,7 @@ async def find(request: Request) -> Found:
         evidence=news.set,
     )
     request.progress(f"Searching for {len(search.terms)} terms")
+    await _narrow(request, search)
     teller = asyncio.create_task(_tell_while_searching(request, search, news))
     try:
         async with _overlaid(request, search):
@@ -117,6 +121,18 @@ async def find(request: Request) -> Found:
     kept = _terms_that_fit(search)
     candidates = list(map(request.laid.numbered, candidates_of(kept)))
     return Found(search, kept, candidates, request.laid)
+
+
+async def _narrow(request: Request, search: Search) -> None:
+    """Let the search know which files can match, as far as the index tells."""
+    workspace = request.workspace
+    ripgrep = workspace.run_ripgrep()
+    for found in search.terms:
+        query = Query(found.term, case_sensitive=False)
+        known = await narrowed(workspace, ripgrep, request.scope, request.params, query)
+        if known:
+            search.candidates[found.term] = known.files
+            search.searched = known.searched
 
 
 @contextlib.asynccontextmanager
@@ -283,7 +299,8 @@ async def _choose(
     if not by_local.ranked:
         return msgspec.structs.replace(by_local, warnings=await _second_look(request, found))
     if request.params.dry_run:
-        return msgspec.structs.replace(by_local, payload=_payload(request, by_local, models))
+        payload, sent = _payload(request, by_local, models)
+        return msgspec.structs.replace(by_local, payload=payload, sent=sent)
     if not models:
         return by_local
     request.progress(f"Asking {models[0].name} about {len(by_local.ranked)} files")
@@ -325,10 +342,13 @@ def _chosen_by_model(ranking: llm.LlmRanking) -> Chosen:
         warnings.append(
             f"{name} was sent {sent.context} lines of context: more did not fit its input"
         )
-    return Chosen(ranking.files, _ranked_by(ranking.model), reasons, warnings, ranking.usage)
+    ranked_by = _ranked_by(ranking.model)
+    return Chosen(ranking.files, ranked_by, reasons, warnings, ranking.usage, sent=sent)
 
 
-def _payload(request: Request, by_local: Chosen, models: Sequence[NamedModel]) -> Payload:
+def _payload(
+    request: Request, by_local: Chosen, models: Sequence[NamedModel]
+) -> tuple[Payload, Prompt]:
     """What the first usable model would be sent; the most preferred one if none can be used."""
     registry = request.workspace.models
     name = models[0].name if models else (request.params.model or registry.names()[0])
@@ -336,7 +356,7 @@ def _payload(request: Request, by_local: Chosen, models: Sequence[NamedModel]) -
     candidates = [one.candidate for one in by_local.ranked]
     sent = prompt.build(request.params.query, candidates, model.input_tokens)
     system = prompt.system_prompt(json=True)
-    return Payload(
+    payload = Payload(
         model=name,
         provider=model.provider,
         endpoint=registry.endpoint(name),
@@ -345,6 +365,7 @@ def _payload(request: Request, by_local: Chosen, models: Sequence[NamedModel]) -
         bytes=len((system + sent.text).encode()),
         estimated_tokens=prompt.estimated_tokens(system + sent.text),
     )
+    return payload, sent
 
 
 def _ranked_by(model: NamedModel) -> RankedBy:

@@ -124,11 +124,11 @@ async def typed_symbols(
     if prepare and not workspace.index.state().knows_all:
         await prepare()
         prepare = None
-    await _settled(workspace, look, prepare, TYPING_SECONDS)
+    await settled(workspace, look, prepare, TYPING_SECONDS)
     return found
 
 
-async def _settled(
+async def settled(
     workspace: Workspace,
     look: Callable[[], Awaitable[tuple[Collection[str], IndexState]]],
     prepare: Callable[[], Awaitable[None]] | None,
@@ -202,7 +202,7 @@ class _Search:
             await self._look_up(self.query, 0)
             await read_candidates()
             prepare, patience = None, SMALL_SECONDS
-        if not await _settled(self.workspace, look, prepare, SEARCH_SECONDS):
+        if not await settled(self.workspace, look, prepare, SEARCH_SECONDS):
             self.reasons.append("files were changing while they were searched")
         if self.state and self.state.knows_all:
             self.reasons = [one for one in self.reasons if not one.startswith(NO_INDEX)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -19,6 +20,7 @@ from msgspec import inspect as inspection
 
 from winnow.config import Config
 from winnow.errors import InvalidParams, SearchError
+from winnow.learning.calls import Call, Heard, Learn
 from winnow.terminal import Style
 from winnow.types import Params, Progress, Result
 from winnow.workspace import Workspace
@@ -35,13 +37,17 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A field of params or of a result: name, type without annotations, and its sentence."""
+    """A field of params or of a result: name, type without annotations, and its sentence.
+
+    One that is ``made`` gets another value each time that nobody gives it one.
+    """
 
     name: str
     kind: inspection.Type
     description: str
     required: bool
     default: object
+    made: bool = False
 
 
 class Tool(Generic[P, R]):
@@ -52,7 +58,8 @@ class Tool(Generic[P, R]):
     ``docs/example``. ``raises`` are the errors beside InvalidParams, ``partial`` is the type of
     partial results, where there are some: both are said in the documentation. A tool is offered
     only where ``offered`` says so of the configuration; ``by_hand`` is the configuration for a call
-    that a person makes at the command line.
+    that a person makes at the command line. ``learn`` is what a call says to learn from, if it says
+    something.
     """
 
     def __init__(
@@ -67,6 +74,7 @@ class Tool(Generic[P, R]):
         partial: type[Result] | None,
         offered: Callable[[Config], bool],
         by_hand: Callable[[Config], Config],
+        learn: Learn | None = None,
     ) -> None:
         hints = get_type_hints(run)
         self.run = run
@@ -79,6 +87,7 @@ class Tool(Generic[P, R]):
         self.partial = partial
         self.offered = offered
         self.by_hand = by_hand
+        self.learn = learn
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
@@ -101,7 +110,14 @@ class Tool(Generic[P, R]):
 
     async def call(self, workspace: Workspace, raw: object, progress: Progress) -> R:
         """Run the tool on params as plain data. Raises InvalidParams and the tool's own errors."""
-        return await self.run(workspace, self.parse(raw), progress)
+        params = self.parse(raw)
+        if self.learn is None or not workspace.config.learning.enabled:
+            return await self.run(workspace, params, progress)
+        began, heard = time.perf_counter(), Heard(progress)
+        result = await self.run(workspace, params, heard)
+        seconds = time.perf_counter() - began
+        self.learn(workspace.learning, Call(self.name, params, result, seconds, heard.partials))
+        return result
 
     def parse(self, raw: object) -> P:
         """The typed params. Raises InvalidParams, which names the field."""
@@ -148,12 +164,13 @@ def tool(
     partial: type[Result] | None = None,
     offered: Callable[[Config], bool] = lambda config: True,
     by_hand: Callable[[Config], Config] = lambda config: config,
+    learn: Learn | None = None,
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a tool of a documented coroutine; see :class:`Tool`."""
 
     def decorate(run: Run[P, R]) -> Tool[P, R]:
         return Tool(
-            run, plain, text, command, positional, example, raises, partial, offered, by_hand
+            run, plain, text, command, positional, example, raises, partial, offered, by_hand, learn
         )
 
     return decorate
@@ -171,10 +188,11 @@ def _field(field: inspection.Field) -> Field:
     while isinstance(kind, inspection.Metadata):
         description = (kind.extra_json_schema or {}).get("description", description)
         kind = kind.type
-    default = field.default
+    default, made = field.default, False
     if field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()
-    return Field(field.encode_name, kind, description, field.required, default)
+        made = isinstance(default, str)
+    return Field(field.encode_name, kind, description, field.required, default, made)
 
 
 def _inlined(schema: Any, components: Mapping[str, Any]) -> Any:

@@ -6,27 +6,35 @@ import asyncio
 import functools
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.config import Config, cache_folder
+from winnow.errors import SearchError
 from winnow.ranking.models import Models
-from winnow.text.files import Scope, search_scope
+from winnow.text.files import Scope, search_roots, search_scope
 from winnow.text.links import with_links
+from winnow.text.paths import is_below
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep, find_ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.selection import Selector
-from winnow.types import FileParams, SearchParams
+from winnow.types import FileParams, ScopeParams, SearchParams
 
 if TYPE_CHECKING:
     from winnow.documents.library import Library, Reporting
     from winnow.index.index import Index
     from winnow.index.names import NameTables
+    from winnow.learning.learning import Learning
 
 # Listing the files of a large tree on a cold disk; nobody waits for it.
 LIST_SECONDS = 60.0
+
+
+def below(root: Path, paths: Iterable[Path]) -> list[str]:
+    """Of some files, those below a folder, as seen from there."""
+    return [path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)]
 
 
 class Workspace:
@@ -55,6 +63,9 @@ class Workspace:
         self.document_turns = asyncio.Semaphore(3)
         # Whom to tell of documents that are read in the background.
         self.reporting: Reporting | None = None
+        # How an index is begun in the background, perhaps with consent to whatever it takes; None
+        # where nothing goes on behind an answer.
+        self.start_indexing: Callable[[bool], None] | None = None
         self.models = Models(self.config.llm, self.environment)
         self._retired: list[Models] = []
 
@@ -65,8 +76,15 @@ class Workspace:
             self.models = Models(config.llm, self.environment)
         self.config = config
 
-    def scope(self, params: SearchParams) -> Scope:
+    def scope(self, params: ScopeParams) -> Scope:
         """What a search with these params covers."""
+        if not isinstance(params, SearchParams):
+            params = SearchParams(
+                path=params.path,
+                include=params.include,
+                exclude=params.exclude,
+                file_types=params.file_types,
+            )
         return search_scope(self.folders, params, self.config.search.exclude, list(self.buffers))
 
     @property
@@ -106,7 +124,29 @@ class Workspace:
             config=lambda: self.config,
             folders=lambda: self.folders,
             ripgrep=lambda: self.run_ripgrep(LIST_SECONDS),
+            ordered=self._in_order,
         )
+
+    async def _in_order(self, root: Path, paths: Sequence[str]) -> list[str]:
+        """Files of a folder in the order in which they are to be indexed."""
+        from winnow.index import priorities
+
+        git = shutil.which("git", path=self.environment.get("PATH"))
+        folders = {path.rpartition("/")[0] for path in paths}
+        settings = self.config.index
+        return priorities.ordered(
+            paths,
+            open_documents=below(root, self.buffers),
+            touched=await priorities.touched_lately(root, self.processes, git, self.environment),
+            asked=below(root, map(Path, await self.learning.asked())),
+            folders=await priorities.folders_by_model(settings, self.models, folders, len(paths))
+            or (),
+        )
+
+    @property
+    def has_index(self) -> bool:
+        """Whether anybody has used the index yet."""
+        return "index" in self.__dict__
 
     @functools.cached_property
     def names(self) -> NameTables:
@@ -128,9 +168,38 @@ class Workspace:
             reporting=self.reporting,
         )
 
+    @functools.cached_property
+    def learning(self) -> Learning:
+        """What is learned of searches; loaded when the first one is answered."""
+        from winnow.learning.learning import Learning
+
+        return Learning(
+            root=self._learning_root,
+            enabled=lambda: self.config.learning.enabled,
+            masked=self._masked,
+        )
+
+    def _masked(self, query: str) -> str:
+        """A query as it may be kept."""
+        from winnow.secrets import masked
+
+        if not self.config.index.enable_sensitive_filtering:
+            return query
+        return masked(query.encode("utf-8", "replace"))[0].decode("utf-8", "replace")
+
+    def _learning_root(self) -> Path | None:
+        """The folder in which it is kept: the first one; nothing is left in a home folder, or what
+        holds it."""
+        home = self.environment.get("HOME") or os.path.expanduser("~")
+        try:
+            root = search_roots(self.folders)[0]
+        except SearchError:
+            return None
+        return None if is_below(os.path.realpath(home), os.path.realpath(root)) else root
+
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed: the one door for all who know."""
-        if "index" in self.__dict__:
+        if self.has_index:
             self.index.files_changed(paths)
 
     @property
@@ -140,7 +209,9 @@ class Workspace:
     async def aclose(self) -> None:
         """End children and connections."""
         self.processes.close()
-        if "index" in self.__dict__:
+        if "learning" in self.__dict__:
+            await self.learning.aclose()
+        if self.has_index:
             await self.index.aclose()
         if "library" in self.__dict__:
             await self.library.aclose()

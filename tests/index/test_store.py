@@ -300,3 +300,51 @@ def test_skeletons_are_kept_up_to_a_size() -> None:
         kept.get(0)
     # The one that was asked for all the time is among the last.
     assert [number for number in skeletons if kept.get(number)] == [0, 3, 4]
+
+
+def test_a_byte_that_is_another_one_is_noticed_when_the_store_is_opened(tmp_path: Path) -> None:
+    """SQLite has no checksums: what is flipped in a value would be believed."""
+    numbers = random.Random(11)
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("first", "second"), "b.py": file_facts("third")})
+    store.close()
+    sealed = {path: path.read_bytes() for path in store.file.parent.iterdir()}
+
+    def restore() -> None:
+        for path, raw in sealed.items():
+            path.write_bytes(raw)
+
+    for _ in range(20):
+        restore()
+        flipped = bytearray(sealed[store.file])
+        flipped[numbers.randrange(len(flipped))] ^= 1 << numbers.randrange(8)
+        store.file.write_bytes(flipped)
+        again = Store.open(tmp_path)
+        assert defined(again, "first") == []
+        again.close()
+    restore()
+    kept = Store.open(tmp_path)
+    assert defined(kept, "first") == ["a.py"]
+    kept.close()
+
+
+def test_a_seal_is_of_one_transaction(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("first")})
+    store.close()
+    again = Store.open(tmp_path)
+    other = Store.open(tmp_path)
+    other.write({"b.py": file_facts("second")})
+    again.close()  # somebody else has it open
+    other.close()
+    kept = Store.open(tmp_path)
+    assert (defined(kept, "first"), defined(kept, "second")) == (["a.py"], ["b.py"])
+    # A process that is killed leaves no seal of what it wrote last.
+    kept.write({"c.py": file_facts("third")})
+    copied = {path: path.read_bytes() for path in kept.file.parent.iterdir() if path.is_file()}
+    kept.close()
+    for path, raw in copied.items():
+        path.write_bytes(raw)
+    killed = Store.open(tmp_path)
+    assert defined(killed, "third") == ["c.py"]
+    killed.close()

@@ -78,7 +78,7 @@ async def until_defined(project: Path, names: set[str]) -> None:
 async def test_when_the_progress_ends_the_index_is_complete(client: Client, project: Path) -> None:
     values = await ended(client)
     assert [value["kind"] for value in values] == ["begin", "report", "end"]
-    assert values[0]["title"] == "Indexing symbols"
+    assert values[0]["title"] == "Indexing"
     assert (values[1]["message"], values[1]["percentage"]) == ("1 of 1 files", 100)
     assert defined(project) == {"first"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planted import Draw, all_planted, private_key
 from winnow.ranking import prompt
 from winnow.types import Candidate, Line
 
@@ -90,3 +91,43 @@ def test_the_system_prompt_is_the_designs_in_both_forms() -> None:
             assert part in system
     assert '{"files": []}' in prompt.system_prompt(json=True)
     assert "No relevant files found" in prompt.system_prompt(json=False)
+
+
+def test_no_secret_is_in_the_prompt_and_it_says_how_many_were() -> None:
+    planted = [one for one in all_planted(seed=7) if "\n" not in one.text.rstrip("\n")]
+    lines = {2 * n: Line(one.text.rstrip("\n"), 1, ((0, 1),)) for n, one in enumerate(planted, 1)}
+    found = Candidate("settings.py", lines, {"x": tuple(lines)}, {"x": len(lines)})
+    built = prompt.build(f"what is {planted[0].value}", [found], 200_000)
+    assert [one.value for one in planted if one.value in built.text] == []
+    assert sum(built.redactions.values()) == len(planted) + 1
+    assert built.text.count("[REDACTED:") == len(planted) + 1
+    assert "Original search query: what is [REDACTED:" in built.text
+
+
+def test_a_key_that_is_shown_in_part_is_known_by_its_other_lines() -> None:
+    text, secret = private_key(Draw(8))
+    lines = {n: Line(row, 1) for n, row in enumerate(["# needle", *text.splitlines()], 1)}
+    found = Candidate("a.py", lines, {"needle": (1,)}, {"needle": 1})
+    built = prompt.build("q", [found], 10_000)
+    assert [row for row in secret if row in built.text] == []
+    assert built.redactions == {"private-key": 1}
+
+
+def test_files_that_are_secrets_by_their_names_are_not_sent() -> None:
+    names = [".env", "a.py", "deploy/server.pem"]
+    built = prompt.build("q", [candidate(name, [2]) for name in names], 10_000)
+    assert [sent.path for sent in built.sent.values()] == ["a.py"]
+    assert (built.secret_files, built.left_out, built.redactions) == (2, 0, {})
+    assert ".env" not in built.text
+
+
+def test_where_a_line_was_cut_no_part_of_a_word_is_sent_but_its_match() -> None:
+    part = Draw(9).of("abcdefghijkmnABCDEFGHIJKMN23456789", 30)
+    text = f"…{part}; needle(1); x = {part}…"
+    place = 1000 + text.index("needle") - 1
+    cut = Line(text, 1, ((place, place + 6),), start=1000, cut=True)
+    found = Candidate("a.js", {1: cut}, {"needle": (1,)}, {"needle": 1})
+    assert prompt.build("q", [found], 10_000).body == "[f01] a.js\n1:…; needle(1); x = …"
+    inside = Line("…" + "x" * 30 + "needle" + "y" * 30 + "…", 1, ((1030, 1036),), 1000, cut=True)
+    found = Candidate("a.js", {1: inside}, {"needle": (1,)}, {"needle": 1})
+    assert prompt.build("q", [found], 10_000).body == "[f01] a.js\n1:…needle…"

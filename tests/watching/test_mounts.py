@@ -18,10 +18,10 @@ PLAIN = """\
 32 31 0:26 / /home/me/My\\040Projects rw - fuse.sshfs me@server: rw
 33 27 0:27 / /mnt/c rw,noatime - 9p drvfs rw,aname=drvfs;path=C:\\;uid=1000
 34 27 0:28 / /srv rw - cifs //server/share rw
-35 27 0:29 / /work rw - xfs /dev/vdb rw
-36 35 0:30 / /work/tree/shared rw - virtiofs host rw
-37 35 0:31 / /work/tree/cache rw - tmpfs none rw
-38 35 0:31 / /workshop rw - vboxsf none rw
+35 27 0:29 / /data rw - xfs /dev/vdb rw
+36 35 0:30 / /data/tree/shared rw - virtiofs host rw
+37 35 0:31 / /data/tree/cache rw - tmpfs none rw
+38 35 0:31 / /database rw - vboxsf none rw
 """
 
 
@@ -37,16 +37,16 @@ def test_a_line_names_the_place_and_the_kind_of_a_file_system() -> None:
     ("root", "silent"),
     [
         ("/", {"proc": "proc", "home": "nfs4", "home/me/My Projects": "fuse.sshfs", "mnt/c": "9p"}
-         | {"srv": "cifs", "work/tree/shared": "virtiofs", "workshop": "vboxsf"}),
+         | {"srv": "cifs", "data/tree/shared": "virtiofs", "database": "vboxsf"}),
         ("/usr/src", {}),
         ("/home/me/code", {"": "nfs4"}),
         ("/home/me", {"": "nfs4", "My Projects": "fuse.sshfs"}),
         ("/home/me/My Projects/one", {"": "fuse.sshfs"}),
         ("/mnt/c/Users/me", {"": "9p"}),
-        ("/work", {"tree/shared": "virtiofs"}),
-        ("/work/tree", {"shared": "virtiofs"}),
-        ("/work/tree/cache", {}),
-        ("/workshop/a", {"": "vboxsf"}),
+        ("/data", {"tree/shared": "virtiofs"}),
+        ("/data/tree", {"shared": "virtiofs"}),
+        ("/data/tree/cache", {}),
+        ("/database/a", {"": "vboxsf"}),
     ],
 )  # fmt: skip
 def test_what_is_silent_at_or_below_a_folder(root: str, silent: dict[str, str]) -> None:

@@ -42,6 +42,8 @@ from winnow.text.paths import open_regular
 MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
+# Texts that answer no question about a code base, though programs are made of them.
+DATA = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # ripgrep takes its mark for that of UTF-16.
 UTF_32_LE_MARK = b"\xff\xfe\x00\x00"
@@ -119,11 +121,11 @@ def _contents(
         return None
     seen = source if raw.startswith(UTF_16_MARKS) else raw
     # Of what nobody has written, only that it has a string is worth to know.
-    ranked = b"" if facts is None and _unwritten(source) else source
+    ranked = b"" if path.endswith(DATA) or (facts is None and _unwritten(source)) else source
     definitions = facts.definitions if facts else ()
     language = facts.language if facts else ""
     kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
-    return msgspec.structs.replace(kept, trigrams=trigrams_of(seen))
+    return kept if seen == ranked else msgspec.structs.replace(kept, trigrams=trigrams_of(seen))
 
 
 def _is_binary(raw: bytes) -> bool:

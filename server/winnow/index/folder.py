@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import (
     AsyncGenerator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -38,7 +39,6 @@ from winnow.index.files import (
     key_of,
     language_at,
 )
-from winnow.index.filetable import FileTable
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import (
@@ -54,18 +54,22 @@ from winnow.index.sources import (
     is_listing_stale,
     listed,
     listed_paths,
+    look,
     new_files,
+    outside_times,
 )
 from winnow.index.store import Store, delete, put_aside
 from winnow.index.workers import Workers
 from winnow.index.worktrees import other_stores, other_trees
-from winnow.text.paths import open_regular
+from winnow.text.paths import is_below, open_regular
 from winnow.text.ripgrep import Ripgrep
 
 if TYPE_CHECKING:
+    from winnow.index.filetable import FileTable
     from winnow.watcher import Watcher
 
 T = TypeVar("T")
+Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
 # Says how many files of how many have been taken.
 Report = Callable[[int, int], None]
 
@@ -86,9 +90,10 @@ LEFT_OUT = 2_000
 FEW_CHANGES = 20
 # A note in the store: somebody has asked for the index of a folder with very many files.
 CONSENT = "consent"
-# What was left out for lack of room is taken again where so much of it is free, or there is more.
-FREE_SHARE = 0.5
-# A note in the store: its limit in MB when something was left out.
+# What was left out for lack of room is taken again where so much has become free since, or where
+# the limit was raised.
+FREE_SHARE = 0.2
+# A note in the store, of when something was left out: the limit, and the size behind it, in bytes.
 FULL_AT = "full at"
 MEGABYTE = 1024 * 1024
 
@@ -115,11 +120,14 @@ class FolderIndex:
         workers: Workers,
         ripgrep: Callable[[], Ripgrep],
         settings: Callable[[], FolderSettings],
+        ordered: Ordered,
         writable: bool = True,
     ) -> None:
-        """``ripgrep`` gives what lists files, ``settings`` what holds now. Nothing is written to a
-        folder that is not ``writable``."""
+        """``ripgrep`` gives what lists files, ``settings`` what holds now, ``ordered`` puts paths
+        of the folder in the order in which they are to be taken. Nothing is written to a folder
+        that is not ``writable``."""
         self.root = root
+        self._ordered = ordered
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
         self.total = 0  # files that a search covers
@@ -133,7 +141,6 @@ class FolderIndex:
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
-        self.table = FileTable()
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
@@ -141,7 +148,13 @@ class FolderIndex:
         self._folders: frozenset[str] = frozenset()  # that a search looks into and finds files
         self.watcher: Watcher | None = None
         self._listed_as = Covers()
+        # What the list depends on elsewhere; None where it may lack files.
+        self._outside: dict[str, int] | None = None
         self._next_check = 0.0
+        # How often something came up that may not have been told, and up to which of these times
+        # all has been looked at since.
+        self._doubts = 0
+        self._looked = 0
         # Files that were taken while a build was going on, which may have read them before.
         self._overtaken: set[str] = set()
 
@@ -239,6 +252,14 @@ class FolderIndex:
         self.complete = store is self._store
         return self.complete
 
+    @functools.cached_property
+    def table(self) -> FileTable:
+        """The files with their numbers."""
+        # numpy takes time to load.
+        from winnow.index.filetable import FileTable
+
+        return FileTable()
+
     @property
     def opened(self) -> Store | None:
         """The store, if it has been opened."""
@@ -254,11 +275,34 @@ class FolderIndex:
         """Whether it is time to look for changes that nobody has told of."""
         return time.monotonic() >= self._next_check
 
+    def knows_files_of(self, covers: Covers) -> bool:
+        """Whether it knows all files that a search covers, and every change is told. Where a search
+        covers others than when they were listed, the next look lists them anew."""
+        if not (self.complete and self.is_watched and self._outside is not None):
+            return False
+        if self._looked < self._doubts:
+            return False
+        outside = outside_times(self.root, self._ripgrep().environment)
+        if covers == self._listed_as and outside == self._outside:
+            return True
+        self.look_soon()
+        return False
+
+    def has_folder(self, path: str) -> bool:
+        """Whether a search covers the folder with this path, as far as that is known: for one in
+        which there are files."""
+        return any(is_below(folder, path) for folder in self._folders)
+
     async def _list(self, covers: Covers) -> Listed:
-        began = time.time_ns()
-        paths, whole = await listed_paths(self._ripgrep(), self.root, covers)
-        found = await asyncio.to_thread(listed, self.root, paths, whole, began)
-        self._times = dict(found.times)
+        began, doubts = time.time_ns(), self._doubts
+        ripgrep = self._ripgrep()
+        outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
+        listing = await listed_paths(ripgrep, self.root, covers)
+        whole = not listing.timed_out
+        found = await asyncio.to_thread(listed, self.root, listing.paths, whole, began)
+        self._outside = outside if whole and not listing.unreadable else None
+        self._times = dict(found.times) if doubts == self._doubts else None
+        self._looked = doubts
         self._listed_as = covers
         self._cover(found.folders)
         self.total = len(found.files)
@@ -309,6 +353,7 @@ class FolderIndex:
 
     def look_soon(self) -> None:
         """Have the next query look for changes: what was told may not be all."""
+        self._doubts += 1
         self._next_check = 0.0
         self._times = None
 
@@ -323,17 +368,21 @@ class FolderIndex:
 
     async def told(self, paths: Collection[str], covers: Covers) -> None:
         """Take files of which somebody says that they have changed; paths below the folder."""
-        if self._building.locked():
-            self._overtaken.update(paths)
         if any(is_ignore_file(path) for path in paths):
             self._times = None
             await self.apply(await self.changes(covers), covers)
         known = await self._with_store(lambda store: _known_of(store, paths))
-        new = [path for path in paths if path not in known]
+        if self._building.locked():
+            self._overtaken.update(known)
         changes = await asyncio.to_thread(changes_of, self.root, known)
-        if self.complete and (new := await asyncio.to_thread(new_files, self.root, new)):
-            more = await self._covered(new, covers)
-            changes = Changes([*changes.changed, *more], changes.gone)
+        # There may be a folder where a file was.
+        wanted = {path for path in paths if path not in known}.union(changes.gone)
+        if new := await asyncio.to_thread(new_files, self.root, wanted):
+            if self.complete:
+                more = await self._covered(new, covers)
+                changes = Changes([*changes.changed, *more], changes.gone)
+            else:  # a build may have listed them, and read them before
+                self.look_soon()
         await self.apply(changes, covers, urgent=True)
 
     async def _covered(self, new: Collection[str], covers: Covers) -> list[str]:
@@ -341,13 +390,13 @@ class FolderIndex:
         say. In a folder that has such files, it need not look at all others."""
         folders = {path.rpartition("/")[0] for path in new}
         whole = await asyncio.to_thread(_any_folder, self.root, new)
-        if folders <= self._folders and not whole:
-            covered = []
-            for folder in folders:
-                covered += (await listed_paths(self._ripgrep(), self.root, covers, folder))[0]
-        else:
-            covered, _ = await listed_paths(self._ripgrep(), self.root, covers)
+        some = folders if folders <= self._folders and not whole else [None]
+        listings = [await listed_paths(self._ripgrep(), self.root, covers, one) for one in some]
+        covered = [path for listing in listings for path in listing.paths]
+        if None in some:
             self._cover(folders_of(covered))
+        if any(listing.timed_out or listing.unreadable for listing in listings):
+            self.look_soon()
         return below_any(covered, new)
 
     async def apply(
@@ -363,9 +412,14 @@ class FolderIndex:
         self.indexed = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone))
+            # What is ignored now is there; but also what was moved about while it was listed.
+            if await asyncio.to_thread(_any_file, self.root, changes.gone):
+                self.look_soon()
         left = await self._kept_empty(changes.changed, covers)
-        left = await self._adopted(left)
+        left = await self._adopted(left, urgent)
         done = total - len(left)
+        if len(left) > FEW_CHANGES and not urgent:
+            left = await self._ordered(self.root, left)
         taken: set[str] = set()
         async for batch in self._batches(left, urgent):
             done += len(batch)
@@ -397,7 +451,7 @@ class FolderIndex:
                 {path: failed(Job(root, os.fsencode(path), 0), problem) for path in some}
             )
 
-    async def _adopted(self, paths: Sequence[str]) -> list[str]:
+    async def _adopted(self, paths: Sequence[str], urgent: bool) -> list[str]:
         """Take the files whose text was seen before, here or in another working tree of the
         repository; gives the others."""
         others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
@@ -409,6 +463,8 @@ class FolderIndex:
         for at in range(0, len(paths), ADOPTED):
             some = paths[at : at + ADOPTED]
             keys = await asyncio.to_thread(_keys_of, self.root, some, settings.max_bytes)
+            for path in () if urgent else self._overtaken.intersection(keys):
+                del keys[path]
             taken = set(await self._with_store(functools.partial(adopting, keys)))
             left += [path for path in some if path not in taken]
         return left
@@ -469,19 +525,22 @@ class FolderIndex:
 
     async def _make_room(self) -> bool:
         """Bring the store below its size; whether something was forgotten for it."""
-        limit = self._settings().max_size_mb
-        emptied = await self._with_store(lambda store: store.trim(limit * MEGABYTE))
+        limit = self._settings().max_size_mb * MEGABYTE
+        emptied = await self._with_store(lambda store: store.trim(limit))
         if emptied:
-            await self._with_store(lambda store: store.note(FULL_AT, str(limit)))
+            size = await self._with_store(Store.size)
+            await self._with_store(lambda store: store.note(FULL_AT, f"{limit} {size}"))
         return emptied > 0
 
     async def _has_room(self) -> bool:
         """Whether there is room again for what was left out."""
-        limit = self._settings().max_size_mb
-        full_at = int((await self._with_store(_notes)).get(FULL_AT, limit))
-        return limit > full_at or (
-            await self._with_store(Store.size) < limit * MEGABYTE * (1 - FREE_SHARE)
-        )
+        noted = (await self._with_store(_notes)).get(FULL_AT)
+        if noted is None:
+            return False
+        limit, size = map(int, noted.split())
+        if self._settings().max_size_mb * MEGABYTE > limit:
+            return True
+        return await self._with_store(Store.size) < size * (1 - FREE_SHARE)
 
     # --- the store -------------------------------------------------------------------------
 
@@ -548,6 +607,10 @@ class FolderIndex:
 
 def _temporary(root: Path, variant: str) -> Store:
     return Store.temporary()
+
+
+def _any_file(root: Path, paths: Iterable[str]) -> bool:
+    return any(look(str(root), path) is not None for path in paths)
 
 
 def _any_folder(root: Path, paths: Iterable[str]) -> bool:

@@ -32,7 +32,7 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.files import FileFacts, FileState, Job
-from winnow.index.folder import FolderIndex, FolderSettings, Report
+from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.governor import Governor, most_parsed
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import Covers, is_as_known, text_of
@@ -48,7 +48,7 @@ from winnow.text.paths import held_by, is_below
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
-from winnow.types.index_status import IndexSettings, IndexStatus
+from winnow.types.index_status import IndexSettings, IndexStatus, NotCovered
 
 if TYPE_CHECKING:
     from winnow.postings.corpus import Corpus
@@ -92,7 +92,8 @@ class Candidates(Struct, frozen=True):
 class Index:
     """The index of a workspace's folders.
 
-    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files.
+    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
+    the files of a folder in the order in which they are to be taken.
     """
 
     def __init__(
@@ -103,11 +104,13 @@ class Index:
         config: Callable[[], Config],
         folders: Callable[[], Sequence[Path]],
         ripgrep: Callable[[], Ripgrep],
+        ordered: Ordered,
     ) -> None:
         limits = config().limits
         self._config = config
         self._folders = folders
         self._ripgrep = ripgrep
+        self._ordered = ordered
         self._environment = environment
         self.governor = Governor(lambda: config().index, lambda: self._workers.pids)
         self._workers = Workers(
@@ -115,6 +118,7 @@ class Index:
         )
         self._known: dict[Path, FolderIndex] = {}
         self._unsaved: dict[str, Unsaved] = {}
+        self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
         self._watching = False
         self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
@@ -181,10 +185,15 @@ class Index:
             found = await view.read(_candidates, folders, readers, required)
         return found
 
+    def has_folder(self, root: Path, path: str) -> bool:
+        """Whether a search of the root covers the folder with this path below it, as far as that is
+        known."""
+        return root in self._known and self._known[root].has_folder(path)
+
     async def _is_exact(self, seconds: float) -> bool:
         """Whether every file is known as it is now; waits so long for changes to be taken."""
-        folders = self._current()
-        if not all(one.complete and one.is_watched for one in folders) or not folders:
+        if not self._knows_files():
+            self._look([one for one in self._current() if one.complete])
             return False
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._settled(seconds):
@@ -192,7 +201,11 @@ class Index:
         for task in (self._taking, self._checking):
             await _finished(task, end - asyncio.get_running_loop().time())
         busy = self._builds or _is_busy(self._taking) or _is_busy(self._checking)
-        return not busy and all(one.complete and one.is_watched for one in self._current())
+        return not busy and self._knows_files()
+
+    def _knows_files(self) -> bool:
+        folders = self._current()
+        return bool(folders) and all(one.knows_files_of(self._covers(one)) for one in folders)
 
     async def facts_for(
         self, paths: Iterable[str], seconds: float
@@ -253,6 +266,26 @@ class Index:
             waits_for=self.governor.reason or None,
             embeddings=told_of(index.embeddings),
         )
+
+    async def left_out(self) -> NotCovered:
+        """How many files there are of which nothing can be found, by reason."""
+        from winnow.index.status import total_of
+
+        written = tuple(one.updated_at for one in self._current())
+        if self._left_out is None or self._left_out[0] != written:
+            self._left_out = written, total_of((await self.status()).folders)
+        return self._left_out[1]
+
+    async def files_known(self) -> int:
+        """How many files are kept, by this process or an earlier one, as they are or were."""
+        count = 0
+        for folder in self._current():
+            reader = await folder.reader()
+            try:
+                count += await asyncio.to_thread(reader.file_count)
+            finally:
+                reader.close()
+        return count
 
     def hindrances(self) -> list[str]:
         """Why folders are not indexed as they should."""
@@ -364,12 +397,15 @@ class Index:
             for folder in self._current():
                 folder.look_soon()
         told = await _finished(self._taking, end - asyncio.get_running_loop().time())
-        if not self._builds and not _is_busy(self._checking):
-            due = [one for one in self._current() if one.is_due and (one.built or one.writable)]
-            if due:
-                self._checking = asyncio.create_task(self._check(due))
+        self._look([one for one in self._current() if one.built or one.writable])
         left = end - asyncio.get_running_loop().time()
         await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
+
+    def _look(self, folders: Iterable[FolderIndex]) -> None:
+        """Begin to look for changes in the folders where it is time to."""
+        due = [one for one in folders if one.is_due]
+        if due and not self._builds and not _is_busy(self._checking):
+            self._checking = asyncio.create_task(self._check(due))
 
     async def _check(self, folders: Iterable[FolderIndex]) -> None:
         """Look for changes that nobody has told of, and take them."""
@@ -465,6 +501,7 @@ class Index:
                     self._workers,
                     self._ripgrep,
                     self._settings,
+                    self._ordered,
                     self._config().index.enabled and is_indexable(root, self._environment),
                 )
         return [self._known[root] for root in roots]
@@ -589,5 +626,6 @@ def _logged(folder: FolderIndex) -> Iterator[None]:
     try:
         yield
     except (SearchError, StoreDamaged, sqlite3.Error, OSError) as error:
+        folder.look_soon()  # what was to be taken is not
         folder.problem = str(error)
         logger.warning("The index of %s: %s", folder.root, error)

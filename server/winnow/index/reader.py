@@ -112,10 +112,11 @@ class Reader:
     def known(self, paths: Iterable[str]) -> dict[str, FileState]:
         """Of some files, and all files below some folders, those that are known."""
         found = {}
+        columns = "SELECT path, mtime_ns, ctime_ns, size, problem FROM file WHERE parked=0 AND"
         for path in map(os.fsencode, paths):
+            # With OR, SQLite would read the whole table.
             rows = self._rows(
-                "SELECT path, mtime_ns, ctime_ns, size, problem FROM file"
-                " WHERE (path=? OR (path>? AND path<?)) AND parked=0",
+                f"{columns} path=? UNION ALL {columns} path>? AND path<?",
                 *(path, path + b"/", path + b"0"),  # what follows the slash
             )
             found.update({os.fsdecode(row[0]): FileState(*row[1:]) for row in rows})
@@ -227,6 +228,11 @@ class Reader:
         )
         (segments,) = self._row("SELECT ifnull(sum(bytes), 0) FROM segment")
         return int(row[0]) + int(segments)
+
+    def file_count(self) -> int:
+        """How many files are known."""
+        (count,) = self._row("SELECT count(*) FROM file WHERE parked=0")
+        return int(count)
 
     def problem_counts(self) -> dict[str, int]:
         """How many files have each problem."""
@@ -388,5 +394,6 @@ def damage() -> Iterator[None]:
         if is_damage(error):
             raise StoreDamaged(str(error)) from error
         raise
-    except MsgspecError as error:
+    # SQLite's own messages may quote what is no text any more.
+    except (MsgspecError, UnicodeDecodeError) as error:
         raise StoreDamaged(str(error)) from error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
 
 from winnow.display import shown_path
 from winnow.index.files import CANNOT_BE_READ, EXCLUDED, FULL, OF_SECRETS, TOO_LARGE
@@ -41,6 +44,15 @@ def folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStat
         watching_why=folder.watcher.reason or None if folder.watcher else None,
         problem=folder.problem or None,
     )
+
+
+def total_of(folders: Iterable[FolderStatus]) -> NotCovered:
+    """How many files the index of some folders leaves out, by reason."""
+    counts: Counter[str] = Counter()
+    for folder in folders:
+        by_reason = msgspec.structs.asdict(folder.not_covered)
+        counts.update({reason: count for reason, count in by_reason.items() if count})
+    return NotCovered(**counts)
 
 
 def not_covered(problems: Mapping[str, int], binary: int) -> NotCovered:

@@ -27,12 +27,14 @@ from pathlib import Path
 import winnow
 import winnow.index
 import winnow.postings
+import winnow.secrets
 import winnow.symbols
 from winnow.config import OWN_FOLDER
 from winnow.index import rows
 from winnow.index.files import FileFacts, FileState
 from winnow.index.reader import KnownText, Reader, Skeletons, StoreDamaged, damage
 from winnow.index.rows import SCHEMA, SCHEMA_VERSION
+from winnow.index.seal import broken_at, seal
 from winnow.index.segments import Segments
 
 # How long one process waits for another's transaction, which takes some tenths of a second.
@@ -49,7 +51,7 @@ TRIM_SHARE = 0.05
 MERGED = 8
 LEVELS = (64, 512, 4096)
 # Packages and modules whose code decides what is kept.
-MAKERS = (winnow.symbols, winnow.postings)
+MAKERS = (winnow.symbols, winnow.postings, winnow.secrets)
 MAKER_FILES = ("extraction.py", "files.py")
 
 
@@ -105,8 +107,13 @@ class Store:
         """The store of a folder; a temporary one where nothing can be written there."""
         try:
             file = _prepared(root / OWN_FOLDER, variant)
+            broken = broken_at(file)
             try:
-                return cls(file)
+                store = cls(file)
+                if broken is not None and store.stamp() == broken:
+                    store.close()
+                    raise StoreDamaged("it is not what it was when it was closed")
+                return store
             except StoreDamaged:
                 put_aside(file)
                 return cls(file)
@@ -128,12 +135,15 @@ class Store:
             if self._closed:
                 return
             self._closed = True
+            stamp = rows.last_stamp(self._writer)
             for connection in (*self._idle, self._writer):
                 connection.close()
             self._idle.clear()
         self.segments.close()
         if self._temporary:
             shutil.rmtree(self.file.parent, ignore_errors=True)
+        elif stamp is not None:
+            seal(self.file, stamp)
 
     def is_current(self) -> bool:
         """Whether the database is still the one at its path: a user may have deleted it."""
@@ -250,7 +260,13 @@ class Store:
     def note(self, name: str, value: str) -> None:
         """Keep a short text for as long as the store lasts."""
         with self._transaction() as connection:
+            rows.next_stamp(connection)
             connection.execute("INSERT OR REPLACE INTO note VALUES (?,?)", (name, value))
+
+    def stamp(self) -> int:
+        """The number of the last transaction."""
+        with self.read() as reader:
+            return reader.stamp()
 
     def size(self) -> int:
         """How many bytes are in use on disk."""
@@ -266,6 +282,7 @@ class Store:
         if self.size() <= limit:
             return 0
         with self._transaction() as connection:
+            rows.next_stamp(connection)
             rows.forget_parked(connection, 0)
         self._collect()
         wanted = {os.fsencode(path) for path in keep}
@@ -368,8 +385,9 @@ class Store:
         for number, documents in live.items():
             if len(documents) < sizes[number]:
                 self._make_one(names, {number: documents})
-        with self._lock, damage():
-            self._writer.execute("PRAGMA incremental_vacuum").fetchall()
+        with self._transaction() as connection:
+            rows.next_stamp(connection)
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _let_go(self) -> None:
         with self.read() as reader:

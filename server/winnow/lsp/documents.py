@@ -8,7 +8,7 @@ such a character went to another line. They also make a list of all lines for ev
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
@@ -29,9 +29,10 @@ class Document(Struct, frozen=True):
 
 
 class Documents:
-    """The documents that the client has open, by URI."""
+    """The documents that the client has open, by URI; ``tell`` hears of each file that it opens."""
 
     def __init__(self) -> None:
+        self.tell: Callable[[Path], None] = lambda path: None
         self._open: dict[bytes, Document] = {}
 
     def open(self, uri: str, version: int, text: str) -> None:
@@ -39,7 +40,9 @@ class Documents:
         name = _name(uri)
         # Taken out first: the document that was opened last stands last, see `texts`.
         self._open.pop(name, None)
-        self._open[name] = Document(_path(uri), version, text)
+        document = self._open[name] = Document(_path(uri), version, text)
+        if document.path is not None:
+            self.tell(document.path)
 
     def get(self, uri: str) -> Document | None:
         """An open document; None when it is not open."""

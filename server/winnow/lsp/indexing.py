@@ -49,13 +49,14 @@ async def watch_files(server: WinnowServer) -> None:
         logger.warning("The client does not tell which files change: %s", error)
 
 
-async def build_index(server: WinnowServer) -> None:
-    """Bring the index up to date; when the progress ends, it is."""
-    if server.searching is None or not server.searching.config.index.enabled:
+async def build_index(server: WinnowServer, consent: bool = False) -> None:
+    """Bring the index up to date; when the progress ends, it is. With ``consent``, also one that is
+    not made unless somebody asks for it."""
+    if server.searching is None or not (server.searching.config.index.enabled or consent):
         return
-    async with background_progress(server, "Indexing symbols", "files") as report:
+    async with background_progress(server, "Indexing", "files") as report:
         server.searching.index.keep_watching()
-        await server.searching.index.build(report)
+        await server.searching.index.build(report, consent)
     # The first query for a symbol need not wait for them.
     with contextlib.suppress(SearchError, StoreDamaged):
         await _load_names(server.searching)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -149,9 +150,13 @@ def _add_lifecycle(server: WinnowServer) -> None:
         server.searching.reporting = functools.partial(
             background_progress, server, "Reading documents", "documents"
         )
+        server.searching.start_indexing = lambda consent: _in_background(
+            server, build_index(server, consent)
+        )
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         server.configure()
+        server.protocol.documents.tell = functools.partial(_viewed, server.searching)
         _end_children_on_signals(server.searching)
 
     @server.feature(types.INITIALIZED)
@@ -201,6 +206,12 @@ async def _begin(server: WinnowServer) -> None:
     await _pull_configuration(server)
     _in_background(server, watch_files(server))
     await build_index(server)
+
+
+def _viewed(workspace: Workspace, path: Path) -> None:
+    """Take down that the editor shows a file, which may be because of a search."""
+    if workspace.config.learning.enabled:
+        workspace.learning.viewed(path)
 
 
 async def _pull_configuration(server: WinnowServer) -> None:

@@ -69,6 +69,13 @@ class Arrays:
     def size(self) -> int:
         return len(self._data)
 
+    def sizes(self) -> dict[str, int]:
+        """How many bytes each array takes."""
+        return {
+            name: math.prod(placed.shape) * np.dtype(placed.type).itemsize
+            for name, placed in self._arrays.items()
+        }
+
     def has(self, name: str) -> bool:
         return name in self._arrays
 

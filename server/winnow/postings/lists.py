@@ -8,7 +8,7 @@ store none. All forms are packed and unpacked by numpy, thousands of lists at a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,10 +195,16 @@ class Lists:
             return place
         return None
 
-    def size(self, place: int) -> int:
-        """How many bytes a list takes, which grows with how many numbers it has."""
-        start, end = self._span(place)
-        return end - start
+    def shortest(self, keys: Sequence[int], most: int) -> list[int] | None:
+        """The numbers of the shortest lists of some keys; None where a key has no list."""
+        wanted = np.unique(np.array(keys, self.keys.dtype))
+        places = self.keys.searchsorted(wanted)
+        if not len(self.keys) or (self.keys.take(places, mode="clip") != wanted).any():
+            return None
+        starts = np.where(places > 0, self._ends[places - 1], 0)
+        sizes = self._ends[places].astype(np.int64) - starts
+        chosen: list[int] = places[np.argsort(sizes)[:most]].tolist()
+        return chosen
 
     def numbers(self, place: int) -> Numbers:
         return self._read(place)[0]

@@ -43,9 +43,6 @@ __all__ = [
     "write_segment",
 ]
 
-# A list takes about 8 µs to read, and a file that is searched in vain some 30 µs. So this many
-# documents at most are searched in vain rather than another list read for them.
-FEW_DOCUMENTS = 1
 # How many lists are read for a condition in each segment: of a long string the rarest trigrams say
 # nearly all that there is to know, and a regular expression may have hundreds of alternatives.
 MOST_LISTS = 256
@@ -182,18 +179,19 @@ class _Evaluation:
 
     def holding(self, required: Required, among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Of some documents those for which a condition holds, and perhaps others of them."""
-        places = [self._trigrams.find(trigram) for trigram in required.trigrams]
-        known = [place for place in places if place is not None]
-        if len(known) < len(places):
-            return np.zeros_like(among)
         found = among
-        for place in sorted(known, key=self._trigrams.size)[:MOST_OF_ONE]:
-            if self._enough(found):
+        places: list[int] | None = []
+        if required.trigrams:
+            places = self._trigrams.shortest(required.trigrams, MOST_OF_ONE)
+        if places is None:
+            return np.zeros_like(among)
+        for place in places:
+            if self._left <= 0 or not found.any():
                 return found
             self._left -= 1
             found = found & self._trigrams.mask(place)
         for alternatives in required.either:
-            if self._enough(found):
+            if self._left <= 0 or not found.any():
                 return found
             found = self._any(alternatives, found)
         return found
@@ -207,9 +205,6 @@ class _Evaluation:
                 return among
             found |= self.holding(alternative, among)
         return found
-
-    def _enough(self, found: npt.NDArray[np.bool_]) -> bool:
-        return self._left <= 0 or int(np.count_nonzero(found)) <= FEW_DOCUMENTS
 
 
 def write_segment(file: Path, texts: Mapping[bytes, Contents]) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,9 @@ from winnow.postings.regex import (
     literal,
     parsed,
 )
-from winnow.text.ripgrep import Query
+
+if TYPE_CHECKING:
+    from winnow.text.ripgrep import Query
 
 # A text is taken in slices of so many bytes, which bounds the memory: 12 times as much at a time.
 SLICE = 256 * 1024

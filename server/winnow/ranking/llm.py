@@ -120,6 +120,9 @@ async def rank(
         # A model that says nothing leaves half of the time to the next one.
         patience = left / 2 if place + 1 < len(usable) else left
         sent = prompts.build(query, candidates, model.settings.input_tokens)
+        if not sent.sent:
+            error = "all files that match are secrets by their names"
+            raise RankingFailed([{"model": model.name, "error": error}])
         answer = _Answer(sent, root, on_file)
         key = cache_key(model, prompts.PROMPT_VERSION, query, sent.body)
         try:

@@ -4,24 +4,33 @@ Each path stands once with its lines under it, which costs 45 % fewer tokens tha
 that repeats it on every line. Files are a stranger's text: a fence that no file can know marks
 where they begin and end, and the model is asked for ids of files, so that nothing it reads can
 make it name another path.
+
+No secret is in it: files that hold secrets by their name are left out, and the values of those in
+other files are replaced, first in the lines of a file, which tell more than the few that are shown,
+and then in the whole.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from winnow.display import printable
-from winnow.types import Candidate
+from winnow.secrets import is_secret_file, redacted, redactions
+from winnow.types import Candidate, Line
 
 # Change it with every change of the texts below: it is part of the key of cached answers.
-PROMPT_VERSION = 1
+PROMPT_VERSION = 2
 # Source code in the compact form: 128 KiB of ripgrep output were 30,600 tokens with 2.36 bytes a
 # token for its plain form; the lower figure errs towards sending less.
 BYTES_PER_TOKEN = 2.3
 CONTEXT_STEPS = (10, 5, 2, 0)
+# What may be a part of a secret where a line was cut; a part is known by no rule.
+_AT_START = re.compile(r"…[^\s\"'`<>(){}\[\],;]{8,}")
+_AT_END = re.compile(r"[^\s\"'`<>(){}\[\],;]{8,}…$")
 
 SYSTEM = """\
 You are a code search relevance evaluator. Your task is to analyze ripgrep results and determine \
@@ -98,7 +107,8 @@ class Prompt(Struct, frozen=True):
     """A prompt and what it shows: ``sent`` by id; ``body`` is the part without the random fence.
 
     ``context`` is the lines of context that were left around each match, ``left_out`` how many
-    candidates did not fit.
+    candidates did not fit, ``secret_files`` how many hold secrets by their name. ``redactions`` are
+    the secrets that were replaced, by rule.
     """
 
     text: str
@@ -106,6 +116,8 @@ class Prompt(Struct, frozen=True):
     sent: Mapping[str, Candidate]
     context: int
     left_out: int
+    secret_files: int
+    redactions: Mapping[str, int]
 
 
 def system_prompt(*, json: bool) -> str:
@@ -124,9 +136,13 @@ def build(query: str, candidates: Sequence[Candidate], max_tokens: int) -> Promp
 
     First context is left out, then the last candidates.
     """
+    query = redacted(query.strip()).text
+    shown = [one for one in candidates if not is_secret_file(one.path)]
+    texts = [_texts(one) for one in shown]
     room = max_tokens - estimated_tokens(system_prompt(json=True) + query) - 200
+    blocks: list[str] = []
     for context in CONTEXT_STEPS:
-        blocks = _blocks(candidates, context)
+        blocks = _blocks(shown, texts, context)
         if sum(map(estimated_tokens, blocks)) <= room or context == CONTEXT_STEPS[-1]:
             break
     if blocks and estimated_tokens(blocks[0]) > room:
@@ -137,11 +153,18 @@ def build(query: str, candidates: Sequence[Candidate], max_tokens: int) -> Promp
         if room < 0 and fitting:
             break
         fitting += 1
-    body = "\n".join(blocks[:fitting])
+    body = redacted("\n".join(blocks[:fitting])).text
     fence = f"=== {secrets.token_hex(12)} ==="
-    text = f"{fence}\n{body}\n{fence}\n\nOriginal search query: {query.strip()}\n"
-    sent = {_id(number): candidate for number, candidate in enumerate(candidates[:fitting], 1)}
-    return Prompt(text, body, sent, context, len(candidates) - fitting)
+    sent = {_id(number): candidate for number, candidate in enumerate(shown[:fitting], 1)}
+    return Prompt(
+        text=f"{fence}\n{body}\n{fence}\n\nOriginal search query: {query}\n",
+        body=body,
+        sent=sent,
+        context=context,
+        left_out=len(shown) - fitting,
+        secret_files=len(candidates) - len(shown),
+        redactions=redactions(f"{body}\n{query}"),
+    )
 
 
 def _cut(block: str, tokens: int) -> str:
@@ -157,17 +180,53 @@ def _id(number: int) -> str:
     return f"f{number:02d}"
 
 
-def _blocks(candidates: Sequence[Candidate], context: int) -> list[str]:
-    return [_block(_id(n), candidate, context) for n, candidate in enumerate(candidates, 1)]
+def _texts(candidate: Candidate) -> dict[int, str]:
+    """The lines of a file by number, without its secrets. Lines that follow each other are looked
+    at together: a key has many."""
+    texts: dict[int, str] = {}
+    for numbers in _successive(sorted(candidate.lines)):
+        text = "\n".join(_without_parts(candidate.lines[number]) for number in numbers)
+        texts.update(zip(numbers, redacted(text).text.split("\n"), strict=True))
+    return texts
 
 
-def _block(name: str, candidate: Candidate, context: int) -> str:
+def _without_parts(line: Line) -> str:
+    """The text of a line; where it was cut, without the parts of words beside its matches."""
+    if not line.cut:
+        return line.text
+    # An ellipsis stands before the text if that is not the line's beginning.
+    shift = line.start - (1 if line.start else 0)
+    first = min((start for start, _ in line.ranges), default=shift + len(line.text)) - shift
+    last = max((end for _, end in line.ranges), default=shift) - shift
+    end = _AT_END.search(line.text, max(0, last))
+    text = line.text[: end.start()] + "…" if end else line.text
+    start = _AT_START.match(text, 0, max(0, first))
+    return "…" + text[start.end() :] if start else text
+
+
+def _successive(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """The numbers, which ascend, in parts without gaps."""
+    start = 0
+    for place in range(1, len(numbers) + 1):
+        if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
+            yield numbers[start:place]
+            start = place
+
+
+def _blocks(
+    candidates: Sequence[Candidate], texts: Sequence[Mapping[int, str]], context: int
+) -> list[str]:
+    both = zip(candidates, texts, strict=True)
+    return [_block(_id(n), one, lines, context) for n, (one, lines) in enumerate(both, 1)]
+
+
+def _block(name: str, candidate: Candidate, lines: Mapping[int, str], context: int) -> str:
     rows = [f"[{name}] {printable(candidate.path)}"]
     matching = {number for numbers in candidate.hits.values() for number in numbers}
     near = {close for number in matching for close in range(number - context, number + context + 1)}
-    for number in sorted(near.intersection(candidate.lines)):
+    for number in sorted(near.intersection(lines)):
         mark = ":" if number in matching else "-"
-        rows.append(f"{number}{mark}{printable(candidate.lines[number].text)}")
+        rows.append(f"{number}{mark}{printable(lines[number])}")
     for term, count in candidate.counts.items():
         if term not in candidate.hits:
             rows.append(f"({count} lines match {printable(term)})")

@@ -213,6 +213,21 @@ class Names:
             self._long += tuple(long)
         self._blocks = tuple(blocks)
 
+    def like(self, word: str, mistakes: int, limit: int) -> list[str]:
+        """The names that lack at most so many of the word's letters, the shortest ``limit``."""
+        text = fold(word)
+        letters = np.uint64(_letters(text))
+        found: list[str] = []
+        for block in self._blocks:  # those of short names come first
+            if block.rows.shape[1] < len(text) - mistakes:
+                continue
+            lacking = np.bitwise_count(letters & ~block.letters)
+            rows = np.flatnonzero(lacking <= mistakes)
+            rows = rows[np.argsort(_lengths(block.rows[rows]), kind="stable")]
+            found += [block.name(row) for row in rows[:limit].tolist()]
+        found.sort(key=len)
+        return found[:limit]
+
     def candidates(self, pattern: Pattern, limit: int) -> _Candidates:
         found = _Candidates(pattern, limit)
         found.add_long(self._long, self._long_letters)

@@ -7,6 +7,7 @@ import msgspec
 from winnow.config import Config
 from winnow.display import printable
 from winnow.errors import NotAllowed, NotFound, NoWorkspace, ProgramNotInstalled, SearchFailed
+from winnow.learning.calls import runs
 from winnow.terminal import Style
 from winnow.tool import tool
 from winnow.types import Progress
@@ -48,6 +49,7 @@ def _enabled(config: Config) -> Config:
     raises=(NotAllowed, NoWorkspace, NotFound, ProgramNotInstalled, SearchFailed),
     offered=lambda config: config.bash.enabled,
     by_hand=_enabled,
+    learn=runs(lambda params: params.command),
 )
 async def bash(workspace: Workspace, params: BashParams, progress: Progress) -> BashResult:
     """bash runs one command line of read-only programs, joined by pipes, in the workspace's root.

@@ -13,6 +13,7 @@ from winnow.errors import (
     SearchTimedOut,
     UnreadableDocument,
 )
+from winnow.learning.calls import reads
 from winnow.terminal import FOR_AGENTS, Style, notes_of
 from winnow.tool import tool
 from winnow.types import Progress
@@ -51,6 +52,7 @@ def text(result: DocumentTextResult, style: Style, folder: str) -> str:
         SearchTimedOut,
         SearchFailed,
     ),
+    learn=reads,
 )
 async def document_text(
     workspace: Workspace, params: DocumentTextParams, progress: Progress

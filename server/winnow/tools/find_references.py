@@ -10,6 +10,7 @@ from winnow.errors import (
     NoWorkspace,
     PathOutsideWorkspace,
 )
+from winnow.learning.calls import searches
 from winnow.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
@@ -62,6 +63,10 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     example={"name": "load_plugin"},
     raises=(IndexUnavailable, NoSymbol, NotFound, NoWorkspace, PathOutsideWorkspace),
     partial=FindReferencesPartial,
+    learn=searches(
+        lambda params, result: result.symbol.name if result.symbol else params.name,
+        lambda result: result.references,
+    ),
 )
 async def find_references(
     workspace: Workspace, params: FindReferencesParams, progress: Progress

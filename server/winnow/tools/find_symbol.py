@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from winnow.display import printable
 from winnow.errors import SEARCHING, IndexUnavailable
+from winnow.learning.calls import searches
 from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
@@ -48,6 +49,7 @@ def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str
     example={"name": "loadpl"},
     raises=(*SEARCHING, IndexUnavailable),
     partial=FindSymbolPartial,
+    learn=searches(lambda params, result: params.name, lambda result: result.symbols),
 )
 async def find_symbol(
     workspace: Workspace, params: FindSymbolParams, progress: Progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from winnow.errors import SEARCHING, EmptyQuery
+from winnow.learning.calls import searches
 from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
@@ -39,6 +40,7 @@ def _with_notes(result: GlobResult, lines: list[str], style: Style) -> str:
     example={"pattern": "*.py", "sort_by": "size", "max_results": 3},
     raises=(EmptyQuery, *SEARCHING),
     partial=GlobPartial,
+    learn=searches(lambda params, result: params.pattern, lambda result: result.files),
 )
 async def glob(workspace: Workspace, params: GlobParams, progress: Progress) -> GlobResult:
     """Find files whose path matches a glob pattern. Returns paths, sizes and times, no content.

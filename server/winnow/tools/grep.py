@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
+from winnow.learning.calls import searches
 from winnow.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
@@ -73,6 +74,10 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     example={"pattern": "def load_plugin", "context_lines": 1},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),
     partial=GrepPartial,
+    learn=searches(
+        lambda params, result: params.pattern,
+        lambda result: [*result.matches, *(result.files or ())],
+    ),
 )
 async def grep(workspace: Workspace, params: GrepParams, progress: Progress) -> GrepResult:
     """Search for exact text or a regular expression in files. Returns matches with surrounding lines.

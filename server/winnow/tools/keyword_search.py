@@ -11,6 +11,7 @@ from winnow.errors import (
     NoLlmAvailable,
     TermsTooBroad,
 )
+from winnow.learning.calls import searches
 from winnow.terminal import Style, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
@@ -107,6 +108,10 @@ def _term(term: TermReport) -> str:
     },
     raises=(EmptyQuery, InvalidPattern, TermsTooBroad, NoLlmAvailable, LlmFailed, *SEARCHING),
     partial=KeywordSearchPartial,
+    learn=searches(
+        lambda params, result: params.query,
+        lambda result: result.files,
+    ),
 )
 async def keyword_search(
     workspace: Workspace, params: KeywordSearchParams, progress: Progress

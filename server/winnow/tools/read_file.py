@@ -14,6 +14,7 @@ from winnow.errors import (
     SearchTimedOut,
     UnreadableDocument,
 )
+from winnow.learning.calls import reads
 from winnow.terminal import Style
 from winnow.tool import tool
 from winnow.types import Progress
@@ -86,6 +87,7 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
         UnreadableDocument,
         SearchTimedOut,
     ),
+    learn=reads,
 )
 async def read_file(
     workspace: Workspace, params: ReadFileParams, progress: Progress

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
+from winnow.learning.calls import searches
 from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
@@ -80,6 +81,7 @@ def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
     example={"query": "retention", "path": "docs/*.pdf", "engine": "builtin", "context_lines": 1},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),
     partial=SearchDocsPartial,
+    learn=searches(lambda params, result: params.query, lambda result: result.documents),
 )
 async def search_docs(
     workspace: Workspace, params: SearchDocsParams, progress: Progress

@@ -6,9 +6,11 @@ Everything is frozen. An optional field of a result that was not taken is absent
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 # --- shared by every tool ------------------------------------------------------------------
@@ -95,6 +97,22 @@ class Answer(Result, frozen=True, kw_only=True):
     cursor: Annotated[
         str | None, Meta(description="Pass it, with otherwise equal params, to get what follows.")
     ] = None
+
+
+def new_search_id() -> str:
+    """An id that nobody else has, and that nobody can guess."""
+    return os.urandom(6).hex()
+
+
+class SearchAnswer(Answer, frozen=True, kw_only=True):
+    """What every answer of a search says: it can be referred to, see `feedback`."""
+
+    search_id: Annotated[
+        str,
+        Meta(
+            description="Another one for every answer: `feedback` takes it, to say what was of use."
+        ),
+    ] = msgspec.field(default_factory=new_search_id)
 
 
 # Patterns and paths go on a command line.

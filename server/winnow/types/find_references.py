@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import Answer, PageParams, Pattern, Result
+from winnow.types import PageParams, Pattern, Result, SearchAnswer
 
 
 class FindReferencesParams(PageParams, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ class ReferencesInFile(Result, frozen=True, kw_only=True):
     )
 
 
-class FindReferencesResult(Answer, frozen=True, kw_only=True):
+class FindReferencesResult(SearchAnswer, frozen=True, kw_only=True):
     """The references: certain ones first, then by path and line."""
 
     symbol: Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import Answer, Result, ScopeParams
+from winnow.types import Result, ScopeParams, SearchAnswer
 
 AskedKind = Literal[
     "any", "function", "method", "class", "struct", "trait", "interface", "enum", "type", "const",
@@ -94,7 +94,7 @@ class FoundSymbol(Result, frozen=True, kw_only=True):
     )
 
 
-class FindSymbolResult(Answer, frozen=True, kw_only=True):
+class FindSymbolResult(SearchAnswer, frozen=True, kw_only=True):
     """The definitions, the best first."""
 
     symbols: Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import Answer, FileParams, Result
+from winnow.types import FileParams, Result, SearchAnswer
 
 
 class GlobParams(FileParams, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class GlobFile(Result, frozen=True, kw_only=True):
     )
 
 
-class GlobResult(Answer, frozen=True, kw_only=True):
+class GlobResult(SearchAnswer, frozen=True, kw_only=True):
     """The files, in the order that was asked for."""
 
     files: Annotated[list[GlobFile], Meta(description="The files; none where they were streamed.")]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import Answer, FileParams, Result
+from winnow.types import FileParams, Result, SearchAnswer
 
 Mode = Literal["matches", "files", "counts"]
 
@@ -113,7 +113,7 @@ class GrepFile(Result, frozen=True, kw_only=True):
     )
 
 
-class GrepResult(Answer, frozen=True, kw_only=True):
+class GrepResult(SearchAnswer, frozen=True, kw_only=True):
     """The matches; `total_found` and `returned` count them, or files where `files` is there."""
 
     matches: Annotated[

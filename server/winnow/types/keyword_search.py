@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import Answer, Result, SearchParams
+from winnow.types import Result, SearchAnswer, SearchParams
 
 Ranker = Literal["auto", "llm", "local"]
 BroadTerms = Literal["skip", "shrink"]
@@ -191,10 +192,9 @@ class Payload(Result, frozen=True, kw_only=True):
     estimated_tokens: Annotated[int, Meta(description="About as many tokens.")]
 
 
-class KeywordSearchResult(Answer, frozen=True, kw_only=True):
+class KeywordSearchResult(SearchAnswer, frozen=True, kw_only=True):
     """The files that matter; `total_found` counts the files that match."""
 
-    search_id: Annotated[str, Meta(description="Another one for every answer.")]
     files: Annotated[list[RankedFile], Meta(description="The files, the most relevant first.")]
     no_relevant_files: Annotated[
         bool, Meta(description="Whether nothing is relevant, or nothing matches.")
@@ -204,6 +204,10 @@ class KeywordSearchResult(Answer, frozen=True, kw_only=True):
     usage: Annotated[Usage | None, Meta(description="What it cost, if a model ranked.")] = None
     payload: Annotated[
         Payload | None, Meta(description="With `dry_run`: what a model would be sent.")
+    ] = None
+    redactions: Annotated[
+        Mapping[str, int] | None,
+        Meta(description="How many secrets were replaced in what a model was sent, by kind."),
     ] = None
 
 

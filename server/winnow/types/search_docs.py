@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import Answer, Pattern, Result, SearchParams
+from winnow.types import Pattern, Result, SearchAnswer, SearchParams
 
 Engine = Literal["auto", "rga", "builtin"]
 
@@ -158,10 +158,9 @@ class Statistics(Result, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(description="How long it took.")]
 
 
-class SearchDocsResult(Answer, frozen=True, kw_only=True):
+class SearchDocsResult(SearchAnswer, frozen=True, kw_only=True):
     """The documents that match; `total_found` and `returned` count matching lines."""
 
-    search_id: Annotated[str, Meta(description="Another one for every answer.")]
     documents: Annotated[
         list[DocumentMatches],
         Meta(description="The documents that match, by path; none where they were streamed."),
@@ -182,8 +181,8 @@ class SearchDocsResult(Answer, frozen=True, kw_only=True):
     pending: Annotated[
         int | None,
         Meta(
-            description="Documents that there was no time for. They are read in the background: ask"
-            " again."
+            description="Documents that there was no time for: ask again. What Winnow itself reads,"
+            " it goes on to read in the background."
         ),
     ] = None
     message: Annotated[str | None, Meta(description="'No matches found'.")] = None

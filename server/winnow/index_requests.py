@@ -1,0 +1,229 @@
+"""Requests about the index itself, and when searches make one."""
+
+from __future__ import annotations
+
+import os
+
+from winnow.display import shown_path
+from winnow.errors import IndexUnavailable, NotFound
+from winnow.index.index import again_if_damaged
+from winnow.text.buffers import Overlay
+from winnow.text.files import search_roots
+from winnow.text.listing import list_files
+from winnow.text.paths import is_inside, locate
+from winnow.types import Completeness, IndexState, Progress, SearchParams, Skipped
+from winnow.types.index import IndexParams, IndexResult
+from winnow.types.index_status import IndexStatusParams, IndexStatusResult
+from winnow.types.refresh import RefreshParams, RefreshResult
+from winnow.types.semantic_search import IndexOffer
+from winnow.workspace import Workspace
+
+# About how many files are read in a second, with two processors; the estimate errs upwards.
+FILES_PER_SECOND = 250
+COMMAND = "winnow index build"
+PARAM = "enable_indexing"
+# For so long, a request waits for what has changed to be known.
+REFRESH_SECONDS = 30.0
+STATUS_SECONDS = 2.0
+# An index with so many of the files was made by somebody, and is kept up.
+BEGUN = 0.5
+NO_INDEX = "there is no index: `index` with action 'build' makes one"
+
+
+# --- searches ------------------------------------------------------------------------------
+
+
+async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) -> list[str]:
+    """See to an index before a search: at the command line, where the folder is small, where there
+    is one already, or where somebody wants one, it is made now; in a language server, where
+    somebody wants it, it is begun. Gives warnings."""
+    if not workspace.config.index.enabled:
+        return ["index.enabled is off: no index is made"] if wanted else []
+    if workspace.start_indexing is not None:
+        if not wanted or workspace.index.state().knows_all:
+            return []
+        workspace.start_indexing(True)
+        return ["the index is being made in the background: `index_status` says how far it is"]
+    try:
+        async with workspace.index.snapshot(workspace.buffers):
+            pass  # what an earlier process has left is up to date then, if little has changed
+        known = workspace.index.state().knows_all
+        if not known and (wanted or await _is_small_or_begun(workspace)):
+            await _build(workspace, progress, consent=wanted)
+    except IndexUnavailable as error:
+        return [error.message]
+    return []
+
+
+async def index_offer(workspace: Workspace, state: IndexState) -> IndexOffer | None:
+    """How to have an index, where there is none and it would pay; None else."""
+    settings = workspace.config.index
+    if state.state != "none" or not settings.enabled:
+        return None
+    files = state.files_total or await _count_files(workspace)
+    if files < settings.auto_index_threshold:
+        return None
+    seconds = round(files / FILES_PER_SECOND, 1)
+    return IndexOffer(
+        text=f"An index of these {files:,} files answers by meaning, and sooner. It takes about"
+        f" {seconds:,.0f} seconds in the background and at most {settings.max_index_size_mb} MB in"
+        " .winnow: pass enable_indexing to code_search, or ask for `index` with action 'build'.",
+        param=PARAM,
+        command=COMMAND,
+        files=files,
+        seconds=seconds,
+    )
+
+
+async def _is_small_or_begun(workspace: Workspace) -> bool:
+    files = await _count_files(workspace)
+    small = files < workspace.config.index.auto_index_threshold
+    return small or await workspace.index.files_known() > BEGUN * files
+
+
+async def _build(workspace: Workspace, progress: Progress, *, consent: bool) -> None:
+    def report(done: int, total: int) -> None:
+        message = f"Indexing: {done:,} of {total:,} files"
+        progress(message, percentage=100 * done // max(total, 1))
+
+    progress("Indexing")
+    await workspace.index.build(report, consent)
+
+
+async def _count_files(workspace: Workspace) -> int:
+    """How many files there are that searches cover."""
+    ripgrep = workspace.run_ripgrep()
+    async with workspace.turns:
+        listing = await list_files(ripgrep, workspace.scope(SearchParams()), Overlay())
+    return len(listing.paths)
+
+
+# --- requests ------------------------------------------------------------------------------
+
+
+@again_if_damaged
+async def index_status_of(
+    workspace: Workspace, params: IndexStatusParams, progress: Progress
+) -> IndexStatusResult:
+    """The state of the index of every folder.
+
+    Raises NoWorkspace, NotFound and IndexUnavailable.
+    """
+    root = _root(workspace)
+    # Without it, this would not be of now.
+    async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS):
+        status = await workspace.index.status()
+    return IndexStatusResult(
+        root=root,
+        index=status,
+        total_found=len(status.folders),
+        returned=len(status.folders),
+        truncated=False,
+        completeness=_completeness(workspace.index.state()),
+        warnings=_warnings(workspace),
+    )
+
+
+async def refresh_index(
+    workspace: Workspace, params: RefreshParams, progress: Progress
+) -> RefreshResult:
+    """Have the index look at what has changed.
+
+    Raises NoWorkspace, NotFound, PathOutsideWorkspace and IndexUnavailable.
+    """
+    root = _root(workspace)
+    paths = [_changed_path(workspace, path) for path in params.paths]
+    if any(map(os.path.isdir, paths)):
+        paths = []  # what is in a folder is seen by looking at all
+    progress(f"Looking at {len(paths)} files" if paths else "Looking at all files")
+    async with workspace.index.snapshot(workspace.buffers, 0):
+        pass  # what is not open hears of nothing
+    done = await workspace.index.refresh(paths, REFRESH_SECONDS if params.wait else 0.0)
+    if params.wait:
+        async with workspace.index.snapshot(workspace.buffers, REFRESH_SECONDS):
+            done = True  # what was told is taken, and so is what a look has found
+    state = workspace.index.state()
+    return RefreshResult(
+        root=root,
+        done=done and state.state == "ready",
+        total_found=state.files_total,
+        returned=state.files_indexed,
+        truncated=state.files_indexed < state.files_total,
+        completeness=_completeness(state),
+        warnings=_warnings(workspace),
+    )
+
+
+async def change_index(
+    workspace: Workspace, params: IndexParams, progress: Progress
+) -> IndexResult:
+    """Make, pause, resume or delete the index.
+
+    Raises NoWorkspace, NotFound and IndexUnavailable.
+    """
+    root = _root(workspace)
+    index = workspace.index
+    if params.action == "build" and workspace.start_indexing is not None:
+        workspace.start_indexing(True)
+    elif params.action == "build":
+        await _build(workspace, progress, consent=True)
+    elif params.action == "clear":
+        await index.clear()
+    elif params.action == "pause":
+        index.pause()
+    else:
+        index.resume()
+    state = index.state()
+    return IndexResult(
+        root=root,
+        action=params.action,
+        done=params.action != "build" or state.state == "ready",
+        total_found=state.files_total,
+        returned=state.files_indexed,
+        truncated=state.files_indexed < state.files_total,
+        completeness=_completeness(state),
+        warnings=_warnings(workspace) if params.action == "build" else _in_vain(workspace, params),
+    )
+
+
+def _root(workspace: Workspace) -> str:
+    return shown_path(str(search_roots(workspace.folders)[0]))[0]
+
+
+def _changed_path(workspace: Workspace, path: str) -> str:
+    """A path that somebody names, absolute; the file may be gone."""
+    roots = search_roots(workspace.folders)
+    try:
+        return locate(path, roots, tuple(workspace.buffers)).real
+    except NotFound:
+        for root in map(os.path.realpath, roots):
+            gone = os.path.normpath(os.path.join(root, path))
+            if is_inside(gone, root):
+                return gone
+        raise
+
+
+def _completeness(state: IndexState) -> Completeness:
+    known = f"{state.files_indexed:,} of {state.files_total:,} files"
+    reasons = {
+        "none": ["there is no index"],
+        "building": [f"the index is being built: {known}"],
+        "stale": ["files have changed that the index does not know yet"],
+        "ready": [],
+    }[state.state]
+    return Completeness(
+        complete=not reasons, reasons=reasons, skipped=Skipped(), timed_out=False, index=state
+    )
+
+
+def _in_vain(workspace: Workspace, params: IndexParams) -> list[str]:
+    if params.action == "clear" or workspace.start_indexing is not None:
+        return []
+    return ["this holds for a language server only: a command has no background"]
+
+
+def _warnings(workspace: Workspace) -> list[str]:
+    found = list(workspace.index.hindrances())
+    if workspace.index.state().state == "none":
+        found.append(NO_INDEX)
+    return found

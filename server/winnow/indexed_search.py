@@ -1,0 +1,211 @@
+"""Passages from the index: what can be ranked is searched, and held against the files as they are.
+
+A file that turns out to be another than the one that the index knows is read anew, and the search
+made once more, until all that was found is as it was found.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from winnow.hits import Hit
+from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
+from winnow.index.sources import Emptied
+from winnow.symbol_search import SEARCH_SECONDS, settled
+from winnow.text.files import Scope
+from winnow.text.selection import file_type_globs
+from winnow.types import IndexState, ScopeParams
+from winnow.types.index_status import NotCovered
+from winnow.workspace import Workspace
+
+if TYPE_CHECKING:
+    from winnow.index.view import StoreView
+    from winnow.postings.corpus import Corpus
+    from winnow.retrieval.search import Found
+    from winnow.symbols.facts import Definition
+
+
+# For so long, a search waits for what is being read before it searches texts as well.
+STALE_SECONDS = 0.5
+# Whether a file is one that was asked for: the place of its root, and its path below that.
+Covers = Callable[[int, str], bool]
+
+
+class Indexed(Struct, frozen=True):
+    """What the index has found: the best passage of each file, the best first; and, where that are
+    not all files, those that it ``knows``, as paths of the scope. ``settled`` says that those in
+    which something was found are known as they are now, ``left_out`` what can never be found."""
+
+    hits: Sequence[Hit]
+    knows: frozenset[str]
+    state: IndexState
+    settled: bool
+    left_out: NotCovered
+
+
+@again_if_damaged
+async def search_index(
+    workspace: Workspace, params: ScopeParams, scope: Scope, query: str, wanted: int
+) -> Indexed:
+    """The passages that the index has for a query, at least so many if there are.
+
+    Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
+    """
+    types = await file_type_globs(workspace.run_ripgrep(), scope.root, params.file_types)
+    narrowed = bool(params.path or params.include or params.exclude or params.file_types)
+
+    def covers(place: int, below: str) -> bool:
+        return not narrowed or (
+            scope.within_paths(place, below)
+            and scope.covers_named(scope.prefix(place) + below, types)
+        )
+
+    learning = workspace.learning
+    boosts = await learning.boosts(query, await learning.asked())
+    found: list[Indexed] = []
+    patience = CATCH_UP_SECONDS
+
+    async def look() -> tuple[list[str], IndexState]:
+        snapshot = workspace.index.corpus(workspace.buffers, patience)
+        async with snapshot as (corpus, state, view):
+            searching = functools.partial(_search, view, corpus, scope, covers, boosts)
+            hits, changed = await view.read(searching, query, wanted)
+            knows = frozenset[str]()
+            if state.state != "ready":
+                knows = await view.read(_known, corpus, scope, covers)
+            left_out = await workspace.index.left_out()
+        found[:] = [Indexed(hits, knows, state, True, left_out)]
+        return changed, state
+
+    is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
+    if found[0].state.state == "stale":
+        # To search texts instead would take about as long as to wait.
+        patience = STALE_SECONDS
+        is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
+    return msgspec.structs.replace(found[0], settled=is_settled)
+
+
+@again_if_damaged
+async def lacking(
+    workspace: Workspace, scope: Scope, texts: Sequence[Hit], knows: frozenset[str]
+) -> frozenset[str]:
+    """Of files that were found by their texts, those that the index does not know as they are now,
+    as paths of the scope; without those of which it is to keep nothing."""
+    emptied = Emptied(workspace.config.index.exclude_patterns)
+    paths = [hit.path for hit in texts if not emptied.has(scope.locate(hit.path)[1])]
+    known = {scope.absolute(path): path for path in paths if path in knows}
+    async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+        changed = await view.read(view.changed, known)
+    return frozenset(
+        [*(path for path in paths if path not in knows), *map(known.__getitem__, changed)]
+    )
+
+
+def _search(
+    view: StoreView,
+    corpus: Corpus,
+    scope: Scope,
+    covers: Covers,
+    boosts: Mapping[str, float],
+    query: str,
+    wanted: int,
+) -> tuple[list[Hit], list[str]]:
+    """Hits, and the files of these that are not as they are known, by absolute path."""
+    from winnow.retrieval.search import search
+
+    locate = functools.cache(functools.partial(_located, corpus, scope, covers))
+    found = search(
+        corpus,
+        query,
+        limit=wanted,
+        allowed=lambda file: locate(file) is not None,
+        boosts=_by_number(corpus, boosts),
+    )
+    hits = []
+    paths = []
+    for one in found:
+        path = locate(one.file)
+        assert path is not None
+        root = corpus.roots[int(corpus.root_of[one.file])].rstrip("/")
+        paths.append(f"{root}/{corpus.paths[one.file]}")
+        hits.append(_hit(one, path, view.definitions_in(paths[-1])))
+    return hits, view.changed(paths)
+
+
+def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
+    """What moves files, by their numbers instead of their absolute paths."""
+    if not boosts:
+        return {}
+    if (numbers := corpus.kept.get("numbers")) is None:
+        roots = [root.rstrip("/") for root in corpus.roots]
+        owners = corpus.root_of.tolist()
+        numbers = corpus.kept["numbers"] = {
+            f"{roots[owner]}/{path}": number
+            for number, (owner, path) in enumerate(zip(owners, corpus.paths, strict=True))
+        }
+    return {numbers[path]: boost for path, boost in boosts.items() if path in numbers}
+
+
+def _known(corpus: Corpus, scope: Scope, covers: Covers) -> frozenset[str]:
+    """The files whose texts can be found."""
+    numbers = {number for part in corpus.parts for number in part.files.tolist()}
+    paths = (_located(corpus, scope, covers, number) for number in numbers)
+    return frozenset(path for path in paths if path is not None)
+
+
+def _located(corpus: Corpus, scope: Scope, covers: Covers, file: int) -> str | None:
+    """The path of a file as ripgrep prints it; None for one that the scope does not cover."""
+    root, below = corpus.roots[int(corpus.root_of[file])], corpus.paths[file]
+    for place, one in enumerate(scope.roots):
+        if one.as_posix().rstrip("/") == root.rstrip("/"):
+            return scope.prefix(place) + below if covers(place, below) else None
+    return None
+
+
+def _hit(found: Found, path: str, definitions: Sequence[Definition]) -> Hit:
+    symbol = found.symbol or _defined_there(definitions, found)
+    return Hit(
+        path,
+        "passage",
+        round(found.score, 4),
+        "; ".join(found.why),
+        first=found.first,
+        last=found.last,
+        symbol=symbol.qualified_name if symbol is not None else None,
+    )
+
+
+def _defined_there(definitions: Sequence[Definition], found: Found) -> Definition | None:
+    """The smallest definition that holds a passage, else the first one that begins in it."""
+    inside = [one for one in definitions if not one.local]
+    around = [one for one in inside if one.line < found.first and found.last <= one.end_line + 1]
+    if around:
+        return min(around, key=lambda one: one.end_line - one.line)
+    begun = [one for one in inside if found.first <= one.line + 1 <= found.last]
+    return min(begun, key=lambda one: one.line, default=None)
+
+
+def merged(indexed: Sequence[Hit], texts: Sequence[Hit], lacking: frozenset[str]) -> list[Hit]:
+    """The hits of an index, and between them those of files that it lacks: each at the place that
+    it has among all files by their texts. Scores are the index's."""
+    places: list[tuple[int, bool, Hit]] = [
+        (place, False, hit) for place, hit in enumerate(indexed) if hit.path not in lacking
+    ]
+    places += [(place, True, hit) for place, hit in enumerate(texts) if hit.path in lacking]
+    places.sort(key=lambda one: one[:2])
+    scores: list[float] = []
+    following = iter([hit.score for _, is_text, hit in places if not is_text])
+    ahead = next(following, 0.0)
+    found = []
+    for _, is_text, hit in places:
+        score = scores[-1] if is_text and scores else ahead if is_text else hit.score
+        if not is_text:
+            ahead = next(following, hit.score)
+        scores.append(score)
+        found.append(msgspec.structs.replace(hit, score=score))
+    return found

@@ -1,0 +1,309 @@
+"""The store of what was learned: a small database in the workspace, beside the index.
+
+It is not made from the files and not tied to the index's version, so it survives when that is
+rebuilt. It is bounded; what is oldest goes first. Several servers and the command line may use one
+at a time. What is damaged or is no store of ours is put aside, and where nothing can be written the
+store is in memory and ends with the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from winnow.config import OWN_FOLDER
+from winnow.learning.records import KEPT_PATHS, Event, Search
+from winnow.own_folder import database_files, own_folder, put_aside, regular
+
+NAME = "learning.db"
+SCHEMA = """
+CREATE TABLE search (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, at REAL NOT NULL,
+  tool TEXT NOT NULL, query TEXT NOT NULL, kind TEXT NOT NULL, seconds REAL NOT NULL,
+  returned INTEGER NOT NULL, paths TEXT NOT NULL, scope TEXT NOT NULL, indexed INTEGER,
+  fallback TEXT NOT NULL, continued INTEGER NOT NULL);
+CREATE TABLE event (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, search TEXT NOT NULL, at REAL NOT NULL,
+  signal TEXT NOT NULL, path TEXT NOT NULL, rank INTEGER NOT NULL, tool TEXT NOT NULL);
+CREATE INDEX event_search ON event (search);
+"""
+_SEARCH = "id, at, tool, query, kind, seconds, returned, paths, scope, indexed, fallback, continued"
+_EVENT = "search, at, signal, path, rank, tool"
+
+MOST_SEARCHES = 5_000
+MOST_EVENTS = 20_000
+# Of the database and of its log; together they stay below two megabytes.
+MOST_BYTES = 1_200_000
+LOG_BYTES = 400_000
+PAGE_BYTES = 4096
+# A transaction of more would make the log grow.
+TOGETHER = 200
+# What is too much goes in portions, so that there is not something to delete every time.
+PORTION = 0.05
+# Writing takes milliseconds; a process that holds the store for longer hangs.
+BUSY_SECONDS = 1.0
+
+Rows = tuple[list[Search], list[Event]]
+
+
+class StoreDamaged(Exception):
+    """The database is not what was written, or none of ours."""
+
+
+class LearningStore:
+    """Searches and events of one workspace; safe to use from several threads."""
+
+    def __init__(self, file: Path | None) -> None:
+        """Open or make a database; in memory without a file. Raises StoreDamaged, sqlite3.Error
+        and OSError."""
+        self.file = file
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(
+            file or ":memory:",
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            with _damage():
+                _create(self._connection, file is not None)
+            self._inode = file.stat().st_ino if file else 0
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @classmethod
+    def open(cls, root: Path | None) -> LearningStore:
+        """The store of a workspace folder; one in memory where there is none, or nothing can be
+        written there."""
+        if root is not None:
+            with contextlib.suppress(OSError, sqlite3.Error, StoreDamaged):
+                file = own_folder(root) / NAME
+                regular(*database_files(file))
+                try:
+                    return cls(file)
+                except StoreDamaged:
+                    put_aside(file)
+                    return cls(file)
+        return cls(None)
+
+    @staticmethod
+    def exists(root: Path | None) -> bool:
+        """Whether a workspace folder has a store."""
+        return root is not None and (root / OWN_FOLDER / NAME).is_file()
+
+    def is_current(self) -> bool:
+        """Whether the database is still the one at its path: a user may have deleted it."""
+        if self.file is None:
+            return True
+        try:
+            return self.file.stat().st_ino == self._inode
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Close the database."""
+        with self._lock:
+            self._connection.close()
+
+    def discard(self) -> None:
+        """Close a damaged database, and put it aside."""
+        current = self.is_current()
+        self.close()
+        if self.file is not None and current:
+            with contextlib.suppress(OSError):
+                put_aside(self.file)
+
+    # --- writing ---------------------------------------------------------------------------
+
+    def write(self, searches: Sequence[Search], events: Sequence[Event]) -> None:
+        """Keep searches and events, in one transaction, so not many more than TOGETHER; a search
+        that is known is left as it is. Raises StoreDamaged, and sqlite3.Error where the disk is
+        full or somebody else holds the store."""
+        with self._lock, _damage():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                _insert(self._connection, searches, events)
+                _trim(self._connection)
+            except BaseException:
+                # A full disk has ended the transaction already.
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def search(self, id: str) -> Search | None:  # noqa: A002 (as everywhere)
+        """A search by its id."""
+        found, _ = self._read("WHERE id=?", (id,), "WHERE 0", ())
+        return found[0] if found else None
+
+    def all(self) -> Rows:
+        """Everything, the oldest first."""
+        return self._read("", (), "", ())
+
+    def recent(self, since: float) -> Rows:
+        """The searches since a time, and what became of them, the oldest first."""
+        return self._read(
+            "WHERE at>=?", (since,), "WHERE search IN (SELECT id FROM search WHERE at>=?)", (since,)
+        )
+
+    def told(self, after: int) -> tuple[list[Search], list[Event], int]:
+        """What was opened or judged after the event of this number, and the searches that it was
+        of, the oldest first; and the number of the last event."""
+        with self._lock, _damage():
+            (last,) = self._connection.execute("SELECT max(number) FROM event").fetchone()
+        last = max(after, last or 0)
+        new = "path<>'' AND number>? AND number<=?"
+        searches, events = self._read(
+            f"WHERE id IN (SELECT search FROM event WHERE {new})",  # noqa: S608
+            (after, last),
+            f"WHERE {new}",
+            (after, last),
+        )
+        return searches, events, last
+
+    def _read(
+        self,
+        searches: str,
+        bound: tuple[object, ...],
+        events: str,
+        bound_events: tuple[object, ...],
+    ) -> Rows:
+        with self._lock, _damage():
+            self._connection.execute("BEGIN")  # both are of one moment
+            try:
+                rows = self._connection.execute(
+                    f"SELECT {_SEARCH} FROM search {searches} ORDER BY number",  # noqa: S608
+                    bound,
+                ).fetchall()
+                more = self._connection.execute(
+                    f"SELECT {_EVENT} FROM event {events} ORDER BY number",  # noqa: S608
+                    bound_events,
+                ).fetchall()
+            finally:
+                self._connection.execute("ROLLBACK")
+            return [_search(row) for row in rows], [
+                msgspec.convert(list(row), Event) for row in more
+            ]
+
+
+@contextlib.contextmanager
+def _damage() -> Iterator[None]:
+    """Raise StoreDamaged for errors in the block that a damaged database makes."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        # "malformed", "not a database"; tables that are missing; a header that is of no version.
+        other = re.search("no such|unsupported file format|malformed", str(error))
+        if other or type(error) is sqlite3.DatabaseError:
+            raise StoreDamaged(str(error)) from error
+        raise
+    except msgspec.MsgspecError as error:  # values that are none of ours
+        raise StoreDamaged(str(error)) from error
+
+
+def _create(connection: sqlite3.Connection, on_disk: bool) -> None:
+    """Make the tables, unless they are there. Raises StoreDamaged if there are others."""
+    # The folder is a stranger's, and so may the database be.
+    connection.executescript(
+        "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA synchronous=NORMAL;"
+        f"PRAGMA cache_size=-512; PRAGMA page_size={PAGE_BYTES}; PRAGMA temp_store=MEMORY;"
+        f"PRAGMA journal_size_limit={LOG_BYTES};"
+        f"PRAGMA wal_autocheckpoint={LOG_BYTES // PAGE_BYTES // 2};"
+    )
+    if on_disk:
+        (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+        if mode != "wal":
+            raise sqlite3.OperationalError("the file system does not allow a write-ahead log")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = _tables(connection)
+        if not found:
+            for statement in SCHEMA.split(";\n"):
+                connection.execute(statement)
+        elif found != _own_tables():
+            raise StoreDamaged("it has other tables")
+    finally:
+        connection.execute("COMMIT")
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    rows = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+    return {row[0] for row in rows}
+
+
+def _own_tables() -> set[str]:
+    return {statement.strip() for statement in SCHEMA.split(";\n") if statement.strip()}
+
+
+def _insert(
+    connection: sqlite3.Connection, searches: Sequence[Search], events: Sequence[Event]
+) -> None:
+    connection.executemany(
+        f"INSERT OR IGNORE INTO search ({_SEARCH}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608
+        [
+            (
+                *(one.id, one.at, one.tool, one.query, one.kind, one.seconds, one.returned),
+                msgspec.json.encode(one.paths[:KEPT_PATHS]).decode(),
+                *(one.scope, one.indexed, one.fallback, one.continued),
+            )
+            for one in searches
+        ],
+    )
+    connection.executemany(
+        f"INSERT INTO event ({_EVENT}) VALUES (?,?,?,?,?,?)",  # noqa: S608
+        [(one.search, one.at, one.signal, one.path, one.rank, one.tool) for one in events],
+    )
+
+
+def _trim(connection: sqlite3.Connection) -> None:
+    """Delete what is too much: the oldest, and of searches first those that nothing became of."""
+    _keep(connection, "event", MOST_EVENTS)
+    _keep(connection, "search", MOST_SEARCHES)
+    while _bytes(connection) > MOST_BYTES and _count(connection, "search"):
+        for table in ("event", "search"):
+            _keep(connection, table, int(_count(connection, table) * (1 - PORTION)))
+
+
+def _keep(connection: sqlite3.Connection, table: str, most: int) -> None:
+    count = _count(connection, table)
+    if count <= most:
+        return
+    excess = count - int(most * (1 - PORTION))
+    order = "number"
+    if table == "search":
+        order = "EXISTS (SELECT 1 FROM event WHERE search=id AND path<>''), number"
+    connection.execute(
+        f"DELETE FROM {table} WHERE number IN"  # noqa: S608
+        f" (SELECT number FROM {table} ORDER BY {order} LIMIT ?)",
+        (excess,),
+    )
+    connection.execute("DELETE FROM event WHERE search NOT IN (SELECT id FROM search)")
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+    return int(count)
+
+
+def _bytes(connection: sqlite3.Connection) -> int:
+    """How much of the database is in use."""
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    return int(pages - free) * int(size)
+
+
+def _search(row: tuple[object, ...]) -> Search:
+    """A search of its row. Raises MsgspecError for what was not written by us."""
+    indexed = None if row[9] is None else bool(row[9])
+    paths = msgspec.json.decode(str(row[7]))
+    return msgspec.convert([*row[:7], paths, row[8], indexed, row[10], bool(row[11])], Search)

@@ -1,0 +1,121 @@
+"""Suggestions for a search that has found little: what is there, near what was asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from winnow.postings.terms import asked_words, stem
+
+if TYPE_CHECKING:
+    from winnow.symbols.names import Names
+    from winnow.symbols.view import View
+
+# Of some words, what the index has that is spelled like one of them.
+KnownTerms = Callable[[Sequence[str]], Sequence[str]]
+
+# With so few results, or none that scores well, a search has found little.
+FEW = 3
+LOW_SCORE = 0.3
+MOST = 5
+# A longer word may have two letters wrong; a shorter one is another word then.
+LONG = 6
+# What two words begin with in common makes them kin from this length on.
+PREFIX = 4
+# Of the names that have nearly the letters of a word, so many are held against it.
+JUDGED = 3_000
+
+_PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
+
+
+def found_little(scores: Sequence[float]) -> bool:
+    """Whether a search has found little, by the scores of its results from 0 to 1."""
+    return len(scores) < FEW or max(scores) < LOW_SCORE
+
+
+def suggested(query: str, helped: Iterable[str], known_terms: KnownTerms) -> list[str]:
+    """What to ask instead: terms that are there, those nearest to the query's first, then earlier
+    queries that have ``helped``. Nothing that the query says already."""
+    words = asked_words(query)
+    said = {query.strip().lower(), *map(str.lower, words)}
+    found = [*known_terms(list(dict.fromkeys(words)))][:MOST]
+    found += [one for one in helped if one.strip().lower() not in said][: MOST - len(found)]
+    return [one for one in dict.fromkeys(found) if one.lower() not in said]
+
+
+def terms_of_index(view: View, tables: Sequence[Names]) -> KnownTerms:
+    """What the index has, by the names of its definitions; for use while the view is open.
+
+    ``tables`` have all names that there ever were: what is not defined any more is left out.
+    """
+
+    def known(words: Sequence[str]) -> list[str]:
+        near = [near_names(tables, word) for word in words]
+        # The nearest of each word come first.
+        ordered = sorted((one for some in near for one in some), key=lambda one: -one[0])
+        names = dict.fromkeys(name for _, name in ordered)
+        return [name for name in names if next(iter(view.definitions(name)), None) is not None]
+
+    return known
+
+
+def near_names(tables: Iterable[Names], word: str, most: int = MOST) -> list[tuple[float, str]]:
+    """The names that are nearest to a word, the nearest first, with how near they are."""
+    found: dict[str, float] = {}
+    root = stem(word.lower())
+    for table in tables:
+        for name in table.like(root, mistakes(word), JUDGED):
+            near = nearness(word, name)
+            if near > 0 and name != word:
+                found[name] = near
+    return sorted(
+        ((near, name) for name, near in found.items()),
+        key=lambda one: (-one[0], len(one[1]), one[1]),
+    )[:most]
+
+
+def nearness(word: str, name: str) -> float:
+    """How near a name, or a part of it, is to a word, from 0 to 1: spelled alike, of the same stem,
+    one the beginning of the other, or a letter or two apart."""
+    asked = word.lower()
+    whole = name.lower()
+    parts = [part.lower() for part in _PART.findall(name)]
+    near = max(_nearness(asked, one) for one in {whole, whole.replace("_", ""), *parts})
+    # A name of many parts is about other things, too.
+    return near * (0.8 + 0.2 / max(1, len(parts)))
+
+
+def _nearness(word: str, other: str) -> float:
+    if word == other:
+        return 1.0
+    if stem(word) == stem(other):
+        return 0.9
+    shorter, longer = sorted((word, other), key=len)
+    if len(shorter) >= PREFIX and longer.startswith(shorter):
+        return 0.8
+    apart = distance(word, other, mistakes(word))
+    return 0.0 if apart is None else 0.85 - 0.15 * apart
+
+
+def mistakes(word: str) -> int:
+    """How many letters of a word may be wrong."""
+    return 0 if len(word) < PREFIX else 1 if len(word) < LONG else 2
+
+
+def distance(one: str, other: str, most: int) -> int | None:
+    """How many letters have to be changed, added, taken out or swapped with the next to make one
+    word of the other (optimal string alignment); None for more than ``most``."""
+    if abs(len(one) - len(other)) > most:
+        return None
+    before, row = list[int](), list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        above, before, row = before, row, [place]
+        for at, its in enumerate(other, 1):
+            cost = min(before[at] + 1, row[at - 1] + 1, before[at - 1] + (letter != its))
+            if place > 1 and at > 1 and letter == other[at - 2] and one[place - 2] == its:
+                cost = min(cost, above[at - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return None
+    return row[-1] if row[-1] <= most else None

@@ -1,0 +1,45 @@
+"""The folder in which Winnow keeps its own files in a workspace, which may be a stranger's."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from winnow.config import OWN_FOLDER
+
+
+def own_folder(root: Path) -> Path:
+    """Winnow's folder in a workspace folder, which exists then, and which git ignores. Raises
+    OSError, also where somebody has put something else in its place."""
+    folder = root / OWN_FOLDER
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir()
+    # A stranger's link would have us write elsewhere.
+    if not stat.S_ISDIR(folder.lstat().st_mode):
+        raise NotADirectoryError(folder)
+    ignore = folder / ".gitignore"
+    if not os.path.lexists(ignore):
+        ignore.write_text("*\n", "utf-8")
+    return folder
+
+
+def regular(*files: Path) -> None:
+    """Raise FileExistsError for a file that is there and is a link, a folder or a device."""
+    for file in files:
+        if os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode):
+            raise FileExistsError(file)
+
+
+def database_files(file: Path) -> tuple[Path, Path, Path]:
+    """The files of a SQLite database with a write-ahead log."""
+    return file, Path(f"{file}-wal"), Path(f"{file}-shm")
+
+
+def put_aside(file: Path) -> None:
+    """Move a damaged database away, where it is the only one of its kind."""
+    _, *logs = database_files(file)
+    for log in logs:
+        log.unlink(missing_ok=True)
+    file.replace(file.with_suffix(".damaged"))

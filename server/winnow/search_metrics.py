@@ -1,0 +1,80 @@
+"""search_metrics: what is remembered of searches, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+
+from winnow.display import shown_path
+from winnow.errors import SearchError
+from winnow.feedback import NOTHING_SKIPPED, OFF
+from winnow.index.files import EXCLUDED, FULL, OF_SECRETS
+from winnow.index.reader import StoreDamaged
+from winnow.learning.improvements import Indexing, improvements
+from winnow.learning.metrics import Seen
+from winnow.text.files import search_roots
+from winnow.types.search_metrics import SearchMetricsParams, SearchMetricsResult
+from winnow.workspace import Workspace
+
+# Problems of files that are told in another way, or are none.
+SAID = (EXCLUDED, FULL, OF_SECRETS)
+
+
+async def measure_searches(
+    workspace: Workspace, params: SearchMetricsParams
+) -> SearchMetricsResult:
+    """What is remembered of searches. Raises NoWorkspace and NotFound."""
+    root = search_roots(workspace.folders)[0]
+    enabled = workspace.learning.enabled
+    searches, events = await workspace.learning.all()
+    indexing = await _indexing(workspace, f"{root.as_posix().rstrip('/')}/")
+    seen = Seen(searches, events)
+    return await asyncio.to_thread(_result, seen, indexing, shown_path(str(root))[0], enabled)
+
+
+def _result(seen: Seen, indexing: Indexing, root: str, enabled: bool) -> SearchMetricsResult:
+    rate, fallbacks = seen.fallbacks()
+    count = len(seen.searches)
+    return SearchMetricsResult(
+        root=root,
+        enabled=enabled,
+        patterns=seen.patterns(),
+        terms=seen.terms(),
+        hit_rate=seen.hit_rate(),
+        index_hit_rate=seen.index_hit_rate(),
+        fallback_rate=rate,
+        fallbacks=fallbacks,
+        latencies=seen.latencies(),
+        satisfaction=seen.satisfaction(),
+        improvements=improvements(seen, indexing),
+        total_found=count,
+        returned=count,
+        truncated=False,
+        completeness=NOTHING_SKIPPED,
+        warnings=[] if enabled else [OFF],
+    )
+
+
+async def _indexing(workspace: Workspace, prefix: str) -> Indexing:
+    """What the index holds; only its settings where nobody has used it yet."""
+    settings = workspace.config.index
+    indexing = Indexing(settings.enabled, settings.exclude_patterns, settings.max_index_size_mb)
+    if "index" not in workspace.__dict__:
+        return indexing
+    try:
+        problems = await workspace.index.problems()
+        status = await workspace.index.status()
+    except (SearchError, StoreDamaged, sqlite3.Error):
+        return indexing
+    return Indexing(
+        settings.enabled,
+        settings.exclude_patterns,
+        settings.max_index_size_mb,
+        {
+            path.removeprefix(prefix): said
+            for path, said in problems.items()
+            if not said.startswith(SAID)
+        },
+        tuple(workspace.index.hindrances()),
+        sum(folder.not_covered.size_limit or 0 for folder in status.folders),
+    )

@@ -1,0 +1,90 @@
+"""What must never be kept or sent: secrets in texts, and files that hold them.
+
+The rules are in one table, and each is a :data:`~winnow.secrets.finding.Detector`. They are for
+bytes, since the index masks in worker processes what it reads, at a rate near that of reading it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from winnow.secrets.assignments import assignments
+from winnow.secrets.connections import connections
+from winnow.secrets.files import is_secret_file
+from winnow.secrets.finding import Detector, Finding
+from winnow.secrets.formats import known_formats
+from winnow.secrets.keys import base64_lines, private_keys
+
+__all__ = ["Redacted", "is_secret_file", "masked", "redacted", "redactions"]
+
+INDEX_DETECTORS: tuple[Detector, ...] = (private_keys, known_formats, connections, assignments)
+# A model sees parts of files, and a part may be the midst of a key.
+MODEL_DETECTORS: tuple[Detector, ...] = (*INDEX_DETECTORS, base64_lines)
+
+_NOT_LINE_END = re.compile(rb"[^\r\n]")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_MARKER = re.compile(rb"\[REDACTED:([a-z0-9-]{1,40})\]")
+
+
+class Redacted(Struct, frozen=True):
+    """A text without its secrets, and how many were taken out, by rule."""
+
+    text: str
+    counts: Mapping[str, int]
+
+
+def masked(text: bytes) -> tuple[bytes, int]:
+    """The text with `*` for each byte of a secret, and how many secrets it has.
+
+    The text keeps its length and its line ends, so that offsets and numbers of lines hold.
+    """
+    findings = _found(text, INDEX_DETECTORS)
+    if not findings:
+        return text, 0
+    parts, end = [], 0
+    for one in findings:
+        parts += [text[end : one.start], _NOT_LINE_END.sub(b"*", text[one.start : one.end])]
+        end = one.end
+    return b"".join([*parts, text[end:]]), len(findings)
+
+
+def redacted(text: str) -> Redacted:
+    """The text with `[REDACTED:rule]` for each secret; it keeps its lines."""
+    raw = text.encode("utf-8", "surrogatepass")
+    counts = Counter[str]()
+    # What stood apart is nearer to each other afterwards, and may be a finding then.
+    while findings := _found(raw, MODEL_DETECTORS):
+        counts.update(one.rule for one in findings)
+        parts, end = [], 0
+        for one in findings:
+            lines = b"".join(_LINE_END.findall(raw, one.start, one.end))
+            parts += [raw[end : one.start], f"[REDACTED:{one.rule}]".encode(), lines]
+            end = one.end
+        raw = b"".join([*parts, raw[end:]])
+    return Redacted(raw.decode("utf-8", "surrogatepass"), dict(counts))
+
+
+def redactions(text: str) -> dict[str, int]:
+    """How many secrets were replaced in a text or a part of one, by rule."""
+    return dict(Counter(one.decode() for one in _MARKER.findall(text.encode("utf-8", "replace"))))
+
+
+def _found(text: bytes, detectors: Sequence[Detector]) -> list[Finding]:
+    """What the detectors find, in order; of findings that overlap, one that covers them all."""
+    found = sorted(
+        (one for detect in detectors for one in detect(text)),
+        key=lambda one: (one.start, -one.end),
+    )
+    joined: list[Finding] = []
+    for one in found:
+        if _MARKER.search(text, one.start, one.end):
+            continue
+        if joined and one.start < joined[-1].end:
+            joined[-1] = joined[-1]._replace(end=max(joined[-1].end, one.end))
+        else:
+            joined.append(one)
+    return joined

@@ -1,0 +1,223 @@
+"""semantic_search: passages that are about a question, from the index, or else by the words.
+
+Nothing here uses the network. Without an index, or before it is complete, text is searched for the
+question's words, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from winnow.answers import CHANGED
+from winnow.display import shown_path
+from winnow.errors import EmptyQuery, IndexUnavailable
+from winnow.hits import (
+    Found,
+    Place,
+    Texts,
+    page_start,
+    paged,
+    places_of,
+    wanted_hits,
+    with_reasons,
+)
+from winnow.index.index import again_if_damaged
+from winnow.index_requests import begin_index, index_offer
+from winnow.indexed_search import Indexed, lacking, merged, search_index
+from winnow.learning.suggest import found_little, terms_of_index
+from winnow.postings.terms import asked_words
+from winnow.ranked_text import files_about, telling_words
+from winnow.text.files import Scope
+from winnow.types import Completeness, IndexState, Progress, ScopeParams, Skipped
+from winnow.types.semantic_search import (
+    Engine,
+    Fallback,
+    IndexOffer,
+    Passage,
+    SemanticSearchParams,
+    SemanticSearchPartial,
+    SemanticSearchResult,
+)
+from winnow.workspace import Workspace
+
+# Vectors of meaning are another engine.
+ENGINE: Engine = "lexical"
+
+
+class Meant(Struct, frozen=True):
+    """What was found about a question, and by what."""
+
+    found: Found
+    engine: Engine
+    model: str | None = None
+    fallback: Fallback | None = None
+    index_offer: IndexOffer | None = None
+    suggestions: Sequence[str] = ()
+
+
+async def search_meaning(
+    workspace: Workspace, params: SemanticSearchParams, progress: Progress
+) -> SemanticSearchResult:
+    """The passages that are about a question, the best first.
+
+    Raises EmptyQuery, InvalidParams for a bad glob, file type or cursor, SearchTimedOut, and what a
+    scope may raise.
+    """
+    if not params.query.strip():
+        raise EmptyQuery
+    wanted = wanted_hits(params, params.top_k)
+    await begin_index(workspace, False, progress)
+    meant = await find_meant(workspace, params, params.query, wanted, progress)
+    found = meant.found
+    if found_little([min(hit.score, 1.0) for hit in found.hits]):
+        others = await suggestions(workspace, params.query)
+        meant = msgspec.structs.replace(meant, suggestions=others)
+    first, changed = page_start(params, found)
+    texts = Texts(found.scope, workspace.buffers)
+    places = await asyncio.to_thread(places_of, texts, found, first, params.top_k)
+
+    def make(count: int, most: int, truncated: bool, position: str | None) -> SemanticSearchResult:
+        return SemanticSearchResult(
+            root=shown_path(str(found.scope.root))[0],
+            results=[_passage(found.scope, place, most) for place in places[:count]],
+            engine=meant.engine,
+            model=meant.model,
+            fallback=meant.fallback,
+            index_offer=meant.index_offer,
+            suggestions=list(meant.suggestions),
+            total_found=max(found.total, first + count),
+            returned=count,
+            truncated=truncated,
+            completeness=with_reasons(found.completeness, *[CHANGED] * changed),
+            warnings=list(found.warnings),
+            cursor=position,
+        )
+
+    result = paged(params, found, places, make)
+    if progress.streaming and not params.max_tokens and result.results:
+        progress(
+            f"{result.returned} passages", partial=SemanticSearchPartial(results=result.results)
+        )
+        return msgspec.structs.replace(result, results=[])
+    return result
+
+
+async def find_meant(
+    workspace: Workspace, params: ScopeParams, query: str, wanted: int, progress: Progress
+) -> Meant:
+    """The passages about a question, at least so many if there are.
+
+    Raises InvalidParams, SearchTimedOut, and what a scope may raise.
+    """
+    trouble = ""
+    try:
+        indexed = await _from_index(workspace, params, query, wanted, progress)
+    except IndexUnavailable as error:
+        indexed, trouble = None, error.data["detail"]
+    state = indexed.state if indexed is not None else workspace.index.state()
+    if indexed is not None and state.state == "ready" and indexed.settled:
+        return Meant(_only_indexed(workspace.scope(params), query, indexed), ENGINE)
+    reason = _why_not_indexed(workspace, state, trouble)
+    texts = await files_about(workspace, params, query, progress)
+    if indexed is None or not indexed.knows:
+        fallback = Fallback(wanted="semantic", used="text", reason=reason)
+        offer = await index_offer(workspace, state)
+        return Meant(_with_state(texts, state, reason), "text", None, fallback, offer)
+    lacks = await lacking(workspace, texts.scope, texts.hits, indexed.knows)
+    hits = merged(indexed.hits, texts.hits, lacks)
+    words = {**telling_words(query), **texts.words}
+    found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
+    fallback = Fallback(wanted="semantic", used="text", reason=reason, partly=True)
+    return Meant(_with_state(found, state, reason), ENGINE, None, fallback)
+
+
+async def _from_index(
+    workspace: Workspace, params: ScopeParams, query: str, wanted: int, progress: Progress
+) -> Indexed | None:
+    """What the index has; None where there is to be none."""
+    if not (workspace.config.index.enabled or workspace.index.state().knows_all):
+        return None
+    scope = workspace.scope(params)
+    async with workspace.turns:
+        progress("Searching the index")
+        return await search_index(workspace, params, scope, query, wanted)
+
+
+def _only_indexed(scope: Scope, query: str, indexed: Indexed) -> Found:
+    """The index's own answer, with what it leaves out."""
+    left_out = indexed.left_out
+    reasons, warnings = [], list(scope.warnings)
+    if count := left_out.size_limit:
+        reasons.append(
+            f"{count:,} files are not in the index, which has index.max_index_size_mb: code_search"
+            " with search_type 'text' searches them"
+        )
+    if count := left_out.excluded:
+        warnings.append(f"{count:,} files are not searched that index.exclude_patterns names")
+    skipped = Skipped(
+        binary=left_out.binary,
+        too_large=left_out.too_large,
+        unreadable=left_out.unreadable,
+        secret=left_out.secret,
+    )
+    completeness = Completeness(
+        complete=not reasons,
+        reasons=reasons,
+        skipped=skipped,
+        timed_out=False,
+        index=indexed.state,
+    )
+    hits = indexed.hits
+    return Found(scope, hits, len(hits), completeness, telling_words(query), warnings)
+
+
+@again_if_damaged
+async def suggestions(workspace: Workspace, query: str) -> list[str]:
+    """What to ask instead of a query that has found little, as far as the index knows."""
+    names: Sequence[str] = ()
+    if workspace.index.state().knows_all:
+        async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+            tables = await view.read(view.names, workspace.names)
+            names = await view.read(terms_of_index(view, tables), asked_words(query))
+    return await workspace.learning.suggestions(query, lambda words: names)
+
+
+def _with_state(found: Found, state: IndexState, reason: str) -> Found:
+    completeness = msgspec.structs.replace(with_reasons(found.completeness, reason), index=state)
+    return msgspec.structs.replace(found, completeness=completeness)
+
+
+def _why_not_indexed(workspace: Workspace, state: IndexState, trouble: str) -> str:
+    """Why an index cannot answer, or not alone."""
+    searched = "files were searched for the words of the query"
+    if not workspace.config.index.enabled:
+        return f"index.enabled is off: {searched}"
+    known = f"{state.files_indexed:,} of {state.files_total:,} files"
+    if state.state == "building":
+        return f"the index is being built ({known}): the other {searched}"
+    if state.knows_all:
+        return f"files have changed that the index does not know yet: {searched}, too"
+    hindrances = [trouble] if trouble else workspace.index.hindrances()
+    because = f" ({'; '.join(hindrances)})" if hindrances else ""
+    return f"there is no index{because}: {searched}"
+
+
+def _passage(scope: Scope, place: Place, most: int) -> Passage:
+    shown = scope.shown(place.hit.path)
+    snippet, snippet_line = place.snippet(most)
+    return Passage(
+        path=shown.path,
+        start_line=place.first or 1,
+        end_line=place.last or place.first or 1,
+        score=place.hit.score,
+        snippet=snippet,
+        snippet_line=snippet_line,
+        symbol=place.hit.symbol,
+        why=place.hit.why,
+        root=shown.root,
+        uri=shown.uri,
+    )

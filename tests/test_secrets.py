@@ -1,0 +1,199 @@
+"""What must never be kept or sent."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planted import LOOK_ALIKES, Draw, Planted, all_planted, private_key
+from winnow.secrets import Redacted, is_secret_file, masked, redacted, redactions
+
+PLANTED = all_planted(seed=5)
+LINE_ENDS = re.compile(rb"\r\n|\r|\n")
+# Texts in which rules have something to do: pieces of secrets between arbitrary others.
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from([one.text for one in PLANTED]),
+        st.sampled_from(["[REDACTED:jwt]", "password", " = ", '"', "://a:", "@b", "\r\n", "\n"]),
+        st.sampled_from(private_key(Draw(1))[0].splitlines(keepends=True)),
+        st.text(max_size=20),
+    ),
+    max_size=12,
+)
+
+
+def test_every_format_and_every_form_is_replaced_as_a_whole() -> None:
+    def replaced(one: Planted) -> Planted:
+        return Planted(one.rule, redacted(one.text).text, one.value)
+
+    def expected(one: Planted) -> Planted:
+        marker = f"[REDACTED:{one.rule}]"
+        return Planted(one.rule, one.text.replace(one.value, marker), one.value)
+
+    assert list(map(replaced, PLANTED)) == list(map(expected, PLANTED))
+
+
+def test_every_format_and_every_form_is_masked_with_its_length_kept() -> None:
+    for one in PLANTED:
+        stars = "*" * len(one.value)
+        assert masked(one.text.encode()) == (one.text.replace(one.value, stars).encode(), 1)
+
+
+def test_many_secrets_in_one_text_are_found_like_each_alone() -> None:
+    text = "\n\n".join(one.text for one in PLANTED)
+    cleaned = redacted(text)
+    assert [one.value for one in PLANTED if one.value in cleaned.text] == []
+    assert cleaned.text.count("\n") == text.count("\n")
+    assert sum(cleaned.counts.values()) == len(PLANTED)
+    assert redactions(cleaned.text) == cleaned.counts
+
+
+def test_what_only_looks_like_a_secret_stays() -> None:
+    assert [line for line in LOOK_ALIKES.splitlines() if redacted(line).counts] == []
+    assert redacted(LOOK_ALIKES) == Redacted(LOOK_ALIKES, {})
+    assert masked(LOOK_ALIKES.encode()) == (LOOK_ALIKES.encode(), 0)
+
+
+@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", "PGP "])
+def test_a_private_key_keeps_its_marks_and_its_lines(kind: str) -> None:
+    text, lines = private_key(Draw(2), kind)
+    first, *_, last, _ = text.split("\n")
+    stars = "\r\n".join([first, *("*" * len(line) for line in lines), last, ""])
+    assert masked(text.replace("\n", "\r\n").encode()) == (stars.encode(), 1)
+    marked = redacted(text).text.split("\n")
+    assert marked == [first + "[REDACTED:private-key]", *[""] * len(lines), last, ""]
+
+
+def test_a_private_key_in_a_string_is_replaced() -> None:
+    text, lines = private_key(Draw(3))
+    escaped = '{"private_key": "' + text.replace("\n", "\\n") + '", "type": "account"}'
+    cleaned = redacted(escaped).text
+    assert [line for line in lines if line in cleaned] == []
+    assert cleaned.endswith('", "type": "account"}')
+
+
+def test_a_part_of_a_private_key_is_replaced() -> None:
+    text, lines = private_key(Draw(4))
+    rows = text.splitlines()
+    for part in (rows[:6], rows[6:], rows[3:9]):
+        cleaned = redacted("\n".join(["some text", *part, "more text here"])).text.split("\n")
+        assert [line for line in lines if line in cleaned] == []
+        assert (len(cleaned), cleaned[0], cleaned[-1]) == (
+            len(part) + 2,
+            "some text",
+            "more text here",
+        )
+
+
+def test_the_secret_beside_an_access_key_is_replaced_and_a_hash_is_not() -> None:
+    draw = Draw(6)
+    secret, commit = draw.of("abcdefABCDEF0123456789/+", 40), draw.of("0123456789abcdef", 40)
+    key_id = "AK" + "IA" + draw.of("ABCDEFGH234567", 16)
+    cleaned = redacted(f"{key_id}\n{secret}\n{commit}\n")
+    assert cleaned == Redacted(
+        f"[REDACTED:aws-access-key-id]\n[REDACTED:aws-secret-key]\n{commit}\n",
+        {"aws-access-key-id": 1, "aws-secret-key": 1},
+    )
+
+
+def test_a_password_with_signs_and_umlauts_is_replaced() -> None:
+    for value in ("Tr0ub4dor&3", "Grüße!2024", "p@ss:W0rd!x", "Summer2024!"):
+        assert redacted(f'password = "{value}"\n').text == 'password = "[REDACTED:password]"\n'
+
+
+@given(st.binary(max_size=400))
+def test_masking_any_bytes_keeps_length_and_line_ends(raw: bytes) -> None:
+    _keeps_length_and_line_ends(raw)
+
+
+@given(PIECES, st.binary(max_size=5))
+def test_masking_secrets_keeps_length_and_line_ends(pieces: list[str], raw: bytes) -> None:
+    _keeps_length_and_line_ends(
+        raw.join(piece.encode("utf-8", "surrogatepass") for piece in pieces)
+    )
+
+
+def _keeps_length_and_line_ends(raw: bytes) -> None:
+    after, count = masked(raw)
+    assert len(after) == len(raw)
+    assert [one.span() for one in LINE_ENDS.finditer(after)] == [
+        one.span() for one in LINE_ENDS.finditer(raw)
+    ]
+    assert (after == raw) == (count == 0)
+    changed = {after[place] for place in range(len(raw)) if after[place] != raw[place]}
+    assert changed <= {ord("*")}
+
+
+@given(PIECES)
+def test_redacting_twice_is_redacting_once(pieces: list[str]) -> None:
+    once = redacted("".join(pieces))
+    assert redacted(once.text) == Redacted(once.text, {})
+    ends = [one for one in "".join(pieces) if one in "\r\n"]
+    assert [one for one in once.text if one in "\r\n"] == ends
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".env",
+        "deploy/.env.production",
+        "prod.env",
+        "a/server.pem",
+        "TLS.KEY",
+        "id_rsa",
+        "keys/id_ed25519",
+        "id_work",
+        "id_rsa.old",
+        "store.p12",
+        "store.pfx",
+        "safe.kdbx",
+        ".npmrc",
+        ".pypirc",
+        ".netrc",
+        "_netrc",
+        "home/.aws/credentials",
+        "credentials.json",
+        "infra/terraform.tfstate",
+        "terraform.tfstate.backup",
+        ".git-credentials",
+        ".ssh/config",
+        ".docker/config.json",
+        "client_secret_123.json",
+        "config/secrets.yml",
+        ".bash_history",
+        "sub\\.env",
+    ],
+)
+def test_files_that_hold_secrets_are_known_by_their_names(path: str) -> None:
+    assert is_secret_file(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".env.example",
+        ".env.sample",
+        "a/.env.template",
+        ".env.production.example",
+        "example.env",
+        "id_rsa.pub",
+        ".ssh/known_hosts",
+        "environment.py",
+        "env",
+        "id_map.c",
+        "src/keys.py",
+        "key.go",
+        "credentials.py",
+        "secrets.py",
+        "credentials/reader.go",
+        "docs/config.json",
+        "main.tf",
+        ".gitignore",
+        ".github/workflows/test.yml",
+    ],
+)
+def test_other_files_are_none(path: str) -> None:
+    assert not is_secret_file(path)
