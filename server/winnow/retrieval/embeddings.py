@@ -103,7 +103,13 @@ class Model:
         pieces = self._of_words(asked)
         sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
         ids = np.fromiter(chain.from_iterable(pieces), np.int64, sizes.sum())
-        np.matmul(np.repeat(weights, sizes, axis=1), self._vectors(ids), out=found)
+        if len(ids):
+            # Identifiers have many pieces in common; each is looked up once.
+            order = np.argsort(ids, kind="stable")
+            starts = np.flatnonzero(np.append(True, np.diff(ids[order])))
+            of_pieces = weights[:, np.repeat(np.arange(len(sizes)), sizes)[order]]
+            of_pieces = np.add.reduceat(of_pieces, starts, axis=1)
+            np.matmul(of_pieces, self._vectors(ids[order[starts]]), out=found)
 
     def _vectors(self, ids: npt.NDArray[np.int64]) -> Rows:
         places = ids if self._mapping is None else self._mapping[ids]
