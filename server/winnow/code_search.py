@@ -163,7 +163,8 @@ def _why_not(reading: Reading, found: Found) -> str:
     if found.hits:
         return ""
     if reading.search == "symbol":
-        return f"nothing is defined by the name {reading.wanted}"
+        known = "nothing" if found.completeness.complete else "as far as is known, nothing"
+        return f"{known} is defined by the name {reading.wanted}"
     return "no text matches" if reading.search == "text" else "nothing was found"
 
 
