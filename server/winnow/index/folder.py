@@ -38,6 +38,7 @@ from winnow.index.files import (
     key_of,
     language_at,
 )
+from winnow.index.hindrance import Hindrance
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import (
@@ -135,6 +136,7 @@ class FolderIndex:
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
+        self._hindrance: Hindrance | None = None
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
@@ -543,17 +545,34 @@ class FolderIndex:
                 self._store.is_current() and self._settings().variant == self._opened_as
             ):
                 await self._forget()
+            if self._hindrance is not None and await self._hindrance.is_over(self._store):
+                self.problem = ""
+                await self._forget()
             if self._store is None:
-                self._opened_as = self._settings().variant
-                open_store = Store.open if self.writable else _temporary
-                try:
-                    self._store = await asyncio.to_thread(open_store, self.root, self._opened_as)
-                except (sqlite3.Error, OSError) as error:
-                    raise IndexUnavailable(str(error)) from None
+                await self._open()
+            assert self._store is not None
             return self._store
 
+    async def _open(self) -> None:
+        self._opened_as = self._settings().variant
+        hindered = self._hindrance is not None and self._hindrance.lasts
+        open_store = Store.open if self.writable and not hindered else _temporary
+        try:
+            self._store = await asyncio.to_thread(open_store, self.root, self._opened_as)
+        except (sqlite3.Error, OSError) as error:
+            raise IndexUnavailable(str(error)) from None
+        if self._store.is_temporary and open_store is not _temporary:
+            self._hinder()
+
+    def _hinder(self) -> None:
+        """Note that nothing can be written in the folder now."""
+        if self._hindrance is None:
+            self._hindrance = Hindrance(self.root)
+        self._hindrance.begin()
+
     async def repair(self) -> bool:
-        """Make the store anew if it is damaged; whether it was."""
+        """Make the store anew if it is damaged; whether it was. Raises IndexUnavailable,
+        sqlite3.Error and OSError."""
         store = await self.store()
         try:
             await asyncio.to_thread(store.check)
@@ -568,7 +587,7 @@ class FolderIndex:
             if self._store is store:
                 await self._forget()
                 with contextlib.suppress(OSError):
-                    await asyncio.to_thread(put_aside, store.file)
+                    await asyncio.to_thread(put_aside, store)
 
     async def _forget(self) -> None:
         store, self._store = self._store, None
@@ -587,13 +606,34 @@ class FolderIndex:
         except StoreDamaged:
             await self.give_up(store)
         except (sqlite3.Error, OSError) as error:
-            if store.is_temporary:
-                raise IndexUnavailable(str(error)) from None
-            self.problem = f"{store.file} cannot be written: {error}"
-            async with self._opening:
-                self.writable = False
+            # A database that is damaged or gone may say anything.
+            if store.is_current() and not await self._is_damaged(store):
+                if store.is_temporary:
+                    raise IndexUnavailable(str(error)) from None
+                await self._leave(store, error)
+        try:
+            return await asyncio.to_thread(do, await self.store())
+        except (sqlite3.Error, OSError) as error:
+            raise IndexUnavailable(str(error)) from None
+
+    async def _is_damaged(self, store: Store) -> bool:
+        """Whether a store is damaged, and was put aside."""
+        try:
+            await asyncio.to_thread(store.check)
+        except StoreDamaged:
+            await self.give_up(store)
+            return True
+        except (sqlite3.Error, OSError):
+            return False
+        return False
+
+    async def _leave(self, store: Store, error: Exception) -> None:
+        """Use a temporary store for now."""
+        async with self._opening:
+            if self._store is store:
+                self.problem = f"{store.file} cannot be written: {error}"
+                self._hinder()
                 await self._forget()
-        return await asyncio.to_thread(do, await self.store())
 
 
 def _temporary(root: Path, variant: str) -> Store:
