@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import (
     AsyncGenerator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from winnow.watcher import Watcher
 
 T = TypeVar("T")
+Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
 # Says how many files of how many have been taken.
 Report = Callable[[int, int], None]
 
@@ -99,13 +101,14 @@ MEGABYTE = 1024 * 1024
 
 class FolderSettings(Struct, frozen=True):
     """What settings say of the index of a folder: the largest file that is read, and the largest
-    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; what else
-    decides what is kept."""
+    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; where
+    vectors come from; what else decides what is kept."""
 
     max_bytes: int
     max_parsed: int
     max_size_mb: int
     masked: bool = True
+    embeddings: str = "off"
     variant: str = ""
 
 
@@ -118,11 +121,14 @@ class FolderIndex:
         workers: Workers,
         ripgrep: Callable[[], Ripgrep],
         settings: Callable[[], FolderSettings],
+        ordered: Ordered,
         writable: bool = True,
     ) -> None:
-        """``ripgrep`` gives what lists files, ``settings`` what holds now. Nothing is written to a
-        folder that is not ``writable``."""
+        """``ripgrep`` gives what lists files, ``settings`` what holds now, ``ordered`` puts paths
+        of the folder in the order in which they are to be taken. Nothing is written to a folder
+        that is not ``writable``."""
         self.root = root
+        self._ordered = ordered
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
         self.total = 0  # files that a search covers
@@ -414,6 +420,8 @@ class FolderIndex:
         left = await self._kept_empty(changes.changed, covers)
         left = await self._adopted(left, urgent)
         done = total - len(left)
+        if len(left) > FEW_CHANGES and not urgent:
+            left = await self._ordered(self.root, left)
         taken: set[str] = set()
         async for batch in self._batches(left, urgent):
             done += len(batch)
@@ -495,6 +503,7 @@ class FolderIndex:
                 settings.max_bytes,
                 masked=settings.masked,
                 max_parsed=settings.max_parsed,
+                embeddings=settings.embeddings,
             )
             for path in paths
         ]
