@@ -580,15 +580,16 @@ class FolderIndex:
         self._hindrance.begin()
 
     async def repair(self) -> bool:
-        """Make the store anew if it is damaged; whether it was. Raises IndexUnavailable,
-        sqlite3.Error and OSError."""
+        """Make the store anew if it is damaged, and leave it if it cannot be read; whether there is
+        another one now. Raises IndexUnavailable."""
         store = await self.store()
         try:
             await asyncio.to_thread(store.check)
         except StoreDamaged:
             await self.give_up(store)
-            return True
-        return False
+        except (sqlite3.Error, OSError) as error:
+            await self._leave(store, error)
+        return store is not self._store
 
     async def give_up(self, store: Store) -> None:
         """Put a damaged store aside; the next one is empty."""
@@ -616,28 +617,17 @@ class FolderIndex:
             await self.give_up(store)
         except (sqlite3.Error, OSError) as error:
             # A database that is damaged or gone may say anything.
-            if store.is_current() and not await self._is_damaged(store):
-                if store.is_temporary:
-                    raise IndexUnavailable(str(error)) from None
+            if store.is_current() and not await self.repair():
                 await self._leave(store, error)
         try:
             return await asyncio.to_thread(do, await self.store())
         except (sqlite3.Error, OSError) as error:
             raise IndexUnavailable(str(error)) from None
 
-    async def _is_damaged(self, store: Store) -> bool:
-        """Whether a store is damaged, and was put aside."""
-        try:
-            await asyncio.to_thread(store.check)
-        except StoreDamaged:
-            await self.give_up(store)
-            return True
-        except (sqlite3.Error, OSError):
-            return False
-        return False
-
     async def _leave(self, store: Store, error: Exception) -> None:
-        """Use a temporary store for now."""
+        """Use a temporary store for now. Raises IndexUnavailable if this is one."""
+        if store.is_temporary:
+            raise IndexUnavailable(str(error)) from None
         async with self._opening:
             if self._store is store:
                 self.problem = f"{store.file} cannot be written: {error}"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.index.reader import StoreDamaged
+from winnow.index.reader import SegmentGone, StoreDamaged
 from winnow.postings.contents import Contents
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class Segments:
                     # What is mapped may end behind the end of its file by now: it is not read.
                     known = Segment(self._file(name))
                     known.verify()
+            except FileNotFoundError as error:
+                raise SegmentGone(f"a segment is missing: {error}") from error
             except (OSError, SegmentDamaged) as error:
                 raise StoreDamaged(f"a segment cannot be read: {error}") from error
             self._open[name], self._touched[name] = known, now
