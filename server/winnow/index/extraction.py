@@ -27,7 +27,7 @@ from winnow.index.files import (
     without_facts,
 )
 from winnow.postings.contents import Contents, contents_of
-from winnow.postings.trigrams import trigrams_of
+from winnow.postings.trigrams import searched_text, trigrams_of
 from winnow.secrets import is_secret_file, masked
 from winnow.symbols.extract import extract
 from winnow.symbols.facts import Facts
@@ -108,15 +108,16 @@ def _contents(
     path: str, raw: bytes, source: bytes, facts: Facts | None, *, covered: bool
 ) -> Contents | None:
     """What is kept of a text for search; None where ripgrep sees another text than this one."""
-    if raw.startswith(UTF_32_LE_MARK):
+    seen = searched_text(raw)
+    if seen is None or raw.startswith(UTF_32_LE_MARK):
         return None
-    seen = source if raw.startswith(UTF_16_MARKS) else raw
     # Of what nobody has written, only that it has a string is worth to know.
     ranked = b"" if facts is None and _unwritten(source) else source
     definitions = facts.definitions if facts else ()
     language = facts.language if facts else ""
     kept = contents_of(path, ranked, definitions, language, covered=covered)
-    return msgspec.structs.replace(kept, trigrams=trigrams_of(seen))
+    # What is masked is not kept in trigrams either.
+    return msgspec.structs.replace(kept, trigrams=trigrams_of(seen if covered else source))
 
 
 def _is_binary(raw: bytes) -> bool:
