@@ -7,6 +7,7 @@ not there.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from msgspec import Struct
 from winnow import cursor
 from winnow.answers import fractions
 from winnow.shorten import shorten
-from winnow.snippets import FEW_LINES, LINES, Passage, Snippet, Wanted
+from winnow.snippets import FEW_LINES, LINES, Passage, Wanted
 from winnow.sources import Sources
 from winnow.text.files import Scope
 from winnow.types import Answer, Completeness, PageParams, Skipped
@@ -73,7 +74,15 @@ class Place(Struct, frozen=True):
     hit: Hit
     first: int | None
     last: int | None
-    snippets: Mapping[int, Snippet | None]  # by the most lines that they have
+    passage: Passage | None = None
+
+    def snippet(self, most: int) -> tuple[str | None, int | None]:
+        """The most telling lines, so many at most, and the number of the first of them if that is
+        another than the place's."""
+        snippet = self.passage.snippet(most) if self.passage is not None and most else None
+        if snippet is None:
+            return None, None
+        return snippet.text, snippet.first if snippet.first != self.first else None
 
 
 class Texts:
@@ -85,21 +94,26 @@ class Texts:
         self._scope = scope
         self._sources = Sources(scope.roots, spelled, MOST_BYTES)
         self._open = spelled.keys()
+        self._real = functools.cache(self._resolved)
 
     def is_there(self, path: str) -> bool:
         """Whether there is such a file, or a document that is to become one."""
-        real = _real(Path(self._scope.absolute(path)))
+        real = self._real(path)
         return Path(real) in self._open or os.path.isfile(real)
 
-    def lines(self, path: str) -> list[str] | None:
-        """The lines of a file without their ends; None for one that is too large, or no text."""
-        source = self._sources.read(_real(Path(self._scope.absolute(path))))
+    def lines(self, path: str, last: int | None = None) -> list[str] | None:
+        """The lines of a file without their ends, perhaps up to the ``last`` one that is wanted;
+        None for one that is too large, or no text."""
+        source = self._sources.read(self._real(path))
         if source is None:
             return None
-        lines = source.data.decode("utf-8", "replace").split("\n")
-        if lines and not lines[-1]:
+        lines = source.data.split(b"\n", -1 if last is None else last)[:last]
+        if lines and not lines[-1] and (last is None or len(lines) < last):
             del lines[-1]
-        return [line.removesuffix("\r") for line in lines]
+        return [line.decode("utf-8", "replace").removesuffix("\r") for line in lines]
+
+    def _resolved(self, path: str) -> str:
+        return _real(Path(self._scope.absolute(path)))
 
 
 def _real(path: Path) -> str:
@@ -123,24 +137,23 @@ def _place(texts: Texts, at: int, hit: Hit, wanted: Wanted) -> Place | None:
     if not texts.is_there(hit.path):
         return None
     if hit.kind == "file":
-        return Place(at, hit, hit.first, hit.last, {})
-    lines = texts.lines(hit.path)
+        return Place(at, hit, hit.first, hit.last)
+    lines = texts.lines(hit.path, hit.last)
     if lines is None:
-        line = next(iter(sorted(hit.marks)), None)
-        return Place(at, hit, hit.first or line, hit.last or line, {})
+        line = min(hit.marks, default=None)
+        return Place(at, hit, hit.first or line, hit.last or line)
     if hit.first is not None and hit.first > len(lines):
         return None
     first, last = hit.first or 1, hit.last or len(lines)
     passage = Passage(lines, first, last, wanted, hit.marks, head=hit.first is not None)
     if hit.kind == "match" and wanted.words and not passage.says_something:
         return None  # the text was there a moment ago
-    snippets = {most: passage.snippet(most) for most in (LINES, FEW_LINES)}
     if hit.first is not None:
-        return Place(at, hit, hit.first, passage.last, snippets)
-    whole = snippets[LINES] if passage.says_something else None
+        return Place(at, hit, hit.first, passage.last, passage)
+    whole = passage.snippet(LINES) if passage.says_something else None
     if whole is None:
-        return Place(at, hit, None, None, {})
-    return Place(at, hit, whole.first, whole.first + whole.text.count("\n"), snippets)
+        return Place(at, hit, None, None)
+    return Place(at, hit, whole.first, whole.first + whole.text.count("\n"), passage)
 
 
 # --- pages ---------------------------------------------------------------------------------
@@ -186,15 +199,6 @@ def paged(
 
 def _stamp(found: Found, count: int) -> bytes:
     return cursor.stamp_of([(hit.path, hit.first) for hit in found.hits[:count]])
-
-
-def shown_snippet(place: Place, most: int) -> tuple[str | None, int | None]:
-    """The snippet of a place in at most so many lines, and its first line if that is another than
-    the place's."""
-    snippet = place.snippets.get(most)
-    if snippet is None:
-        return None, None
-    return snippet.text, snippet.first if snippet.first != place.first else None
 
 
 def with_reasons(completeness: Completeness, *reasons: str) -> Completeness:

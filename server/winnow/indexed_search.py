@@ -7,7 +7,7 @@ made once more, until all that was found is as it was found.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from winnow.hits import Hit
 from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
+from winnow.index.sources import Emptied
 from winnow.symbol_search import SEARCH_SECONDS, settled
 from winnow.text.files import Scope
 from winnow.text.selection import file_type_globs
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from winnow.symbols.facts import Definition
 
 
+# For so long, a search waits for what is being read before it searches texts as well.
+STALE_SECONDS = 0.5
 # Whether a file is one that was asked for: the place of its root, and its path below that.
 Covers = Callable[[int, str], bool]
 
@@ -60,15 +63,15 @@ async def search_index(
             and scope.covers_named(scope.prefix(place) + below, types)
         )
 
+    learning = workspace.learning
+    boosts = await learning.boosts(query, await learning.asked())
     found: list[Indexed] = []
+    patience = CATCH_UP_SECONDS
 
     async def look() -> tuple[list[str], IndexState]:
-        async with workspace.index.corpus(workspace.buffers, CATCH_UP_SECONDS) as (
-            corpus,
-            state,
-            view,
-        ):
-            searching = functools.partial(_search, view, corpus, scope, covers)
+        snapshot = workspace.index.corpus(workspace.buffers, patience)
+        async with snapshot as (corpus, state, view):
+            searching = functools.partial(_search, view, corpus, scope, covers, boosts)
             hits, changed = await view.read(searching, query, wanted)
             knows = frozenset[str]()
             if state.state != "ready":
@@ -77,18 +80,49 @@ async def search_index(
         return changed, state
 
     is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
-    last = found[0]
-    return Indexed(last.hits, last.knows, last.state, is_settled)
+    if found[0].state.state == "stale":
+        # To search texts instead would take about as long as to wait.
+        patience = STALE_SECONDS
+        is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
+    return msgspec.structs.replace(found[0], settled=is_settled)
+
+
+@again_if_damaged
+async def lacking(
+    workspace: Workspace, scope: Scope, texts: Sequence[Hit], knows: frozenset[str]
+) -> frozenset[str]:
+    """Of files that were found by their texts, those that the index does not know as they are now,
+    as paths of the scope; without those of which it is to keep nothing."""
+    emptied = Emptied(workspace.config.index.exclude_patterns)
+    paths = [hit.path for hit in texts if not emptied.has(scope.locate(hit.path)[1])]
+    known = {scope.absolute(path): path for path in paths if path in knows}
+    async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+        changed = await view.read(view.changed, known)
+    return frozenset(
+        [*(path for path in paths if path not in knows), *map(known.__getitem__, changed)]
+    )
 
 
 def _search(
-    view: StoreView, corpus: Corpus, scope: Scope, covers: Covers, query: str, wanted: int
+    view: StoreView,
+    corpus: Corpus,
+    scope: Scope,
+    covers: Covers,
+    boosts: Mapping[str, float],
+    query: str,
+    wanted: int,
 ) -> tuple[list[Hit], list[str]]:
     """Hits, and the files of these that are not as they are known, by absolute path."""
     from winnow.retrieval.search import search
 
     locate = functools.cache(functools.partial(_located, corpus, scope, covers))
-    found = search(corpus, query, limit=wanted, allowed=lambda file: locate(file) is not None)
+    found = search(
+        corpus,
+        query,
+        limit=wanted,
+        allowed=lambda file: locate(file) is not None,
+        boosts=_by_number(corpus, boosts),
+    )
     hits = []
     paths = []
     for one in found:
@@ -98,6 +132,20 @@ def _search(
         paths.append(f"{root}/{corpus.paths[one.file]}")
         hits.append(_hit(one, path, view.definitions_in(paths[-1])))
     return hits, view.changed(paths)
+
+
+def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
+    """What moves files, by their numbers instead of their absolute paths."""
+    if not boosts:
+        return {}
+    if (numbers := corpus.kept.get("numbers")) is None:
+        roots = [root.rstrip("/") for root in corpus.roots]
+        owners = corpus.root_of.tolist()
+        numbers = corpus.kept["numbers"] = {
+            f"{roots[owner]}/{path}": number
+            for number, (owner, path) in enumerate(zip(owners, corpus.paths, strict=True))
+        }
+    return {numbers[path]: boost for path, boost in boosts.items() if path in numbers}
 
 
 def _known(corpus: Corpus, scope: Scope, covers: Covers) -> frozenset[str]:
@@ -139,11 +187,13 @@ def _defined_there(definitions: Sequence[Definition], found: Found) -> Definitio
     return min(begun, key=lambda one: one.line, default=None)
 
 
-def merged(indexed: Sequence[Hit], texts: Sequence[Hit], knows: frozenset[str]) -> list[Hit]:
-    """The hits of an index, and between them those of files that it does not know: each at the
-    place that it has among all files by their texts. Scores are the index's."""
-    places: list[tuple[int, bool, Hit]] = [(place, False, hit) for place, hit in enumerate(indexed)]
-    places += [(place, True, hit) for place, hit in enumerate(texts) if hit.path not in knows]
+def merged(indexed: Sequence[Hit], texts: Sequence[Hit], lacking: frozenset[str]) -> list[Hit]:
+    """The hits of an index, and between them those of files that it lacks: each at the place that
+    it has among all files by their texts. Scores are the index's."""
+    places: list[tuple[int, bool, Hit]] = [
+        (place, False, hit) for place, hit in enumerate(indexed) if hit.path not in lacking
+    ]
+    places += [(place, True, hit) for place, hit in enumerate(texts) if hit.path in lacking]
     places.sort(key=lambda one: one[:2])
     scores: list[float] = []
     following = iter([hit.score for _, is_text, hit in places if not is_text])

@@ -7,7 +7,6 @@ question's words, and the answer says so.
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Sequence
 
 import msgspec
@@ -23,12 +22,13 @@ from winnow.hits import (
     page_start,
     paged,
     places_of,
-    shown_snippet,
     wanted_hits,
     with_reasons,
 )
 from winnow.index_requests import begin_index, index_offer
-from winnow.indexed_search import Indexed, merged, search_index
+from winnow.indexed_search import Indexed, lacking, merged, search_index
+from winnow.learning.suggest import found_little, terms_of_index
+from winnow.postings.terms import asked_words
 from winnow.ranked_text import files_about, telling_words
 from winnow.text.files import Scope
 from winnow.types import Completeness, IndexState, Progress, ScopeParams, Skipped
@@ -72,14 +72,15 @@ async def search_meaning(
     await begin_index(workspace, False, progress)
     meant = await find_meant(workspace, params, params.query, wanted, progress)
     found = meant.found
+    if found_little([min(hit.score, 1.0) for hit in found.hits]):
+        others = await suggestions(workspace, params.query)
+        meant = msgspec.structs.replace(meant, suggestions=others)
     first, changed = page_start(params, found)
     texts = Texts(found.scope, workspace.buffers)
     places = await asyncio.to_thread(places_of, texts, found, first, params.top_k)
-    search_id = uuid.uuid4().hex
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> SemanticSearchResult:
         return SemanticSearchResult(
-            search_id=search_id,
             root=shown_path(str(found.scope.root))[0],
             results=[_passage(found.scope, place, most) for place in places[:count]],
             engine=meant.engine,
@@ -121,7 +122,8 @@ async def find_meant(
         fallback = Fallback(wanted="semantic", used="text", reason=reason)
         offer = await index_offer(workspace, state)
         return Meant(_with_state(texts, state, reason), "text", None, fallback, offer)
-    hits = merged(indexed.hits, texts.hits, indexed.knows)
+    lacks = await lacking(workspace, texts.scope, texts.hits, indexed.knows)
+    hits = merged(indexed.hits, texts.hits, lacks)
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
     fallback = Fallback(wanted="semantic", used="text", reason=reason, partly=True)
@@ -171,6 +173,16 @@ async def _only_indexed(
     return Found(scope, hits, len(hits), completeness, telling_words(query), warnings)
 
 
+async def suggestions(workspace: Workspace, query: str) -> list[str]:
+    """What to ask instead of a query that has found little, as far as the index knows."""
+    names: Sequence[str] = ()
+    if workspace.index.state().knows_all:
+        async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+            tables = await view.read(view.names, workspace.names)
+            names = await view.read(terms_of_index(view, tables), asked_words(query))
+    return await workspace.learning.suggestions(query, lambda words: names)
+
+
 def _with_state(found: Found, state: IndexState, reason: str) -> Found:
     completeness = msgspec.structs.replace(with_reasons(found.completeness, reason), index=state)
     return msgspec.structs.replace(found, completeness=completeness)
@@ -193,7 +205,7 @@ def why_not_indexed(workspace: Workspace, state: IndexState) -> str:
 
 def _passage(scope: Scope, place: Place, most: int) -> Passage:
     shown = scope.shown(place.hit.path)
-    snippet, snippet_line = shown_snippet(place, most)
+    snippet, snippet_line = place.snippet(most)
     return Passage(
         path=shown.path,
         start_line=place.first or 1,

@@ -26,8 +26,9 @@ from winnow.index.files import (
     may_have_facts,
     without_facts,
 )
-from winnow.postings.contents import Contents, contents_of
+from winnow.postings.contents import Contents, Embed, contents_of
 from winnow.postings.trigrams import searched_text, trigrams_of
+from winnow.retrieval.embeddings import embedder
 from winnow.secrets import is_secret_file, masked
 from winnow.symbols.extract import extract
 from winnow.symbols.facts import Facts
@@ -85,7 +86,7 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
         facts.language if facts else language.name if language else "",
         packed(facts) if facts else None,
         key_of(path, raw, language),
-        _contents(path, raw, source, facts, covered=not secrets),
+        _contents(path, raw, source, facts, embedder(job.embeddings), covered=not secrets),
         _is_binary(raw),
     )
 
@@ -105,7 +106,13 @@ def _facts(
 
 
 def _contents(
-    path: str, raw: bytes, source: bytes, facts: Facts | None, *, covered: bool
+    path: str,
+    raw: bytes,
+    source: bytes,
+    facts: Facts | None,
+    embed: Embed | None,
+    *,
+    covered: bool,
 ) -> Contents | None:
     """What is kept of a text for search; None where ripgrep sees another text than this one."""
     seen = searched_text(raw)
@@ -115,7 +122,7 @@ def _contents(
     ranked = b"" if facts is None and _unwritten(source) else source
     definitions = facts.definitions if facts else ()
     language = facts.language if facts else ""
-    kept = contents_of(path, ranked, definitions, language, covered=covered)
+    kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
     # What is masked is not kept in trigrams either.
     return msgspec.structs.replace(kept, trigrams=trigrams_of(seen if covered else source))
 

@@ -97,13 +97,14 @@ MEGABYTE = 1024 * 1024
 
 class FolderSettings(Struct, frozen=True):
     """What settings say of the index of a folder: the largest file that is read, and the largest
-    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; what else
-    decides what is kept."""
+    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; where
+    vectors come from; what else decides what is kept."""
 
     max_bytes: int
     max_parsed: int
     max_size_mb: int
     masked: bool = True
+    embeddings: str = "off"
     variant: str = ""
 
 
@@ -475,6 +476,7 @@ class FolderIndex:
                 settings.max_bytes,
                 masked=settings.masked,
                 max_parsed=settings.max_parsed,
+                embeddings=settings.embeddings,
             )
             for path in paths
         ]

@@ -38,6 +38,7 @@ from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import Covers, is_as_known, text_of
 from winnow.index.view import StoreView
 from winnow.index.workers import Workers
+from winnow.retrieval.embeddings import model_at, told_of
 from winnow.symbols.facts import Facts
 from winnow.symbols.packed import facts_of
 from winnow.text.buffers import is_unsaved
@@ -260,6 +261,7 @@ class Index:
             workers_memory_mb=round(sum(map(anonymous_bytes, self._workers.pids)) / 1e6, 1),
             paused=self.governor.state == "paused",
             waits_for=self.governor.reason or None,
+            embeddings=told_of(index.embeddings),
         )
 
     async def left_out(self) -> NotCovered:
@@ -449,10 +451,17 @@ class Index:
         return begun[1]
 
     async def _extract_unsaved(self, path: str, text: str) -> None:
-        masked = self._config().index.enable_sensitive_filtering
+        settings = self._settings()
         raw = text.encode("utf-8", "replace")
-        parsed = most_parsed(self._config().index)
-        job = Job(b"", os.fsencode(path), 0, raw, masked, parsed)
+        job = Job(
+            b"",
+            os.fsencode(path),
+            0,
+            raw,
+            settings.masked,
+            settings.max_parsed,
+            settings.embeddings,
+        )
         try:
             async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
                 async for _, found in answers:
@@ -501,12 +510,14 @@ class Index:
     def _settings(self) -> FolderSettings:
         config = self._config()
         masked = config.index.enable_sensitive_filtering
+        model = model_at(config.index.embeddings).model
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
             max_parsed=most_parsed(config.index),
             max_size_mb=config.index.max_index_size_mb,
             masked=masked,
-            variant="" if masked else "unmasked",
+            embeddings=config.index.embeddings,
+            variant=("" if masked else "unmasked") + (model.name if model else ""),
         )
 
     def _by_folder(self, paths: Iterable[str | Path]) -> dict[FolderIndex, set[str]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # Where folders are several, or a document has no file yet, what is derived from paths is kept here,
 # for the last such list.
 _KEPT: list[dict[str, Any]] = [{}]
+OF = "of these paths"  # no name that anybody else gives to what is kept
 
 
 def joined(
@@ -110,8 +111,8 @@ class _Numbers:
 
 def _kept_for(paths: list[str]) -> dict[str, Any]:
     """What was derived from these very paths."""
-    if _KEPT[-1].get("paths") != paths:
-        _KEPT[:] = [{"paths": paths}]  # whoever has the one before goes on with it
+    if _KEPT[-1].get(OF) != paths:
+        _KEPT[:] = [{OF: paths}]  # whoever has the one before goes on with it
     return _KEPT[-1]
 
 
