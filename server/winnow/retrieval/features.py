@@ -423,9 +423,19 @@ def compute(evidence: Evidence, corpus_files: int) -> dict[str, Floats]:
         highest = np.maximum(counts.max(axis=1, initial=0), 1)[:, None]
         found[name] = (weighted * counts / highest).sum(axis=0)
     sizes = np.maximum(chunks.defining, 1)
-    found["focus"], _ = _best_and_top((rare_names * np.minimum(chunks.counts["definition"], 1)).sum(axis=0) / np.sqrt(sizes), owners, count)
-    found["first_terms"] = anywhere[:2].mean(axis=0).astype(np.float32) if len(anywhere) else np.zeros(count, np.float32)
-    found["first_in_name"] = evidence.in_name[:2].mean(axis=0) if len(anywhere) else np.zeros(count, np.float32)
+    found["focus"], _ = _best_and_top(
+        (rare_names * np.minimum(chunks.counts["definition"], 1)).sum(axis=0) / np.sqrt(sizes),
+        owners,
+        count,
+    )
+    found["first_terms"] = (
+        anywhere[:2].mean(axis=0).astype(np.float32)
+        if len(anywhere)
+        else np.zeros(count, np.float32)
+    )
+    found["first_in_name"] = (
+        evidence.in_name[:2].mean(axis=0) if len(anywhere) else np.zeros(count, np.float32)
+    )
     for name, value in (
         ("symbol", question.symbol),
         ("terms", len(question.terms)),
