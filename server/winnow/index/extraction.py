@@ -47,7 +47,7 @@ MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
 # Of a larger file, nothing is known.
-MOST_SEARCHED = 64 * 1024 * 1024
+MOST_SEARCHED = 32 * 1024 * 1024
 PIECE_BYTES = 512 * 1024
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # ripgrep takes its mark for that of UTF-16.
