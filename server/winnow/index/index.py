@@ -44,7 +44,7 @@ from winnow.symbols.packed import facts_of
 from winnow.text.buffers import is_unsaved
 from winnow.text.files import search_roots
 from winnow.text.memory import anonymous_bytes
-from winnow.text.paths import held_by, is_below
+from winnow.text.paths import held_by
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
