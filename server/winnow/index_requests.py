@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 
 from winnow.display import shown_path
-from winnow.errors import NotFound
+from winnow.errors import IndexUnavailable, NotFound
+from winnow.index.governor import is_indexable
+from winnow.index.index import again_if_damaged
 from winnow.text.buffers import Overlay
 from winnow.text.files import search_roots
 from winnow.text.listing import list_files
@@ -38,24 +40,30 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
     somebody wants it, it is begun. Gives warnings."""
     if not workspace.config.index.enabled:
         return ["index.enabled is off: no index is made"] if wanted else []
+    if wanted and not _may_be_indexed(workspace):
+        return [f"no index is made of a home folder: ask for `{COMMAND}`"]
     if workspace.start_indexing is not None:
         if not wanted or workspace.index.state().knows_all:
             return []
         workspace.start_indexing(True)
         return ["the index is being made in the background: `index_status` says how far it is"]
-    async with workspace.index.snapshot(workspace.buffers):
-        pass  # what an earlier process has left is up to date then, if little has changed
-    if not workspace.index.state().knows_all and (wanted or await _is_small_or_begun(workspace)):
-        await _build(workspace, progress, consent=wanted)
+    try:
+        async with workspace.index.snapshot(workspace.buffers):
+            pass  # what an earlier process has left is up to date then, if little has changed
+        known = workspace.index.state().knows_all
+        if not known and (wanted or await _is_small_or_begun(workspace)):
+            await _build(workspace, progress, consent=wanted)
+    except IndexUnavailable as error:
+        return [error.message]
     return []
 
 
 async def index_offer(workspace: Workspace, state: IndexState) -> IndexOffer | None:
     """How to have an index, where there is none and it would pay; None else."""
     settings = workspace.config.index
-    if state.state != "none" or not settings.enabled:
+    if state.state != "none" or not settings.enabled or not _may_be_indexed(workspace):
         return None
-    files = await _count_files(workspace)
+    files = state.files_total or await _count_files(workspace)
     if files < settings.auto_index_threshold:
         return None
     seconds = round(files / FILES_PER_SECOND, 1)
@@ -68,6 +76,12 @@ async def index_offer(workspace: Workspace, state: IndexState) -> IndexOffer | N
         files=files,
         seconds=seconds,
     )
+
+
+def _may_be_indexed(workspace: Workspace) -> bool:
+    """Whether no folder is one that is indexed only if somebody asks for just that."""
+    roots = search_roots(workspace.folders)
+    return all(is_indexable(root, workspace.environment) for root in roots)
 
 
 async def _is_small_or_begun(workspace: Workspace) -> bool:
@@ -96,6 +110,7 @@ async def _count_files(workspace: Workspace) -> int:
 # --- requests ------------------------------------------------------------------------------
 
 
+@again_if_damaged
 async def index_status_of(
     workspace: Workspace, params: IndexStatusParams, progress: Progress
 ) -> IndexStatusResult:
@@ -104,9 +119,9 @@ async def index_status_of(
     Raises NoWorkspace, NotFound and IndexUnavailable.
     """
     root = _root(workspace)
+    # Without it, this would not be of now.
     async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS):
-        pass  # else it would not be of now
-    status = await workspace.index.status()
+        status = await workspace.index.status()
     return IndexStatusResult(
         root=root,
         index=status,

@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import (
     AsyncGenerator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -38,6 +39,7 @@ from winnow.index.files import (
     key_of,
     language_at,
 )
+from winnow.index.hindrance import Hindrance
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import (
@@ -53,6 +55,7 @@ from winnow.index.sources import (
     is_listing_stale,
     listed,
     listed_paths,
+    look,
     new_files,
     outside_times,
 )
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
     from winnow.watcher import Watcher
 
 T = TypeVar("T")
+Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
 # Says how many files of how many have been taken.
 Report = Callable[[int, int], None]
 
@@ -117,11 +121,14 @@ class FolderIndex:
         workers: Workers,
         ripgrep: Callable[[], Ripgrep],
         settings: Callable[[], FolderSettings],
+        ordered: Ordered,
         writable: bool = True,
     ) -> None:
-        """``ripgrep`` gives what lists files, ``settings`` what holds now. Nothing is written to a
-        folder that is not ``writable``."""
+        """``ripgrep`` gives what lists files, ``settings`` what holds now, ``ordered`` puts paths
+        of the folder in the order in which they are to be taken. Nothing is written to a folder
+        that is not ``writable``."""
         self.root = root
+        self._ordered = ordered
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
         self.total = 0  # files that a search covers
@@ -135,6 +142,7 @@ class FolderIndex:
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
+        self._hindrance: Hindrance | None = None
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
@@ -145,6 +153,10 @@ class FolderIndex:
         # What the list depends on elsewhere; None where it may lack files.
         self._outside: dict[str, int] | None = None
         self._next_check = 0.0
+        # How often something came up that may not have been told, and up to which of these times
+        # all has been looked at since.
+        self._doubts = 0
+        self._looked = 0
         # Files that were taken while a build was going on, which may have read them before.
         self._overtaken: set[str] = set()
 
@@ -270,6 +282,8 @@ class FolderIndex:
         covers others than when they were listed, the next look lists them anew."""
         if not (self.complete and self.is_watched and self._outside is not None):
             return False
+        if self._looked < self._doubts:
+            return False
         outside = outside_times(self.root, self._ripgrep().environment)
         if covers == self._listed_as and outside == self._outside:
             return True
@@ -282,14 +296,15 @@ class FolderIndex:
         return any(is_below(folder, path) for folder in self._folders)
 
     async def _list(self, covers: Covers) -> Listed:
-        began = time.time_ns()
+        began, doubts = time.time_ns(), self._doubts
         ripgrep = self._ripgrep()
         outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
         listing = await listed_paths(ripgrep, self.root, covers)
         whole = not listing.timed_out
         found = await asyncio.to_thread(listed, self.root, listing.paths, whole, began)
         self._outside = outside if whole and not listing.unreadable else None
-        self._times = dict(found.times)
+        self._times = dict(found.times) if doubts == self._doubts else None
+        self._looked = doubts
         self._listed_as = covers
         self._cover(found.folders)
         self.total = len(found.files)
@@ -340,6 +355,7 @@ class FolderIndex:
 
     def look_soon(self) -> None:
         """Have the next query look for changes: what was told may not be all."""
+        self._doubts += 1
         self._next_check = 0.0
         self._times = None
 
@@ -354,17 +370,21 @@ class FolderIndex:
 
     async def told(self, paths: Collection[str], covers: Covers) -> None:
         """Take files of which somebody says that they have changed; paths below the folder."""
-        if self._building.locked():
-            self._overtaken.update(paths)
         if any(is_ignore_file(path) for path in paths):
             self._times = None
             await self.apply(await self.changes(covers), covers)
         known = await self._with_store(lambda store: _known_of(store, paths))
-        new = [path for path in paths if path not in known]
+        if self._building.locked():
+            self._overtaken.update(known)
         changes = await asyncio.to_thread(changes_of, self.root, known)
-        if self.complete and (new := await asyncio.to_thread(new_files, self.root, new)):
-            more = await self._covered(new, covers)
-            changes = Changes([*changes.changed, *more], changes.gone)
+        # There may be a folder where a file was.
+        wanted = {path for path in paths if path not in known}.union(changes.gone)
+        if new := await asyncio.to_thread(new_files, self.root, wanted):
+            if self.complete:
+                more = await self._covered(new, covers)
+                changes = Changes([*changes.changed, *more], changes.gone)
+            else:  # a build may have listed them, and read them before
+                self.look_soon()
         await self.apply(changes, covers, urgent=True)
 
     async def _covered(self, new: Collection[str], covers: Covers) -> list[str]:
@@ -372,13 +392,13 @@ class FolderIndex:
         say. In a folder that has such files, it need not look at all others."""
         folders = {path.rpartition("/")[0] for path in new}
         whole = await asyncio.to_thread(_any_folder, self.root, new)
-        if folders <= self._folders and not whole:
-            covered = []
-            for folder in folders:
-                covered += (await listed_paths(self._ripgrep(), self.root, covers, folder)).paths
-        else:
-            covered = (await listed_paths(self._ripgrep(), self.root, covers)).paths
+        some = folders if folders <= self._folders and not whole else [None]
+        listings = [await listed_paths(self._ripgrep(), self.root, covers, one) for one in some]
+        covered = [path for listing in listings for path in listing.paths]
+        if None in some:
             self._cover(folders_of(covered))
+        if any(listing.timed_out or listing.unreadable for listing in listings):
+            self.look_soon()
         return below_any(covered, new)
 
     async def apply(
@@ -394,9 +414,14 @@ class FolderIndex:
         self.indexed = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone))
+            # What is ignored now is there; but also what was moved about while it was listed.
+            if await asyncio.to_thread(_any_file, self.root, changes.gone):
+                self.look_soon()
         left = await self._kept_empty(changes.changed, covers)
-        left = await self._adopted(left)
+        left = await self._adopted(left, urgent)
         done = total - len(left)
+        if len(left) > FEW_CHANGES and not urgent:
+            left = await self._ordered(self.root, left)
         taken: set[str] = set()
         async for batch in self._batches(left, urgent):
             done += len(batch)
@@ -428,7 +453,7 @@ class FolderIndex:
                 {path: failed(Job(root, os.fsencode(path), 0), problem) for path in some}
             )
 
-    async def _adopted(self, paths: Sequence[str]) -> list[str]:
+    async def _adopted(self, paths: Sequence[str], urgent: bool) -> list[str]:
         """Take the files whose text was seen before, here or in another working tree of the
         repository; gives the others."""
         others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
@@ -440,6 +465,8 @@ class FolderIndex:
         for at in range(0, len(paths), ADOPTED):
             some = paths[at : at + ADOPTED]
             keys = await asyncio.to_thread(_keys_of, self.root, some, settings.max_bytes)
+            for path in () if urgent else self._overtaken.intersection(keys):
+                del keys[path]
             taken = set(await self._with_store(functools.partial(adopting, keys)))
             left += [path for path in some if path not in taken]
         return left
@@ -527,24 +554,42 @@ class FolderIndex:
                 self._store.is_current() and self._settings().variant == self._opened_as
             ):
                 await self._forget()
+            if self._hindrance is not None and await self._hindrance.is_over(self._store):
+                self.problem = ""
+                await self._forget()
             if self._store is None:
-                self._opened_as = self._settings().variant
-                open_store = Store.open if self.writable else _temporary
-                try:
-                    self._store = await asyncio.to_thread(open_store, self.root, self._opened_as)
-                except (sqlite3.Error, OSError) as error:
-                    raise IndexUnavailable(str(error)) from None
+                await self._open()
+            assert self._store is not None
             return self._store
 
+    async def _open(self) -> None:
+        self._opened_as = self._settings().variant
+        hindered = self._hindrance is not None and self._hindrance.lasts
+        open_store = Store.open if self.writable and not hindered else _temporary
+        try:
+            self._store = await asyncio.to_thread(open_store, self.root, self._opened_as)
+        except (sqlite3.Error, OSError) as error:
+            raise IndexUnavailable(str(error)) from None
+        if self._store.is_temporary and open_store is not _temporary:
+            self._hinder()
+
+    def _hinder(self) -> None:
+        """Note that nothing can be written in the folder now."""
+        if self._hindrance is None:
+            self._hindrance = Hindrance(self.root)
+        self._hindrance.begin()
+
     async def repair(self) -> bool:
-        """Make the store anew if it is damaged; whether it was."""
+        """Make the store anew if it is damaged, and leave it if it cannot be read; whether there is
+        another one now. Raises IndexUnavailable."""
         store = await self.store()
         try:
             await asyncio.to_thread(store.check)
         except StoreDamaged:
             await self.give_up(store)
-            return True
-        return False
+        except (sqlite3.Error, OSError) as error:
+            await self._leave(store, error)
+        return store is not self._store
 
     async def give_up(self, store: Store) -> None:
         """Put a damaged store aside; the next one is empty."""
@@ -552,7 +597,7 @@ class FolderIndex:
             if self._store is store:
                 await self._forget()
                 with contextlib.suppress(OSError):
-                    await asyncio.to_thread(put_aside, store.file)
+                    await asyncio.to_thread(put_aside, store)
 
     async def _forget(self) -> None:
         store, self._store = self._store, None
@@ -571,17 +616,31 @@ class FolderIndex:
         except StoreDamaged:
             await self.give_up(store)
         except (sqlite3.Error, OSError) as error:
-            if store.is_temporary:
-                raise IndexUnavailable(str(error)) from None
-            self.problem = f"{store.file} cannot be written: {error}"
-            async with self._opening:
-                self.writable = False
+            # A database that is damaged or gone may say anything.
+            if store.is_current() and not await self.repair():
+                await self._leave(store, error)
+        try:
+            return await asyncio.to_thread(do, await self.store())
+        except (sqlite3.Error, OSError) as error:
+            raise IndexUnavailable(str(error)) from None
+
+    async def _leave(self, store: Store, error: Exception) -> None:
+        """Use a temporary store for now. Raises IndexUnavailable if this is one."""
+        if store.is_temporary:
+            raise IndexUnavailable(str(error)) from None
+        async with self._opening:
+            if self._store is store:
+                self.problem = f"{store.file} cannot be written: {error}"
+                self._hinder()
                 await self._forget()
-        return await asyncio.to_thread(do, await self.store())
 
 
 def _temporary(root: Path, variant: str) -> Store:
     return Store.temporary()
+
+
+def _any_file(root: Path, paths: Iterable[str]) -> bool:
+    return any(look(str(root), path) is not None for path in paths)
 
 
 def _any_folder(root: Path, paths: Iterable[str]) -> bool:
@@ -646,10 +705,17 @@ def _known_of(store: Store, paths: Iterable[str]) -> dict[str, FileState]:
         return reader.known(paths)
 
 
-def _size(facts: FileFacts | None) -> int:
-    """About how many bytes facts take in the store."""
-    if facts is None or facts.facts is None:
+def _size(taken: FileFacts | None) -> int:
+    """About how many bytes what is kept of a file takes in the store."""
+    if taken is None:
         return 0
-    packed = facts.facts
-    names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
-    return len(packed.skeleton) + names + sum(len(data) for _, data in packed.definitions)
+    size = 0
+    if taken.facts is not None:
+        packed = taken.facts
+        names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
+        size += len(packed.skeleton) + names + sum(len(data) for _, data in packed.definitions)
+    if taken.contents is not None:
+        kept = taken.contents
+        size += len(kept.trigrams) + len(kept.vectors)
+        size += sum(len(one.terms) + len(one.units) + len(one.counts) for one in kept.fields)
+    return size

@@ -24,14 +24,14 @@ Numbers = npt.NDArray[np.int64]
 BLOCK = 1024
 # With more chunks than this, documents are chosen by one vector each, and so many are looked at.
 MOST_CHUNKS = 200_000
-CHOSEN = 1_000
+CHOSEN = 2_000
 # So many of the best chunks of a text speak for it together; of one with fewer they say less.
 TOP = 3
 
 
 class Nearness(NamedTuple):
-    """Cosines with the query, of some files in their order: of the best chunk, a third of the sum of
-    the best three, and of the document as a whole. 0 for a file that has no vectors."""
+    """Cosines with the query, of some files in their order: of the best chunk, a third of the sum
+    of the best three, and of the document as a whole. 0 for a file that has no vectors."""
 
     best: Rows
     top: Rows
