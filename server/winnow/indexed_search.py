@@ -48,9 +48,16 @@ class Indexed(Struct, frozen=True):
 
 @again_if_damaged
 async def search_index(
-    workspace: Workspace, params: ScopeParams, scope: Scope, query: str, wanted: int
+    workspace: Workspace,
+    params: ScopeParams,
+    scope: Scope,
+    query: str,
+    wanted: int,
+    *,
+    patient: bool = True,
 ) -> Indexed:
-    """The passages that the index has for a query, at least so many if there are.
+    """The passages that the index has for a query, at least so many if there are. Who is not
+    ``patient`` takes what it knows, though files are being read.
 
     Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
     """
@@ -78,7 +85,7 @@ async def search_index(
         return changed, state
 
     is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
-    if found[0].state.state == "stale":
+    if patient and found[0].state.state == "stale":
         # To search texts instead would take about as long as to wait.
         patience = STALE_SECONDS
         is_settled = await settled(workspace, look, None, SEARCH_SECONDS)

@@ -223,6 +223,8 @@ def _blocks(
 def _block(name: str, candidate: Candidate, lines: Mapping[int, str], context: int) -> str:
     rows = [f"[{name}] {printable(candidate.path)}"]
     matching = {number for numbers in candidate.hits.values() for number in numbers}
+    if candidate.is_only_indexed:
+        matching = set(candidate.lines)
     near = {close for number in matching for close in range(number - context, number + context + 1)}
     for number in sorted(near.intersection(lines)):
         mark = ":" if number in matching else "-"
