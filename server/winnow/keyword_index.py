@@ -32,7 +32,7 @@ ASKED = 160
 # As many of the first ones join where no term matches them, if they have this part of the best
 # score.
 JOINING = 20
-WORTH = 0.3
+WORTH = 0.1
 # An index that is being built is asked from here on.
 KNOWS_MUCH = 0.5
 # When all else is done, the index has so long to answer; more if there is nothing else to answer.

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 FIRST_PARTIAL_SECONDS = 0.05
 NEXT_PARTIAL_SECONDS = 0.4
 SECOND_LOOK_SECONDS = 1.0
+ONLY_INDEX = "no search term has matches that can be used: these files are the index's alone"
 
 
 @dataclass
@@ -91,6 +92,9 @@ async def search_keywords(
             found = await _find_with_index(request)
             ranked = await _ranked_locally(request, found.search, found.candidates, found.said)
         _tell_local(request, ranked)
+        if all(one.is_only_indexed for one in found.candidates):
+            warnings = [*found.warnings, *await _without_matches(request, found)]
+            found = msgspec.structs.replace(found, warnings=warnings)
     by_local = Chosen(ranked, RankedBy(kind="local", fallback_reason=fallback))
     chosen = await _choose(request, found, by_local, models)
     return result_of(params, request.scope, found, chosen)
@@ -288,8 +292,14 @@ def candidates_of(kept: Sequence[TermMatches]) -> list[Candidate]:
     ]
 
 
+async def _without_matches(request: Request, found: Found) -> list[str]:
+    """Nothing matches: say whose files there are, and whether some that were left out match."""
+    warnings = [ONLY_INDEX] if found.candidates else []
+    return warnings + (await _second_look(request, found) if found.kept else [])
+
+
 async def _second_look(request: Request, found: Found) -> list[str]:
-    """Nothing matches: say whether files that were left out would have."""
+    """Whether files that were left out would have matched."""
 
     async def count(params: KeywordSearchParams) -> int:
         scope = request.workspace.scope(params)
@@ -351,7 +361,7 @@ async def _choose(
     Raises LlmFailed if a model is required.
     """
     if not by_local.ranked:
-        return msgspec.structs.replace(by_local, warnings=await _second_look(request, found))
+        return by_local
     if request.params.dry_run:
         payload, sent = _payload(request, by_local, models)
         return msgspec.structs.replace(by_local, payload=payload, sent=sent)
