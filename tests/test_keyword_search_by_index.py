@@ -11,7 +11,7 @@ import pytest
 
 from conftest import FAKE_KEY, SLOW_TERM, MakeWorkspace, Recorder, models_config, write_files
 from model_server import ModelServer
-from winnow import keyword_index
+from winnow import indexed_search
 from winnow.config import Config, Index, Learning, merged
 from winnow.errors import TermsTooBroad
 from winnow.keyword_index import asked_for
@@ -283,7 +283,7 @@ async def test_an_index_that_does_not_answer_in_time_holds_nothing_up(
     async def never(*arguments: object, **more: object) -> None:
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(keyword_index, "search_index", never)
+    monkeypatch.setattr(indexed_search, "search_index", never)
     recorder = Recorder()
     result = await asyncio.wait_for(search(workspace, recorder=recorder), 10)
     assert paths(result) == ["shop/postage.py"]
@@ -295,7 +295,7 @@ async def test_the_first_partial_result_does_not_wait_for_the_index(
     make_workspace: MakeWorkspace, slow_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = asyncio.Event()
-    ask = keyword_index.search_index
+    ask = indexed_search.search_index
 
     async def late(*arguments: Any, **more: Any) -> Any:
         await held.wait()
@@ -307,7 +307,7 @@ async def test_the_first_partial_result_does_not_wait_for_the_index(
             if self.partials:
                 held.set()
 
-    monkeypatch.setattr(keyword_index, "search_index", late)
+    monkeypatch.setattr(indexed_search, "search_index", late)
     config, _ = merged(Config(), {"limits": {"search_seconds": 3}}, "test")
     workspace = make_workspace(write_files(slow_project, FILES), config=config)
     await workspace.index.build()

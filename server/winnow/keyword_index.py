@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from winnow.errors import SearchError
 from winnow.hits import Hit, Texts
-from winnow.indexed_search import search_index
+from winnow.own_folder import is_indexed
 from winnow.postings.terms import words
 from winnow.ranking import local
 from winnow.snippets import LINES, Passage, Wanted
@@ -110,8 +110,11 @@ async def asking(
 
 async def _ask(workspace: Workspace, params: KeywordSearchParams, scope: Scope) -> Said | None:
     """What the index says; None where there is none, or one that knows little."""
-    if not await _may_know(workspace):
+    if not _may_know(workspace, scope):
         return None
+    # numpy takes time to load.
+    from winnow.indexed_search import search_index
+
     query = asked_for(params.query, params.search_terms)
     found = await search_index(workspace, params, scope, query, ASKED, patient=False)
     if not _knows_much(found.state):
@@ -127,13 +130,12 @@ async def _ask(workspace: Workspace, params: KeywordSearchParams, scope: Scope) 
     )
 
 
-async def _may_know(workspace: Workspace) -> bool:
+def _may_know(workspace: Workspace, scope: Scope) -> bool:
     """Whether it is worth asking; nothing is made for it."""
-    state = workspace.index.state()
-    if workspace.start_indexing is not None or state.files_total:
-        return _knows_much(state)
+    if workspace.start_indexing is not None or workspace.has_index:
+        return workspace.has_index and _knows_much(workspace.index.state())
     # At the command line, what an earlier process has left is read first.
-    return workspace.config.index.enabled and workspace.index.is_kept()
+    return workspace.config.index.enabled and any(map(is_indexed, scope.roots))
 
 
 def _knows_much(state: IndexState) -> bool:

@@ -121,6 +121,11 @@ class Workspace:
             ripgrep=lambda: self.run_ripgrep(LIST_SECONDS),
         )
 
+    @property
+    def has_index(self) -> bool:
+        """Whether the index is loaded."""
+        return "index" in self.__dict__
+
     @functools.cached_property
     def names(self) -> NameTables:
         """The names of all definitions in the index, in memory."""
@@ -172,7 +177,7 @@ class Workspace:
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed: the one door for all who know."""
-        if "index" in self.__dict__:
+        if self.has_index:
             self.index.files_changed(paths)
 
     @property
@@ -184,7 +189,7 @@ class Workspace:
         self.processes.close()
         if "learning" in self.__dict__:
             await self.learning.aclose()
-        if "index" in self.__dict__:
+        if self.has_index:
             await self.index.aclose()
         if "library" in self.__dict__:
             await self.library.aclose()

@@ -36,7 +36,6 @@ from winnow.index.folder import FolderIndex, FolderSettings, Report
 from winnow.index.governor import Governor, most_parsed
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import Covers, is_as_known, text_of
-from winnow.index.store import is_kept
 from winnow.index.view import StoreView
 from winnow.index.workers import Workers
 from winnow.symbols.facts import Facts
@@ -273,10 +272,6 @@ class Index:
             finally:
                 reader.close()
         return count
-
-    def is_kept(self) -> bool:
-        """Whether this process or an earlier one has begun an index; none is made for it."""
-        return any(one.is_open or is_kept(one.root) for one in self._current())
 
     def hindrances(self) -> list[str]:
         """Why folders are not indexed as they should."""

@@ -448,11 +448,6 @@ def _taken(known: KnownText, state: FileState, key: bytes) -> FileFacts:
     return FileFacts(state, known.language, known.facts, key, binary=known.binary)
 
 
-def is_kept(root: Path) -> bool:
-    """Whether there is a store of a folder, of whatever version."""
-    return any((root / OWN_FOLDER).glob("index-*.db"))
-
-
 def put_aside(file: Path) -> None:
     """Move a damaged database away, where it is the only one of its kind; its segments go."""
     for suffix in ("-wal", "-shm"):
