@@ -37,6 +37,17 @@ CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 _ID = re.compile(r'(?<="search_id": ")[0-9a-f]{12}(?=")')
 _SECONDS = re.compile(r'(?<="seconds": )[0-9.]+')
 _INDEXED = re.compile(r'(?<="updated_at": )[0-9.]+')
+_INDEXED_AT = re.compile(r"(?<=changed last at )[0-9T:-]+(?=Z)")
+# What an index takes, and where it is.
+_STORE = re.compile(r"(?<=index-)[0-9a-f]{12}(?=\.db)")
+_TAKEN = (
+    (re.compile(r'(?<="bytes_on_disk": )[0-9]+'), "108076"),
+    (re.compile(r'(?<="workers": )[0-9]+'), "1"),
+    (re.compile(r'(?<="memory_mb": )[0-9.]+'), "68.4"),
+    (re.compile(r'(?<="workers_memory_mb": )[0-9.]+'), "38.2"),
+    (re.compile(r"[0-9.]+(?= MB in )"), "0.1"),
+    (re.compile(r"[0-9]+ workers, [0-9]+(?= MB of memory)"), "1 workers, 68"),
+)
 
 
 class Example(Struct, frozen=True):
@@ -97,7 +108,11 @@ async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progre
 def steady(text: str, folder: Path) -> str:
     """The text without what differs from run to run."""
     text = _ID.sub(SHOWN_ID, text.replace(str(folder), SHOWN_ROOT))
-    return _INDEXED.sub(str(CHANGED), _SECONDS.sub("0.021", text))
+    text = _INDEXED.sub(str(CHANGED), _SECONDS.sub("0.021", text))
+    text = _STORE.sub(SHOWN_ID, _INDEXED_AT.sub("2026-01-01T00:00:00", text))
+    for pattern, shown in _TAKEN:
+        text = pattern.sub(shown, text)
+    return text
 
 
 def command_line(tool: Tool[Any, Any], params: Mapping[str, Any], *more: str) -> str:

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import re
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,7 +36,7 @@ from winnow.hits import (
 from winnow.index_requests import begin_index
 from winnow.query_kind import Reading, Search, as_pattern, readings
 from winnow.ranked_text import files_with
-from winnow.semantic_search import Meant, find_meant
+from winnow.semantic_search import Meant, find_meant, suggestions
 from winnow.symbol_search import find_symbols
 from winnow.symbols.query import parse
 from winnow.text.definers import files_with as files_that_define
@@ -55,8 +54,6 @@ from winnow.types.find_symbol import FindSymbolParams, FoundSymbol
 from winnow.types.semantic_search import Fallback
 from winnow.workspace import Workspace
 
-# Similar names that are told where nothing has the name.
-SIMILAR = 5
 NOT_SEARCHED = (
     "ignored and hidden files are not searched here: `grep` and `glob` do with include_ignored and"
     " include_hidden"
@@ -92,11 +89,9 @@ async def search_code(
     if not found.hits:
         warnings.append(NOT_SEARCHED)
     fallback = _fallback(tried)
-    search_id = uuid.uuid4().hex
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
         return CodeSearchResult(
-            search_id=search_id,
             root=shown_path(str(found.scope.root))[0],
             search_type_used=_used(tried[-1]),
             reason=_reason(params, tried),
@@ -151,9 +146,9 @@ async def _try(
         tried.append(Tried(reading, meant, why_not))
         if not why_not:
             break
-    if not tried[-1].meant.found.hits and any(one.reading.search == "symbol" for one in tried):
-        similar = await _similar_names(workspace, params, tried[0].reading.wanted, progress)
-        meant = msgspec.structs.replace(tried[-1].meant, suggestions=similar)
+    if not tried[-1].meant.found.hits:
+        others = await suggestions(workspace, tried[0].reading.wanted)
+        meant = msgspec.structs.replace(tried[-1].meant, suggestions=others)
         tried[-1] = msgspec.structs.replace(tried[-1], meant=meant)
     return tried
 
@@ -297,16 +292,6 @@ def _symbol_hit(scope: Scope, symbol: FoundSymbol) -> Hit:
         last=symbol.end_line,
         symbol=symbol.qualified_name,
     )
-
-
-async def _similar_names(
-    workspace: Workspace, params: ScopeParams, name: str, progress: Progress
-) -> list[str]:
-    """Names of the workspace that are like one that nothing has, if the index knows all files."""
-    if not workspace.index.state().knows_all:
-        return []
-    found = await _symbols(workspace, params, name, SIMILAR, progress, exact=False)
-    return list(dict.fromkeys(hit.symbol for hit in found.hits if hit.symbol))[:SIMILAR]
 
 
 # --- the answer ----------------------------------------------------------------------------

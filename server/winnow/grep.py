@@ -20,6 +20,7 @@ from winnow.answers import CHANGED, completeness_of, fractions, left_out, links_
 from winnow.display import shown_path
 from winnow.errors import EmptyQuery, SearchFailed, SearchTimedOut
 from winnow.grep_page import Page
+from winnow.narrowing import narrowed
 from winnow.shorten import shorten
 from winnow.text.buffers import unsaved
 from winnow.text.files import Scope, order
@@ -55,18 +56,21 @@ async def search_text(workspace: Workspace, params: GrepParams, progress: Progre
         progress(f"Searching for {params.pattern[:60]!r}")
         ripgrep = workspace.run_ripgrep()
         scope = await workspace.narrowed(scope, params, ripgrep)
+        query = _query(params)
+        known = await narrowed(workspace, ripgrep, scope, params, query)
         with unsaved(workspace.buffers, scope) as overlay:
 
             def search(*, cautious: bool) -> TextSearch:
                 return TextSearch(
                     ripgrep=ripgrep,
                     scope=scope,
-                    query=_query(params),
+                    query=query,
                     overlay=overlay,
                     limits=workspace.config.limits,
                     context=params.context_lines if params.mode == "matches" else 0,
                     wanted=params.max_results,
                     cautious=cautious,
+                    candidates=known.files if known and not cautious else None,
                 )
 
             run = _matches if params.mode == "matches" else _files

@@ -23,6 +23,7 @@ COMMAND = "winnow index build"
 PARAM = "enable_indexing"
 # For so long, a request waits for what has changed to be known.
 REFRESH_SECONDS = 30.0
+STATUS_SECONDS = 2.0
 # An index with so many of the files was made by somebody, and is kept up.
 BEGUN = 0.5
 NO_INDEX = "there is no index: `index` with action 'build' makes one"
@@ -103,7 +104,7 @@ async def index_status_of(
     Raises NoWorkspace, NotFound and IndexUnavailable.
     """
     root = _root(workspace)
-    async with workspace.index.snapshot(workspace.buffers):
+    async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS):
         pass  # else it would not be of now
     status = await workspace.index.status()
     return IndexStatusResult(
@@ -132,6 +133,9 @@ async def refresh_index(
     async with workspace.index.snapshot(workspace.buffers, 0):
         pass  # what is not open hears of nothing
     done = await workspace.index.refresh(paths, REFRESH_SECONDS if params.wait else 0.0)
+    if params.wait:
+        async with workspace.index.snapshot(workspace.buffers, REFRESH_SECONDS):
+            done = True  # what was told is taken, and so is what a look has found
     state = workspace.index.state()
     return RefreshResult(
         root=root,
@@ -172,7 +176,7 @@ async def change_index(
         returned=state.files_indexed,
         truncated=state.files_indexed < state.files_total,
         completeness=_completeness(state),
-        warnings=_warnings(workspace) if params.action == "build" else [],
+        warnings=_warnings(workspace) if params.action == "build" else _in_vain(workspace, params),
     )
 
 
@@ -204,6 +208,12 @@ def _completeness(state: IndexState) -> Completeness:
     return Completeness(
         complete=not reasons, reasons=reasons, skipped=Skipped(), timed_out=False, index=state
     )
+
+
+def _in_vain(workspace: Workspace, params: IndexParams) -> list[str]:
+    if params.action == "clear" or workspace.start_indexing is not None:
+        return []
+    return ["this holds for a language server only: a command has no background"]
 
 
 def _warnings(workspace: Workspace) -> list[str]:

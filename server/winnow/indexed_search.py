@@ -7,7 +7,7 @@ made once more, until all that was found is as it was found.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -70,13 +70,15 @@ async def search_index(
             and scope.covers_named(scope.prefix(place) + below, types)
         )
 
+    learning = workspace.learning
+    boosts = await learning.boosts(query, await learning.asked())
     found: list[Indexed] = []
     patience = CATCH_UP_SECONDS
 
     async def look() -> tuple[list[str], IndexState]:
         snapshot = workspace.index.corpus(workspace.buffers, patience)
         async with snapshot as (corpus, state, view):
-            searching = functools.partial(_search, view, corpus, scope, covers)
+            searching = functools.partial(_search, view, corpus, scope, covers, boosts)
             hits, changed = await view.read(searching, query, wanted)
             knows = frozenset[str]()
             if state.state != "ready":
@@ -109,13 +111,25 @@ async def lacking(
 
 
 def _search(
-    view: StoreView, corpus: Corpus, scope: Scope, covers: Covers, query: str, wanted: int
+    view: StoreView,
+    corpus: Corpus,
+    scope: Scope,
+    covers: Covers,
+    boosts: Mapping[str, float],
+    query: str,
+    wanted: int,
 ) -> tuple[list[Hit], list[str]]:
     """Hits, and the files of these that are not as they are known, by absolute path."""
     from winnow.retrieval.search import search
 
     locate = functools.cache(functools.partial(_located, corpus, scope, covers))
-    found = search(corpus, query, limit=wanted, allowed=lambda file: locate(file) is not None)
+    found = search(
+        corpus,
+        query,
+        limit=wanted,
+        allowed=lambda file: locate(file) is not None,
+        boosts=_by_number(corpus, boosts),
+    )
     hits = []
     paths = []
     for one in found:
@@ -125,6 +139,20 @@ def _search(
         paths.append(f"{root}/{corpus.paths[one.file]}")
         hits.append(_hit(one, path, view.definitions_in(paths[-1])))
     return hits, view.changed(paths)
+
+
+def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
+    """What moves files, by their numbers instead of their absolute paths."""
+    if not boosts:
+        return {}
+    if (numbers := corpus.kept.get("numbers")) is None:
+        roots = [root.rstrip("/") for root in corpus.roots]
+        owners = corpus.root_of.tolist()
+        numbers = corpus.kept["numbers"] = {
+            f"{roots[owner]}/{path}": number
+            for number, (owner, path) in enumerate(zip(owners, corpus.paths, strict=True))
+        }
+    return {numbers[path]: boost for path, boost in boosts.items() if path in numbers}
 
 
 def _known(corpus: Corpus, scope: Scope, covers: Covers) -> frozenset[str]:

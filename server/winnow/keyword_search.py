@@ -26,12 +26,14 @@ from winnow.errors import (
     TermsTooBroad,
 )
 from winnow.keyword_result import Chosen, Found, ranked_file, result_of
+from winnow.narrowing import narrowed
 from winnow.ranking import llm, local, prompt
 from winnow.ranking.models import NamedModel
 from winnow.ranking.prompt import Prompt
 from winnow.text import budget
 from winnow.text.buffers import unsaved
 from winnow.text.files import Scope
+from winnow.text.ripgrep import Query
 from winnow.text.terms import Search, TermMatches
 from winnow.types import Candidate, Line, Progress, Ranked
 from winnow.types.keyword_search import (
@@ -159,6 +161,7 @@ async def _searched(request: Request) -> Search:
         evidence=request.news.set,
     )
     request.progress(f"Searching for {len(search.terms)} terms")
+    await _narrow(request, search)
     teller = asyncio.create_task(_tell_while_searching(request, search))
     try:
         async with _overlaid(request, search):
@@ -179,6 +182,18 @@ def _usable(request: Request, search: Search) -> Found:
     kept = _terms_that_fit(search)
     candidates = list(map(request.laid.numbered, candidates_of(kept)))
     return Found(search, kept, candidates, request.laid)
+
+
+async def _narrow(request: Request, search: Search) -> None:
+    """Let the search know which files can match, as far as the index tells."""
+    workspace = request.workspace
+    ripgrep = workspace.run_ripgrep()
+    for found in search.terms:
+        query = Query(found.term, case_sensitive=False)
+        known = await narrowed(workspace, ripgrep, request.scope, request.params, query)
+        if known:
+            search.candidates[found.term] = known.files
+            search.searched = known.searched
 
 
 @contextlib.asynccontextmanager

@@ -7,7 +7,6 @@ question's words, and the answer says so.
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Sequence
 
 import msgspec
@@ -28,6 +27,8 @@ from winnow.hits import (
 )
 from winnow.index_requests import begin_index, index_offer
 from winnow.indexed_search import Indexed, lacking, merged, search_index
+from winnow.learning.suggest import found_little, terms_of_index
+from winnow.postings.terms import asked_words
 from winnow.ranked_text import files_about, telling_words
 from winnow.text.files import Scope
 from winnow.types import Completeness, IndexState, Progress, ScopeParams, Skipped
@@ -71,14 +72,15 @@ async def search_meaning(
     await begin_index(workspace, False, progress)
     meant = await find_meant(workspace, params, params.query, wanted, progress)
     found = meant.found
+    if found_little([min(hit.score, 1.0) for hit in found.hits]):
+        others = await suggestions(workspace, params.query)
+        meant = msgspec.structs.replace(meant, suggestions=others)
     first, changed = page_start(params, found)
     texts = Texts(found.scope, workspace.buffers)
     places = await asyncio.to_thread(places_of, texts, found, first, params.top_k)
-    search_id = uuid.uuid4().hex
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> SemanticSearchResult:
         return SemanticSearchResult(
-            search_id=search_id,
             root=shown_path(str(found.scope.root))[0],
             results=[_passage(found.scope, place, most) for place in places[:count]],
             engine=meant.engine,
@@ -169,6 +171,16 @@ async def _only_indexed(
     )
     hits = indexed.hits
     return Found(scope, hits, len(hits), completeness, telling_words(query), warnings)
+
+
+async def suggestions(workspace: Workspace, query: str) -> list[str]:
+    """What to ask instead of a query that has found little, as far as the index knows."""
+    names: Sequence[str] = ()
+    if workspace.index.state().knows_all:
+        async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+            tables = await view.read(view.names, workspace.names)
+            names = await view.read(terms_of_index(view, tables), asked_words(query))
+    return await workspace.learning.suggestions(query, lambda words: names)
 
 
 def _with_state(found: Found, state: IndexState, reason: str) -> Found:

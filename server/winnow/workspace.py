@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 LIST_SECONDS = 60.0
 
 
+def below(root: Path, paths: Iterable[Path]) -> list[str]:
+    """Of some files, those below a folder, as seen from there."""
+    return [path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)]
+
+
 class Workspace:
     """Folders and the state of the engine for them; made inside a running event loop.
 
@@ -119,11 +124,28 @@ class Workspace:
             config=lambda: self.config,
             folders=lambda: self.folders,
             ripgrep=lambda: self.run_ripgrep(LIST_SECONDS),
+            ordered=self._in_order,
+        )
+
+    async def _in_order(self, root: Path, paths: Sequence[str]) -> list[str]:
+        """Files of a folder in the order in which they are to be indexed."""
+        from winnow.index import priorities
+
+        git = shutil.which("git", path=self.environment.get("PATH"))
+        folders = {path.rpartition("/")[0] for path in paths}
+        settings = self.config.index
+        return priorities.ordered(
+            paths,
+            open_documents=below(root, self.buffers),
+            touched=await priorities.touched_lately(root, self.processes, git, self.environment),
+            asked=below(root, map(Path, await self.learning.asked())),
+            folders=await priorities.folders_by_model(settings, self.models, folders, len(paths))
+            or (),
         )
 
     @property
     def has_index(self) -> bool:
-        """Whether the index is loaded."""
+        """Whether anybody has used the index yet."""
         return "index" in self.__dict__
 
     @functools.cached_property

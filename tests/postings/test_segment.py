@@ -147,7 +147,7 @@ def test_where_there_is_nothing_nothing_is_found(texts: dict[bytes, Contents]) -
     assert segment.documents_with(Required()).tolist() == everything
     assert [len(array) for array in segment.postings("body", 1)] == [0, 0]
     assert segment.chunk_documents.tolist() == []
-    assert segment.lengths("definition").tolist() == [0 for _ in texts]
+    assert segment.lengths("comment").tolist() == [0 for _ in texts]
 
 
 def test_threads_read_the_same_at_once(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ FIT = next(iter(random_texts(1).values()))
         (
             {
                 b"a" * 16: replace(
-                    FIT, fields=[replace(FIT.fields[0], lengths=b"1234")] * len(FIELDS)
+                    FIT, fields=[replace(FIT.fields[0], lengths=bytes(4))] * len(FIELDS)
                 )
             },
             "lengths of more or fewer",

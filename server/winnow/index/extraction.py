@@ -26,8 +26,9 @@ from winnow.index.files import (
     may_have_facts,
     without_facts,
 )
-from winnow.postings.contents import Contents, contents_of
+from winnow.postings.contents import Contents, Embed, contents_of
 from winnow.postings.trigrams import trigrams_of
+from winnow.retrieval.embeddings import embedder
 from winnow.secrets import is_secret_file, masked
 from winnow.symbols.extract import extract
 from winnow.symbols.facts import Facts
@@ -41,6 +42,8 @@ from winnow.text.paths import open_regular
 MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
+# Texts that answer no question about a code base, though programs are made of them.
+DATA = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # ripgrep takes its mark for that of UTF-16.
 UTF_32_LE_MARK = b"\xff\xfe\x00\x00"
@@ -85,7 +88,7 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
         facts.language if facts else language.name if language else "",
         packed(facts) if facts else None,
         key_of(path, raw, language),
-        _contents(path, raw, source, facts, covered=not secrets),
+        _contents(path, raw, source, facts, embedder(job.embeddings), covered=not secrets),
         _is_binary(raw),
     )
 
@@ -105,18 +108,24 @@ def _facts(
 
 
 def _contents(
-    path: str, raw: bytes, source: bytes, facts: Facts | None, *, covered: bool
+    path: str,
+    raw: bytes,
+    source: bytes,
+    facts: Facts | None,
+    embed: Embed | None,
+    *,
+    covered: bool,
 ) -> Contents | None:
     """What is kept of a text for search; None where ripgrep sees another text than this one."""
     if raw.startswith(UTF_32_LE_MARK):
         return None
     seen = source if raw.startswith(UTF_16_MARKS) else raw
     # Of what nobody has written, only that it has a string is worth to know.
-    ranked = b"" if facts is None and _unwritten(source) else source
+    ranked = b"" if path.endswith(DATA) or (facts is None and _unwritten(source)) else source
     definitions = facts.definitions if facts else ()
     language = facts.language if facts else ""
-    kept = contents_of(path, ranked, definitions, language, covered=covered)
-    return msgspec.structs.replace(kept, trigrams=trigrams_of(seen))
+    kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
+    return kept if seen == ranked else msgspec.structs.replace(kept, trigrams=trigrams_of(seen))
 
 
 def _is_binary(raw: bytes) -> bool:

@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import (
     AsyncGenerator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -54,11 +55,12 @@ from winnow.index.sources import (
     listed,
     listed_paths,
     new_files,
+    outside_times,
 )
 from winnow.index.store import Store, delete, put_aside
 from winnow.index.workers import Workers
 from winnow.index.worktrees import other_stores, other_trees
-from winnow.text.paths import open_regular
+from winnow.text.paths import is_below, open_regular
 from winnow.text.ripgrep import Ripgrep
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from winnow.watcher import Watcher
 
 T = TypeVar("T")
+Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
 # Says how many files of how many have been taken.
 Report = Callable[[int, int], None]
 
@@ -96,13 +99,14 @@ MEGABYTE = 1024 * 1024
 
 class FolderSettings(Struct, frozen=True):
     """What settings say of the index of a folder: the largest file that is read, and the largest
-    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; what else
-    decides what is kept."""
+    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; where
+    vectors come from; what else decides what is kept."""
 
     max_bytes: int
     max_parsed: int
     max_size_mb: int
     masked: bool = True
+    embeddings: str = "off"
     variant: str = ""
 
 
@@ -115,11 +119,14 @@ class FolderIndex:
         workers: Workers,
         ripgrep: Callable[[], Ripgrep],
         settings: Callable[[], FolderSettings],
+        ordered: Ordered,
         writable: bool = True,
     ) -> None:
-        """``ripgrep`` gives what lists files, ``settings`` what holds now. Nothing is written to a
-        folder that is not ``writable``."""
+        """``ripgrep`` gives what lists files, ``settings`` what holds now, ``ordered`` puts paths
+        of the folder in the order in which they are to be taken. Nothing is written to a folder
+        that is not ``writable``."""
         self.root = root
+        self._ordered = ordered
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
         self.total = 0  # files that a search covers
@@ -140,6 +147,8 @@ class FolderIndex:
         self._folders: frozenset[str] = frozenset()  # that a search looks into and finds files
         self.watcher: Watcher | None = None
         self._listed_as = Covers()
+        # What the list depends on elsewhere; None where it may lack files.
+        self._outside: dict[str, int] | None = None
         self._next_check = 0.0
         # Files that were taken while a build was going on, which may have read them before.
         self._overtaken: set[str] = set()
@@ -261,10 +270,30 @@ class FolderIndex:
         """Whether it is time to look for changes that nobody has told of."""
         return time.monotonic() >= self._next_check
 
+    def knows_files_of(self, covers: Covers) -> bool:
+        """Whether it knows all files that a search covers, and every change is told. Where a search
+        covers others than when they were listed, the next look lists them anew."""
+        if not (self.complete and self.is_watched and self._outside is not None):
+            return False
+        outside = outside_times(self.root, self._ripgrep().environment)
+        if covers == self._listed_as and outside == self._outside:
+            return True
+        self.look_soon()
+        return False
+
+    def has_folder(self, path: str) -> bool:
+        """Whether a search covers the folder with this path, as far as that is known: for one in
+        which there are files."""
+        return any(is_below(folder, path) for folder in self._folders)
+
     async def _list(self, covers: Covers) -> Listed:
         began = time.time_ns()
-        paths, whole = await listed_paths(self._ripgrep(), self.root, covers)
-        found = await asyncio.to_thread(listed, self.root, paths, whole, began)
+        ripgrep = self._ripgrep()
+        outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
+        listing = await listed_paths(ripgrep, self.root, covers)
+        whole = not listing.timed_out
+        found = await asyncio.to_thread(listed, self.root, listing.paths, whole, began)
+        self._outside = outside if whole and not listing.unreadable else None
         self._times = dict(found.times)
         self._listed_as = covers
         self._cover(found.folders)
@@ -351,9 +380,9 @@ class FolderIndex:
         if folders <= self._folders and not whole:
             covered = []
             for folder in folders:
-                covered += (await listed_paths(self._ripgrep(), self.root, covers, folder))[0]
+                covered += (await listed_paths(self._ripgrep(), self.root, covers, folder)).paths
         else:
-            covered, _ = await listed_paths(self._ripgrep(), self.root, covers)
+            covered = (await listed_paths(self._ripgrep(), self.root, covers)).paths
             self._cover(folders_of(covered))
         return below_any(covered, new)
 
@@ -373,6 +402,8 @@ class FolderIndex:
         left = await self._kept_empty(changes.changed, covers)
         left = await self._adopted(left)
         done = total - len(left)
+        if len(left) > FEW_CHANGES and not urgent:
+            left = await self._ordered(self.root, left)
         taken: set[str] = set()
         async for batch in self._batches(left, urgent):
             done += len(batch)
@@ -452,6 +483,7 @@ class FolderIndex:
                 settings.max_bytes,
                 masked=settings.masked,
                 max_parsed=settings.max_parsed,
+                embeddings=settings.embeddings,
             )
             for path in paths
         ]

@@ -32,12 +32,13 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.files import FileFacts, FileState, Job
-from winnow.index.folder import FolderIndex, FolderSettings, Report
+from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.governor import Governor, most_parsed
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import Covers, is_as_known, text_of
 from winnow.index.view import StoreView
 from winnow.index.workers import Workers
+from winnow.retrieval.embeddings import model_at, told_of
 from winnow.symbols.facts import Facts
 from winnow.symbols.packed import facts_of
 from winnow.text.buffers import is_unsaved
@@ -91,7 +92,8 @@ class Candidates(Struct, frozen=True):
 class Index:
     """The index of a workspace's folders.
 
-    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files.
+    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
+    the files of a folder in the order in which they are to be taken.
     """
 
     def __init__(
@@ -102,11 +104,13 @@ class Index:
         config: Callable[[], Config],
         folders: Callable[[], Sequence[Path]],
         ripgrep: Callable[[], Ripgrep],
+        ordered: Ordered,
     ) -> None:
         limits = config().limits
         self._config = config
         self._folders = folders
         self._ripgrep = ripgrep
+        self._ordered = ordered
         self._environment = environment
         self.governor = Governor(lambda: config().index, lambda: self._workers.pids)
         self._workers = Workers(
@@ -181,10 +185,15 @@ class Index:
             found = await view.read(_candidates, folders, readers, required)
         return found
 
+    def has_folder(self, root: Path, path: str) -> bool:
+        """Whether a search of the root covers the folder with this path below it, as far as that is
+        known."""
+        return root in self._known and self._known[root].has_folder(path)
+
     async def _is_exact(self, seconds: float) -> bool:
         """Whether every file is known as it is now; waits so long for changes to be taken."""
-        folders = self._current()
-        if not all(one.complete and one.is_watched for one in folders) or not folders:
+        if not self._knows_files():
+            self._look([one for one in self._current() if one.complete])
             return False
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._settled(seconds):
@@ -192,7 +201,11 @@ class Index:
         for task in (self._taking, self._checking):
             await _finished(task, end - asyncio.get_running_loop().time())
         busy = self._builds or _is_busy(self._taking) or _is_busy(self._checking)
-        return not busy and all(one.complete and one.is_watched for one in self._current())
+        return not busy and self._knows_files()
+
+    def _knows_files(self) -> bool:
+        folders = self._current()
+        return bool(folders) and all(one.knows_files_of(self._covers(one)) for one in folders)
 
     async def facts_for(
         self, paths: Iterable[str], seconds: float
@@ -251,6 +264,7 @@ class Index:
             workers_memory_mb=round(sum(map(anonymous_bytes, self._workers.pids)) / 1e6, 1),
             paused=self.governor.state == "paused",
             waits_for=self.governor.reason or None,
+            embeddings=told_of(index.embeddings),
         )
 
     async def left_out(self) -> NotCovered:
@@ -383,12 +397,15 @@ class Index:
             for folder in self._current():
                 folder.look_soon()
         told = await _finished(self._taking, end - asyncio.get_running_loop().time())
-        if not self._builds and not _is_busy(self._checking):
-            due = [one for one in self._current() if one.is_due and (one.built or one.writable)]
-            if due:
-                self._checking = asyncio.create_task(self._check(due))
+        self._look([one for one in self._current() if one.built or one.writable])
         left = end - asyncio.get_running_loop().time()
         await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
+
+    def _look(self, folders: Iterable[FolderIndex]) -> None:
+        """Begin to look for changes in the folders where it is time to."""
+        due = [one for one in folders if one.is_due]
+        if due and not self._builds and not _is_busy(self._checking):
+            self._checking = asyncio.create_task(self._check(due))
 
     async def _check(self, folders: Iterable[FolderIndex]) -> None:
         """Look for changes that nobody has told of, and take them."""
@@ -437,10 +454,17 @@ class Index:
         return begun[1]
 
     async def _extract_unsaved(self, path: str, text: str) -> None:
-        masked = self._config().index.enable_sensitive_filtering
+        settings = self._settings()
         raw = text.encode("utf-8", "replace")
-        parsed = most_parsed(self._config().index)
-        job = Job(b"", os.fsencode(path), 0, raw, masked, parsed)
+        job = Job(
+            b"",
+            os.fsencode(path),
+            0,
+            raw,
+            settings.masked,
+            settings.max_parsed,
+            settings.embeddings,
+        )
         try:
             async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
                 async for _, found in answers:
@@ -477,6 +501,7 @@ class Index:
                     self._workers,
                     self._ripgrep,
                     self._settings,
+                    self._ordered,
                     self._config().index.enabled and is_indexable(root, self._environment),
                 )
         return [self._known[root] for root in roots]
@@ -489,12 +514,14 @@ class Index:
     def _settings(self) -> FolderSettings:
         config = self._config()
         masked = config.index.enable_sensitive_filtering
+        model = model_at(config.index.embeddings).model
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
             max_parsed=most_parsed(config.index),
             max_size_mb=config.index.max_index_size_mb,
             masked=masked,
-            variant="" if masked else "unmasked",
+            embeddings=config.index.embeddings,
+            variant=("" if masked else "unmasked") + (model.name if model else ""),
         )
 
     def _by_folder(self, paths: Iterable[str | Path]) -> dict[FolderIndex, set[str]]:

@@ -8,6 +8,7 @@ by their times.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from winnow.index.files import CLOCK_NS, EXCLUDED, FULL, FileState
 from winnow.text.buffers import Overlay
 from winnow.text.encodings import decoded
 from winnow.text.files import IGNORE_FILE, search_scope
-from winnow.text.listing import list_files
+from winnow.text.listing import Listing, list_files
 from winnow.text.paths import is_below, open_regular
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import SearchParams
@@ -31,6 +32,7 @@ MOST_BYTES = 4 * 1024 * 1024
 # Files in any folder that say what is ignored.
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", IGNORE_FILE)
 UNSURE = -1  # a time that no file has
+_EXCLUDES_FILE = re.compile(r'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.I | re.M)
 # And at the root.
 ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
@@ -90,9 +92,8 @@ class Emptied:
 
 async def listed_paths(
     ripgrep: Ripgrep, root: Path, covers: Covers, folder: str | None = None
-) -> tuple[list[str], bool]:
-    """All files that a search of the root covers, or those directly in a folder that is covered,
-    and whether the time sufficed."""
+) -> Listing:
+    """All files that a search of the root covers, or those directly in a folder that is covered."""
     nested = [
         f"/{escaped(one.relative_to(root).as_posix())}"
         for one in covers.others
@@ -101,8 +102,7 @@ async def listed_paths(
     scope = search_scope([root], SearchParams(path=folder or ""), [*covers.exclude, *nested])
     if folder is not None:
         scope = msgspec.structs.replace(scope, arguments=(*scope.arguments, "--max-depth=1"))
-    listing = await list_files(ripgrep, scope, Overlay())
-    return listing.paths, not listing.timed_out
+    return await list_files(ripgrep, scope, Overlay())
 
 
 def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> Listed:
@@ -127,6 +127,28 @@ def folders_of(paths: Iterable[str]) -> set[str]:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
     return folders
+
+
+def outside_times(root: Path, environment: Mapping[str, str]) -> dict[str, int]:
+    """The times of the files outside of a folder on which its list depends, too: ignore files of
+    the folders that hold it, git's for the user, and those in which git's is named."""
+    above = [folder / name for folder in root.parents for name in IGNORE_FILES]
+    home = environment.get("HOME", "")
+    settings = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    git = [os.path.join(settings, "git", name) for name in ("config", "ignore")]
+    configured = [os.path.join(home, ".gitconfig"), git[0]]
+    named = [os.path.join(home, name) for file in configured for name in _excludes_files(file)]
+    files = [*map(str, above), *configured, *git, *named]
+    return {file: _time("", file) for file in files}
+
+
+def _excludes_files(file: str) -> list[str]:
+    """The ignore files that a file of git's settings names, without `~/`."""
+    try:
+        text = Path(file).read_text("utf-8", "replace")
+    except OSError:
+        return []
+    return [name.removeprefix("~/") for name in _EXCLUDES_FILE.findall(text)]
 
 
 def is_ignore_file(path: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -47,11 +47,13 @@ FIELDS = (
     Field("type", "document"),
     # All names that are defined, as wholes, see :func:`winnow.postings.terms.name_term`.
     Field("name", "document"),
+    # The words of lines that import, as wholes: which other files it is made of.
+    Field("import", "document"),
 )
 # Numbers that are kept for each document, in the order of `Contents.measures`: lines; definitions
 # and types that are not in functions; lines that import or pass on what is defined elsewhere;
 # whether it says of itself that a program has written it.
-MEASURES = ("lines", "definitions", "types", "imports", "generated")
+MEASURES = ("lines", "definitions", "types", "functions", "imports", "generated")
 
 
 class Postings(Struct, frozen=True, array_like=True):
@@ -94,14 +96,14 @@ _GENERATED = re.compile(
 )
 _GENERATED_CHARACTERS = 2_000
 _IMPORT = re.compile(
-    r"^[ \t]*(?:import\b|from\s+\S+\s+import\b|(?:pub(?:\([^)]*\))?\s+)?(?:use|mod)\s+[\w:{][^=]*;"
-    r"|export\s+(?:type\s+)?(?:\*|\{[^}]*\})[^=;]*\bfrom\b|(?:local\s+\w+\s*=\s*)?require\b"
-    r"|(?:const|let|var)\s+[^=]+=\s*(?:require|@import)\b|#\s*include\b|using\s+[\w.]+;|alias\s+[A-Z]"
-    r"|autoload\b|@_exported\b|package\s)",
+    r"^[ \t]*(?:import\b|from\b.*\bimport\b|(?:pub(?:\([^)]*\))?\s+)?(?:use|mod)\s+[\w:{\\][^=]*;"
+    r"|(?:[\w\s]+=\s*)?(?:require|require_relative|autoload|load)\b|.*\b(?:require|@import)\s*\(|#\s*include\b"
+    r"|using\s+[\w.]+;|alias\s+[A-Z]|@_exported\b|(?:\}|export\s.*)\s*from\s*['\"]).*$",
     re.M,
 )
 # Kinds of what is asked for by its name, and has members.
 TYPES = (CONTAINERS | {"type"}) - {"section"}
+FUNCTIONS = frozenset(("function", "method", "constructor", "macro"))
 # What a file says of itself is at its beginning.
 _HEAD_LINES = 80
 
@@ -110,10 +112,24 @@ _HEAD_LINES = 80
 _LINE_CHARACTERS = 2_000
 
 
+# Makes the vectors of some texts, each cut into words: a row of 8-bit numbers for each.
+Embed = Callable[[Sequence[Sequence[str]]], bytes]
+# Of the names that a text defines, and of what it says of itself, so many words stand for it all.
+_CARD_NAMES = 60
+_CARD_WORDS = 120
+
+
 def contents_of(
-    path: str, text: bytes, definitions: Sequence[Definition], language: str, *, covered: bool
+    path: str,
+    text: bytes,
+    definitions: Sequence[Definition],
+    language: str,
+    *,
+    covered: bool,
+    embed: Embed | None = None,
 ) -> Contents:
-    """What is kept of a text in UTF-8. Of the path only the name's end may count."""
+    """What is kept of a text in UTF-8. Of the path only the name's end may count. Without
+    ``embed`` there are no vectors."""
     chunks = chunks_of(text, definitions)
     lines = _lines(text)
     known = [one for one in definitions if not one.local]
@@ -121,17 +137,22 @@ def contents_of(
     comments = "\n".join(comments_of("\n".join(lines), language))
     head = "\n".join(comments_of("\n".join(lines[: min(first, _HEAD_LINES)]), language))
     types = [one.name for one in known if one.kind in TYPES and not one.declared]
+    functions = sum(one.kind in FUNCTIONS for one in known)
+    imports = _IMPORT.findall("\n".join(lines))
     documents = (
         _bag(words(comments)),
         _bag(words(head)),
         _bag(types),
         Counter(term_number(name_term(one.name)) for one in known),
+        Counter(term_number(name_term(word)) for line in imports for word in set(words(line))),
     )
+    said = [words("\n".join(lines[a - 1 : b])) for a, b in chunks]
+    card = [one.name for one in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
     return Contents(
         trigrams=trigrams_of(text),
         chunks=array("I", (line for chunk in chunks for line in chunk)).tobytes(),
         fields=[
-            _postings([_bag(words("\n".join(lines[a - 1 : b]))) for a, b in chunks]),
+            _postings(list(map(_bag, said))),
             _postings(list(map(_bag, _names_by_chunk(chunks, known)))),
             *(_postings([bag]) for bag in documents),
         ],
@@ -139,9 +160,11 @@ def contents_of(
             len(lines),
             len(known),
             len(types),
-            len(_IMPORT.findall("\n".join(lines))),
+            functions,
+            len(imports),
             float(bool(_GENERATED.search(head[:_GENERATED_CHARACTERS]))),
         ],
+        vectors=embed([*said, card]) if embed is not None else b"",
         covered=covered,
     )
 

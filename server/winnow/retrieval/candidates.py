@@ -137,7 +137,7 @@ def find_candidates(
     unasked = np.array(
         [
             any(
-                is_one and not words & question.plain
+                is_one and not words & question.stems
                 for is_one, (_, _, words) in zip(index.traits(file).kinds, KINDS, strict=True)
             )
             for file in chosen

@@ -48,6 +48,7 @@ class Chunks(NamedTuple):
     ids: Numbers
     counts: Mapping[str, Floats]
     lengths: Floats
+    defining: Floats
     scores: Floats
 
 
@@ -72,6 +73,8 @@ class Evidence(NamedTuple):
     folders: Numbers
     single: Floats
     joined: Floats
+    imported: Floats
+    mentioned: Floats
     defined: Mapping[str, Definitions]
     looked: Looked
 
@@ -132,8 +135,22 @@ def gather(
         folders=index.folders[candidates.files].astype(np.int64),
         single=names["single"],
         joined=names["joined"],
+        imported=_having(corpus, "import", [one.whole for one in traits]),
+        mentioned=_having(corpus, "body", [one.whole_name for one in traits]),
         defined=defined,
         looked=looked,
+    )
+
+
+def _having(corpus: Corpus, field: str, terms: Sequence[str]) -> Floats:
+    """In how many units of a field each term stands."""
+    numbers = list(map(term_number, terms))
+    return np.array(
+        [
+            sum(len(part.segment.postings(field, number)[0]) for part in corpus.parts)
+            for number in numbers
+        ],
+        np.float32,
     )
 
 
@@ -153,7 +170,7 @@ def _chunk_ranges(owners: npt.NDArray[np.uint16], documents: Numbers) -> tuple[N
 
 
 def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Candidates) -> Chunks:
-    owners, ids, lengths, scores = [], [], [], []
+    owners, ids, lengths, scores, defining = [], [], [], [], []
     counts: dict[str, list[Floats]] = {field: [] for field in CHUNK_FIELDS}
     for number, part in enumerate(corpus.parts):
         [here] = np.nonzero(candidates.parts == number)
@@ -168,6 +185,7 @@ def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Cand
         ids.append(own)
         lengths.append(part.segment.lengths("body")[own].astype(np.float32))
         scores.append(rough[own])
+        defining.append(part.segment.lengths("definition")[own].astype(np.float32))
         for field in CHUNK_FIELDS:
             found = np.zeros((len(question.terms), len(own)), np.float32)
             for term, postings in enumerate(looked.postings[number][field]):
@@ -181,6 +199,7 @@ def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Cand
             for field, found in counts.items()
         },
         np.concatenate([np.zeros(0, np.float32), *lengths]),
+        np.concatenate([np.zeros(0, np.float32), *defining]),
         np.concatenate([np.zeros(0, np.float32), *scores]),
     )
 
@@ -278,6 +297,19 @@ FEATURES: Mapping[str, Scale] = {
     "imports": "plain",
     "generated_text": "plain",
     # The question.
+    "functions": "plain",
+    "function_share": "plain",
+    "type_share": "plain",
+    "imported": "ratio",
+    "mentioned": "ratio",
+    "paired": "plain",
+    "paired_header": "plain",
+    "same_end": "plain",
+    "most": "ratio",
+    "most_defined": "ratio",
+    "focus": "ratio",
+    "first_terms": "plain",
+    "first_in_name": "plain",
     "symbol": "plain",
     "terms": "plain",
     "files": "plain",
@@ -377,6 +409,33 @@ def compute(evidence: Evidence, corpus_files: int) -> dict[str, Floats]:
     found["types"] = np.log1p(evidence.measures["types"])
     found["imports"] = evidence.measures["imports"] / np.maximum(evidence.measures["lines"], 1)
     found["generated_text"] = evidence.measures["generated"]
+    found["functions"] = np.log1p(evidence.measures["functions"])
+    for name in ("functions", "types"):
+        share = evidence.measures[name] / np.maximum(evidence.measures["definitions"], 1)
+        found[name[:-1] + "_share"] = share
+    found["imported"] = np.log1p(evidence.imported)
+    found["mentioned"] = np.log1p(evidence.mentioned)
+    traits = evidence.traits
+    found["paired"] = np.array([one.paired for one in traits], np.float32)
+    found["paired_header"] = np.array([one.paired and one.header for one in traits], np.float32)
+    found["same_end"] = np.array([one.end for one in traits], np.float32) / max(corpus_files, 1)
+    for name, counts in (("most", evidence.documents["body"]), ("most_defined", defined)):
+        highest = np.maximum(counts.max(axis=1, initial=0), 1)[:, None]
+        found[name] = (weighted * counts / highest).sum(axis=0)
+    sizes = np.maximum(chunks.defining, 1)
+    found["focus"], _ = _best_and_top(
+        (rare_names * np.minimum(chunks.counts["definition"], 1)).sum(axis=0) / np.sqrt(sizes),
+        owners,
+        count,
+    )
+    found["first_terms"] = (
+        anywhere[:2].mean(axis=0).astype(np.float32)
+        if len(anywhere)
+        else np.zeros(count, np.float32)
+    )
+    found["first_in_name"] = (
+        evidence.in_name[:2].mean(axis=0) if len(anywhere) else np.zeros(count, np.float32)
+    )
     for name, value in (
         ("symbol", question.symbol),
         ("terms", len(question.terms)),
@@ -450,7 +509,7 @@ def _defining(evidence: Evidence) -> dict[str, Floats]:
 def _kinds(evidence: Evidence) -> dict[str, Floats]:
     found = {
         name: np.array([one.kinds[column] for one in evidence.traits], np.float32)
-        * (not words & evidence.question.plain)
+        * (not words & evidence.question.stems)
         for column, (name, _, words) in enumerate(KINDS)
     }
     found["front"] = np.array([one.front for one in evidence.traits], np.float32)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from winnow.postings.terms import name_term, terms_of, whole, words
+from winnow.postings.terms import name_term, stem, terms_of, whole, words
 
 Numbers = npt.NDArray[np.int32]
 
@@ -22,7 +23,7 @@ ABBREVIATION = 3
 ABBREVIATED = 0.8
 
 _TEST = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|mocks?|e2e)(?:/|$)"
+    r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|e2e)(?:/|$)"
     r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[_.-](?:test|spec|mock)s?\.[a-z]+$"
     r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[a-z]+$"
 )
@@ -51,17 +52,19 @@ _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|d\.[cm]?ts|pyi|mli|hrl)$")
 _DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
 # Files that speak for their folder. Its name is theirs.
 FRONTS = frozenset("__init__ index init mod lib main package-info prelude default".split())
-# What is asked for all the same, by words of the query.
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, text.split()))
+
+
+# Kinds of files that are asked for seldom, and then by one of these words.
 KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
-    (
-        "test",
-        _TEST,
-        frozenset("test tests testing tested spec specs fixture fixtures mock".split()),
-    ),
-    ("side", _SIDE, frozenset("example examples sample demo benchmark legacy compat".split())),
-    ("prose", _PROSE, frozenset("doc docs documentation readme changelog license".split())),
-    ("data", _DATA, frozenset("config configuration settings package build makefile".split())),
-    ("generated", _GENERATED, frozenset("generated vendor vendored build dist".split())),
+    ("test", _TEST, _stems("test spec fixture mock testing")),
+    ("side", _SIDE, _stems("example sample demo benchmark legacy compat compatibility deprecated")),
+    ("prose", _PROSE, _stems("doc docs documentation readme changelog license")),
+    ("data", _DATA, _stems("config configuration settings package build makefile")),
+    ("generated", _GENERATED, _stems("generated vendor vendored build dist")),
 )
 
 
@@ -76,6 +79,10 @@ def name_of(path: str) -> tuple[str, str, bool]:
     return folders, stem, stem in FRONTS
 
 
+def _end(path: str) -> str:
+    return path[path.rfind(".") :] if "." in path.rpartition("/")[2] else ""
+
+
 class Traits(NamedTuple):
     """What kind of file it is, by its path. ``whole`` is the name as one term, and
     ``whole_name`` the same without stemming."""
@@ -87,6 +94,8 @@ class Traits(NamedTuple):
     depth: int
     whole: str
     whole_name: str
+    paired: bool  # another file of its folder has its name, with another end
+    end: int  # how many files have the same end of their names
     own: int  # the folder that it speaks for: of `parser/mod.rs` and `parser.rs` `parser`; or -1
 
 
@@ -103,6 +112,8 @@ class PathIndex:
         self._traits: dict[int, Traits] = {}
         numbers: dict[str, int] = {}
         of_word: dict[str, list[int]] = {}
+        self._stems: Counter[tuple[str, str]] = Counter()
+        self._ends: Counter[str] = Counter()
         of_folder = self._numbers = dict[str, int]()
         folder_terms: list[list[int]] = []
 
@@ -128,9 +139,11 @@ class PathIndex:
         folders = np.empty(len(paths), np.int32)
         names: list[list[int]] = []
         for number, path in enumerate(paths):
-            around, stem, _ = name_of(path)
+            around, name, _ = name_of(path)
+            self._stems[around, name] += 1
+            self._ends[_end(path)] += 1
             folders[number] = folder(around)
-            names.append(numbered(stem))
+            names.append(numbered(name))
         order = np.array(sorted(range(len(numbers)), key=list(numbers).__getitem__), np.int32)
         places = np.empty_like(order)
         places[order] = np.arange(len(order), dtype=np.int32)
@@ -145,16 +158,18 @@ class PathIndex:
         found = self._traits.get(file)
         if found is None:
             path = self._paths[file]
-            around, stem, front = name_of(path)
+            around, name, front = name_of(path)
             found = self._traits[file] = Traits(
                 kinds=tuple(bool(pattern.search(path)) for _, pattern, _ in KINDS),
                 front=front,
                 header=bool(_HEADER.search(path)),
                 declarations=bool(_DECLARATIONS.search(path)),
                 depth=around.count("/") + bool(around),
-                whole=name_term("".join(words(stem))),
-                whole_name=whole("".join(words(stem))),
-                own=self._numbers.get(f"{around}/{stem}" if around else stem, -1),
+                whole=name_term("".join(words(name))),
+                whole_name=whole("".join(words(name))),
+                paired=self._stems[around, name] > 1,
+                end=self._ends[_end(path)],
+                own=self._numbers.get(f"{around}/{name}" if around else name, -1),
             )
         return found
 

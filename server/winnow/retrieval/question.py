@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from winnow.postings.terms import asked_words, name_term, term_number, terms_of, words
+from winnow.postings.terms import asked_words, name_term, stem, term_number, terms_of, words
 
 # A query is a question, not a text; of a longer one the beginning tells what it is about.
 QUERY_CHARACTERS = 4_000
@@ -28,8 +28,8 @@ class Question(Struct, frozen=True):
     words of the query that they are of. A ``symbol`` is
     a query that is a single name, perhaps qualified. ``names`` are the identifiers that are asked
     for as they are written, ``titles`` capitalised words that may be names as well, ``joined`` name
-    terms of words that stand side by side, and of single words. ``plain`` are the words in lower
-    case.
+    terms of words that stand side by side, and of single words. ``stems`` are those of
+    all words.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Question(Struct, frozen=True):
     titles: tuple[str, ...]
     joined: tuple[str, ...]
     single: tuple[str, ...]
-    plain: frozenset[str]
+    stems: frozenset[str]
 
 
 def question_of(query: str) -> Question:
@@ -72,7 +72,7 @@ def question_of(query: str) -> Question:
         titles=tuple(title for title in dict.fromkeys(titles) if title not in names)[:MOST_NAMES],
         joined=tuple(dict.fromkeys(_joined(asked)))[:MOST_TERMS],
         single=tuple(dict.fromkeys(map(name_term, asked)))[:MOST_TERMS],
-        plain=frozenset(word.lower() for word in found),
+        stems=frozenset(stem(word.lower()) for word in found),
     )
 
 

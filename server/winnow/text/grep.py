@@ -4,7 +4,8 @@ A search in order runs in one thread, and stops as soon as the reader has enough
 is everywhere that takes milliseconds. A search that has to read the whole tree is faster in all
 threads, which gives no order. So the tree is searched in order first (the probe); if that finds
 little in :data:`PROBE_SECONDS`, all threads count the matches of every file, and the files that
-have some are searched in order, from where the probe stopped.
+have some are searched in order, from where the probe stopped. Where it is known which files can
+match, no others are counted, and if these are few, there is no probe.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from winnow.config import Limits
 from winnow.errors import InvalidPattern
@@ -42,11 +44,15 @@ PROBE_SHARE = 0.25
 PAUSE_SECONDS = 0.004
 # Of the time that is left, counting may take this part: the rest is for what it has found.
 COUNT_SHARE = 0.8
+# What ripgrep is given where there is no file to search, and the pattern may still be a bad one.
+NO_FILES = ["--max-depth=0", "--", "."]
 COUNT = "--count-matches"
 LIST = "--files-with-matches"
 # ripgrep takes a file for binary, and passes it over, by a NUL in its first buffer. Where the first
 # one comes later, it has searched what stands before.
 BUFFER_BYTES = 64 * 1024
+# As many candidates are counted in less time than the probe takes.
+FEW_CANDIDATES = 2000
 READ_BYTES = 1024 * 1024
 
 Found = tuple[str, FileLine]
@@ -60,7 +66,8 @@ class TextSearch:
     is the number of matches where all were counted, ``finished`` says that every file in scope was
     searched; ``notes`` tell what was passed over, if that was counted. ``ordered`` is False where
     time ran out while counting: files may be missing between those that were found. ``cautious``
-    leaves large files out, which ripgrep may not have the memory for.
+    leaves large files out, which ripgrep may not have the memory for. ``candidates`` are the only
+    files on disk that can match, in paths as ripgrep prints them, where that is known.
     """
 
     ripgrep: Ripgrep
@@ -71,6 +78,7 @@ class TextSearch:
     context: int = 0
     wanted: int = 50
     cautious: bool = False
+    candidates: Sequence[str] | None = None
     total: int | None = None
     finished: bool = False
     timed_out: bool = False
@@ -131,6 +139,9 @@ class TextSearch:
     async def _lines_on_disk(self) -> AsyncGenerator[Found, None]:
         named = self._named_files()
         last = ("", 0)
+        if named is None and self.candidates is not None and len(self.candidates) <= FEW_CANDIDATES:
+            counts = await self._count_candidates(COUNT, self.candidates, COUNT_SHARE)
+            named = None if counts is None else self._counted_files(counts)
         if named is None:
             async with contextlib.aclosing(self._probe()) as probe:
                 async for path, line in probe:
@@ -138,18 +149,18 @@ class TextSearch:
                     yield path, line
             if self.finished or self.timed_out or self._stopped:
                 return
-            named = await self._files_from(last[0])
-            # Of the files that come next, some may not have been counted.
-            self.ordered = not self.timed_out
+            counts = await self._count_on_disk(COUNT, COUNT_SHARE)
+            named = self._counted_files(counts, last[0])
         async with contextlib.aclosing(self._search_named(named)) as rest:
             async for path, line in rest:
                 if path != last[0] or line.number > last[1]:
                     yield path, line
         self.finished = not self.timed_out and not self._stopped
 
-    async def _files_from(self, reached: str) -> list[str]:
-        """The files that match, in order, from the one that was reached."""
-        counts = await self._count_on_disk(COUNT, COUNT_SHARE)
+    def _counted_files(self, counts: Mapping[str, int], reached: str = "") -> list[str]:
+        """The files that match, by their counts: in order, from the one that was reached."""
+        # Of the files that come next, some may not have been counted.
+        self.ordered = not self.timed_out
         late = self._late_binaries()
         if not self.timed_out and not late:
             self.total = sum(counts.values()) + self._in_buffers
@@ -189,27 +200,33 @@ class TextSearch:
             arguments = [*self._match_arguments(), "--threads=1", "--", *some]
             async with self.ripgrep.start(arguments, cwd=self.scope.root) as child:
                 self._running = child
-                async for path, line in self._read(child):
-                    if line.offset < late.get(path, line.offset + 1):
-                        yield path, line
+                async for found in self._read(child, late=late):
+                    yield found
                 if self._stopped:
                     return
                 await self._check(child)
             if child.timed_out:
                 return
 
-    async def _read(self, child: Child, prefix: str | None = None) -> AsyncGenerator[Found, None]:
-        """The lines of one run. ``prefix`` is given for a run over unsaved documents."""
-        path, wanted = "", True
+    async def _read(
+        self, child: Child, prefix: str | None = None, late: Mapping[str, int] | None = None
+    ) -> AsyncGenerator[Found, None]:
+        """The lines of one run, and of ``late`` binary files those before their first NUL byte.
+        ``prefix`` is given for a run over unsaved documents."""
+        path, wanted, any_found = "", True, False
         async for event in events(child, self.limits.line_characters):
             if isinstance(event, FileBegin):
                 path = (prefix or "") + plain(event.path)
                 wanted = self._is_wanted(path, unsaved=prefix is not None)
+                any_found = False
             elif isinstance(event, FileLine) and wanted:
+                if late and event.offset >= late.get(path, event.offset + 1):
+                    continue
+                any_found = True
                 self._found += len(event.line.ranges)
                 yield path, event
-            elif isinstance(event, FileEnd) and wanted and event.binary and not self.query.binary:
-                self.partly_binary.add(path)
+            elif isinstance(event, FileEnd) and any_found and event.binary:
+                self.partly_binary |= set() if self.query.binary else {path}
         self.long_lines += sum(head.startswith(MATCH) for head in child.dropped)
 
     # --- counts ----------------------------------------------------------------------------
@@ -229,7 +246,11 @@ class TextSearch:
             whole = [os.path.join(".", path) for path in named if path not in self._late]
             for some in command_lines(whole):
                 counts |= await self._count_run(how, ["--", *some], None)
-        counts |= await self._count_late(matches=matches)
+        late = await self._count_late(matches=matches)
+        counts |= late
+        if not matches and self.candidates is not None:
+            # ripgrep reads no further than to the first match, and sees no NUL byte behind it.
+            self.partly_binary -= late.keys()
         self.finished = not self.timed_out
         key = order(self.scope)
         return dict(sorted(counts.items(), key=lambda item: key(item[0])))
@@ -246,11 +267,38 @@ class TextSearch:
 
     async def _count_on_disk(self, how: str, share: float = 1.0) -> dict[str, int]:
         """The counts of all files in scope, in this share of the time that is left."""
+        if self.candidates is not None:
+            counted = await self._count_candidates(how, self.candidates, share)
+            if counted is not None:
+                return counted
         notes = notes_for(self.scope.arguments)
         counts = await self._count_run(how, self._whole_scope(notes), notes, share)
         if not self.timed_out:
             self.notes = notes
         return counts
+
+    async def _count_candidates(
+        self, how: str, candidates: Sequence[str], share: float
+    ) -> dict[str, int] | None:
+        """The same, where it is known which files can match; None if all are to be searched after
+        all.
+
+        ripgrep searches binary files that are named. What it would have searched of them otherwise
+        is told by their first NUL byte, but in a search over line ends, where it looks elsewhere.
+        """
+        files = [os.path.join(".", path) for path in candidates if path not in self.overlay.paths]
+        counts: dict[str, int] = {}
+        scopes = [["--", *some] for some in command_lines(files)]
+        for scope in scopes or [NO_FILES]:
+            counts |= await self._count_run(how, scope, None, share)
+        nulls = await asyncio.to_thread(first_nulls, self.scope.root, list(counts))
+        # What cannot be read may be a folder, which a search of all complains of once.
+        if (nulls and self.query.multiline) or self.unreadable:
+            self.candidates = None
+            self.unreadable.clear()
+            return None
+        self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
+        return {path: count for path, count in counts.items() if path not in nulls}
 
     async def _count_run(
         self, how: str, scope: Sequence[str], notes: Notes | None, share: float = 1.0
@@ -354,6 +402,12 @@ def _counted(output: bytes) -> Iterator[tuple[str, int]]:
         if end and count:  # or it was cut off
             yield plain(os.fsdecode(path)), int(count)
         path = following
+
+
+def first_nulls(root: Path, paths: Iterable[str]) -> dict[str, int]:
+    """Where the first NUL byte of each file is that has one."""
+    found = ((path, first_null(os.path.join(root, path))) for path in paths)
+    return {path: null for path, null in found if null is not None}
 
 
 def first_null(path: str) -> int | None:

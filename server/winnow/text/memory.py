@@ -1,4 +1,4 @@
-"""What a process has in memory for itself: what is in no file, and what ends with it."""
+"""What a process takes: memory for itself, that is in no file and ends with it; and processors."""
 
 from __future__ import annotations
 
@@ -22,3 +22,23 @@ def anonymous_bytes(pid: int) -> int:
         return int(psutil.Process(pid).memory_full_info().uss)
     except psutil.Error:
         return 0
+
+
+def processor_seconds(pid: int) -> float:
+    """For how long a process of ours has had a processor, in seconds; 0 if it has ended."""
+    if os.path.exists("/proc/self/stat"):
+        with (
+            contextlib.suppress(OSError, IndexError, ValueError),
+            open(f"/proc/{pid}/stat", "rb") as file,
+        ):
+            # The name stands in brackets, and may hold anything.
+            fields = file.read().rpartition(b")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return 0.0
+    import psutil
+
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)

@@ -11,13 +11,14 @@ from typing import BinaryIO
 
 from winnow.text.messages import LENGTH_BYTES
 
-# A tenth of what a program of ordinary priority gets where all processors are busy. Lower, a query
-# that needs a file read at once would wait for seconds, and a process that has given way cannot
-# take that back; what is not urgent is held back before it begins, see `index/governor.py`. The
-# priority for the disk follows by itself. SCHED_BATCH and SCHED_IDLE would hit queries as hard.
-NICE = 10
-# The server ends a worker that takes too long. If it cannot, being dead itself, the worker does.
-PATIENCE = 3.0
+# A third of what a program of ordinary priority gets where all processors are busy. At 10, a query
+# that needs files read at once waited twenty times as long on a machine with a load of 5, and a
+# process that has given way cannot take that back. What is not urgent is held back before it
+# begins, see `index/governor.py`. The priority for the disk follows by itself.
+NICE = 5
+# The server ends a worker that takes too long. If it cannot, being dead itself, the worker does:
+# later than the server would in any case.
+PATIENCE = 20.0
 READY = b""
 
 

@@ -5,6 +5,7 @@ hopelessly broad term has passed its limit and is gone, after milliseconds. Wher
 still running, a large tree would be read once for each of them; so they are stopped, one ripgrep
 lists the files that any of them matches, and only those files are read for each term, in batches
 while the list grows. The evidence is exactly what a full search for each term would have found.
+For terms of which it is known which files can match, just these are searched.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from winnow.text import ripgrep
 from winnow.text.budget import SEPARATOR, file_size
 from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.files import Scope, plain
+from winnow.text.grep import BUFFER_BYTES, NO_FILES, first_null, first_nulls
 from winnow.text.process import Child, Processes
 from winnow.types import Line
 
@@ -73,6 +75,8 @@ class Search:
     """One search for many terms: what it runs with, and what it has found.
 
     ``searched`` is the number of files in scope, where a run over all of them came to its end.
+    ``candidates`` has the only files on disk that can match, in paths as ripgrep prints them, for
+    the terms of which that is known.
     """
 
     processes: Processes
@@ -86,11 +90,19 @@ class Search:
     evidence: Callable[[], None] = lambda: None
     timed_out: bool = False
     searched: int | None = None
+    candidates: dict[str, Sequence[str]] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Search for every term; what was found when the deadline came stands in ``terms``."""
         await asyncio.gather(*map(self._search_overlay, self.terms))
-        probes = {asyncio.create_task(self._search_tree(found)): found for found in self.terms}
+        known = [found for found in self.terms if found.term in self.candidates]
+        others = [found for found in self.terms if found.term not in self.candidates]
+        await asyncio.gather(*map(self._search_candidates, known))
+        if others:
+            await self._search_whole(others)
+
+    async def _search_whole(self, terms: Sequence[TermMatches]) -> None:
+        probes = {asyncio.create_task(self._search_tree(found)): found for found in terms}
         try:
             done, _ = await asyncio.wait(probes, timeout=self.limits.probe_seconds)
             for task in done:
@@ -166,6 +178,24 @@ class Search:
                 if scope.covers(path):
                     paths.add(path)
         return paths
+
+    # --- the files that can match ----------------------------------------------------------
+
+    async def _search_candidates(self, found: TermMatches) -> None:
+        threads = max(1, (os.cpu_count() or 1) // len(self.terms))
+        arguments = self._match_arguments(found, CONTEXT_LINES, None, threads, scope=False)
+        for scope in self._named(self.candidates[found.term]):
+            async with self._run([*arguments, *scope]) as child:
+                await self._collect(child, found, named=True)
+                if found.over:
+                    return
+                found.invalid = await self._check(child, found)
+        found.finished = not self.timed_out
+
+    def _named(self, paths: Sequence[str]) -> list[list[str]]:
+        """What ripgrep is to search, run by run, where files are named."""
+        named = [os.path.join(".", path) for path in paths if path not in self.overlay.paths]
+        return [["--", *some] for some in ripgrep.command_lines(named)] or [NO_FILES]
 
     # --- whole tree ------------------------------------------------------------------------
 
@@ -261,8 +291,18 @@ class Search:
         unsaved = TermMatches(term)
         await self._search_overlay(unsaved, context=0)
         counts = {path: len(lines) for path, lines in unsaved.files.items()}
+        if term not in self.candidates:
+            await self._count_run(term, [*self.scope.arguments, "--", *self.scope.paths], counts)
+            return counts
+        on_disk: dict[str, int] = {}
+        for scope in self._named(self.candidates[term]):
+            await self._count_run(term, scope, on_disk)
+        binary = await asyncio.to_thread(first_nulls, self.scope.root, list(on_disk))
+        return counts | {path: count for path, count in on_disk.items() if path not in binary}
+
+    async def _count_run(self, term: str, scope: Sequence[str], counts: dict[str, int]) -> None:
         arguments = ripgrep.list_arguments(self.rg, [term], count=True)
-        async with self._start([*arguments, *self.scope.arguments], self.scope.paths) as child:
+        async with self._run([*arguments, *scope]) as child:
             path = b""
             # "PATH\0COUNT\nPATH\0COUNT\n": a path may hold line ends, a count ends at the first.
             async for piece in child.records(b"\0", ripgrep.RECORD_BYTES):
@@ -271,7 +311,6 @@ class Search:
                 path = following if path else piece
             self._take_count(counts, path, child.rest.strip())
             self.timed_out |= child.timed_out
-        return counts
 
     def _take_count(self, counts: dict[str, int], raw: bytes, count: bytes) -> None:
         path = plain(os.fsdecode(raw))
@@ -295,36 +334,47 @@ class Search:
         return [*run, *self.scope.arguments] if scope else run
 
     def _start(self, arguments: Sequence[str], paths: Sequence[str]) -> Child:
+        return self._run([*arguments, "--", *paths])
+
+    def _run(self, arguments: Sequence[str]) -> Child:
         return self.processes.start(
-            [*arguments, "--", *paths],
+            arguments,
             cwd=self.scope.root,
             deadline=self.deadline,
             environment=self.environment,
         )
 
     async def _collect(
-        self, child: Child, found: TermMatches, unsaved_in: str | None = None
+        self,
+        child: Child,
+        found: TermMatches,
+        unsaved_in: str | None = None,
+        *,
+        named: bool = False,
     ) -> int | None:
         """Take the events of one run into ``found``, file by file, up to the term's limit.
 
         Gives the number of files that the run searched, if it came to its end. A file counts when
         its own end was seen: ripgrep may be stopped in the middle of one. ``unsaved_in`` is the
-        prefix of paths in a run over unsaved documents, which stand for the files on disk.
+        prefix of paths in a run over unsaved documents, which stand for the files on disk. In a run
+        over files that are ``named``, ripgrep searches binary files, too, and to their ends.
         """
         lines: dict[int, Line] = {}
+        first = 0
         path, wanted, pending = "", True, 0
         searched: int | None = None
         async for event in ripgrep.events(child, self.limits.line_characters):
             if isinstance(event, ripgrep.FileBegin):
                 path = (unsaved_in or "") + plain(event.path)
                 wanted = self._wanted(path, unsaved=unsaved_in is not None)
-                lines = {}
+                lines, first = {}, -1
             elif isinstance(event, ripgrep.FileLine):
                 if wanted:
                     lines[event.number] = event.line
                     pending += event.line.size
+                    first = event.offset if event.matched and first < 0 else first
             elif isinstance(event, ripgrep.FileEnd):
-                if wanted:
+                if wanted and not (named and event.binary and self._is_left_out(path, first)):
                     self._take(found, path, lines, event.binary)
                 pending = 0
             else:
@@ -335,6 +385,12 @@ class Search:
                 return None
         found.long_lines += sum(head.startswith(ripgrep.MATCH) for head in child.dropped)
         return searched
+
+    def _is_left_out(self, path: str, offset: int) -> bool:
+        """Whether ripgrep, if it were not told the name of a binary file, would not find what it
+        finds at this offset."""
+        null = first_null(os.path.join(self.scope.root, path))
+        return null is not None and (null < BUFFER_BYTES or null < offset)
 
     def _wanted(self, path: str, *, unsaved: bool = False) -> bool:
         """Whether what ripgrep finds in a file counts."""

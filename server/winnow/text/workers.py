@@ -23,7 +23,7 @@ import msgspec
 
 import winnow
 from winnow.errors import SearchFailed
-from winnow.text.memory import anonymous_bytes
+from winnow.text.memory import anonymous_bytes, processor_seconds
 from winnow.text.process import Child, Processes
 
 J = TypeVar("J")
@@ -35,6 +35,8 @@ IDLE_SECONDS = 20.0
 REPLACE_SECONDS = 2.0
 START_SECONDS = 30.0
 START_ATTEMPTS = 3
+# A worker of low priority has a tenth of a processor where others want it all.
+WAITING = 10
 MOST_WORKERS = 4
 # With more cores than this, one is left to others. With fewer, that would make an index take twice
 # as long, and workers give way to everything else anyway.
@@ -127,6 +129,31 @@ class _Batch(Generic[J, A]):
         self.caller.answers.put_nowait((self.jobs.popleft(), answer, size))
 
 
+class _Patience:
+    """Ends a worker that takes too long: so many seconds of a processor's time, for it may have to
+    wait for others; at most :data:`WAITING` times as long."""
+
+    def __init__(self, child: Child, seconds: float) -> None:
+        self.is_over = False
+        self._child = child
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds * WAITING
+        self._begun = processor_seconds(child.pid)
+        self._alarm = self._loop.call_later(seconds, self._look)
+
+    def close(self) -> None:
+        self._alarm.cancel()
+
+    def _look(self) -> None:
+        left = self._seconds - (processor_seconds(self._child.pid) - self._begun)
+        if left <= 0.01 * self._seconds or self._loop.time() >= self._end:
+            self.is_over = True
+            self._child.kill()
+        else:
+            self._alarm = self._loop.call_later(max(left, 0.01), self._look)
+
+
 def workers_for(cores: int) -> int:
     """How many workers of a kind the background may have on a machine."""
     return min(cores - (cores > FEW_CORES), MOST_WORKERS)
@@ -163,6 +190,7 @@ class Workers(Generic[J, A]):
         self._free = 0  # workers without work, and those that are starting
         self._changed = asyncio.Condition()
         self._running: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()  # of these, those whose process ends
         self._children: dict[Child, float] = {}  # and when they began
         self._closed = False
         # With a regulator: whether one more batch of the background may begin, and what asks.
@@ -213,7 +241,8 @@ class Workers(Generic[J, A]):
         self._closed = True
         tasks = [*self._running, *([self._asking] if self._asking else [])]
         for task in tasks:
-            task.cancel()
+            if task not in self._ending:  # else its process would be left behind
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- how many, and when ----------------------------------------------------------------
@@ -281,7 +310,7 @@ class Workers(Generic[J, A]):
         """One worker after another, as long as there is work."""
         left: _Batch[J, A] | None = None
         attempts = 1
-        while True:
+        while not self._closed:
             try:
                 async with self._started() as child:
                     # Not before: while one starts, another may have time for the work.
@@ -310,18 +339,25 @@ class Workers(Generic[J, A]):
     @contextlib.asynccontextmanager
     async def _started(self) -> AsyncIterator[Child]:
         """A worker that is ready. Raises SearchFailed."""
-        async with self._processes.converse(
+        task = asyncio.current_task()
+        assert task is not None
+        child = self._processes.converse(
             [sys.executable, "-m", self._kind.module, str(self._seconds)],
             cwd=HERE,
             environment=self._environment,
             memory_bytes=self._kind.memory_bytes,
-        ) as child:
-            self._children[child] = asyncio.get_running_loop().time()
-            try:
-                await self._wait_until_ready(child)
-                yield child
-            finally:
-                del self._children[child]
+        )
+        try:
+            async with child:
+                self._children[child] = asyncio.get_running_loop().time()
+                try:
+                    await self._wait_until_ready(child)
+                    yield child
+                finally:
+                    del self._children[child]
+                    self._ending.add(task)
+        finally:
+            self._ending.discard(task)
 
     async def _wait_until_ready(self, child: Child) -> None:
         alarm = asyncio.get_running_loop().call_later(START_SECONDS, child.kill)
@@ -335,21 +371,19 @@ class Workers(Generic[J, A]):
 
     async def _serve(self, child: Child, batch: _Batch[J, A]) -> bool:
         """Have a worker do the jobs of a batch; False if it has ended, and some may be left."""
-        loop = asyncio.get_running_loop()
         if not batch.urgent:
             await self._weigh(batch)
         for job in batch.jobs:
             child.send(self._kind.encode(job))
         while batch.jobs:
-            started = loop.time()
-            alarm = loop.call_later(self._seconds, child.kill)
+            patience = _Patience(child, self._seconds)
             try:
                 answer = await child.receive()
             except EOFError:
-                self._blame(batch, hung=loop.time() - started >= self._seconds)
+                self._blame(batch, hung=patience.is_over)
                 return False
             finally:
-                alarm.cancel()
+                patience.close()
             batch.answer(self._kind.decode(answer), len(answer))
         return True
 

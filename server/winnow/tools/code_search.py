@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery, IndexUnavailable
+from winnow.learning.calls import searches
 from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.tools.semantic_search import numbered, offers
@@ -52,6 +53,12 @@ def _block(hit: CodeHit, path: str, style: Style) -> Iterator[str]:
     yield from numbered(hit.snippet, hit.snippet_line or hit.line or 1, style)
 
 
+def _index_fallback(result: CodeSearchResult) -> str:
+    """Why the index did not answer; that a name is none is nothing that it lacks."""
+    fallback = result.fallback
+    return fallback.reason if fallback and fallback.wanted == "semantic" else ""
+
+
 @tool(
     plain=plain,
     text=text,
@@ -59,6 +66,11 @@ def _block(hit: CodeHit, path: str, style: Style) -> Iterator[str]:
     example={"query": "load_plugin", "limit": 2},
     raises=(EmptyQuery, *SEARCHING, IndexUnavailable),
     partial=CodeSearchPartial,
+    learn=searches(
+        lambda params, result: params.query,
+        lambda result: result.results,
+        _index_fallback,
+    ),
 )
 async def code_search(
     workspace: Workspace, params: CodeSearchParams, progress: Progress

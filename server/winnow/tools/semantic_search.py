@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery
+from winnow.learning.calls import searches
 from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
@@ -71,6 +72,11 @@ def offers(result: SemanticSearchResult | CodeSearchResult, style: Style) -> Ite
     example={"query": "how are plugins loaded", "top_k": 2},
     raises=(EmptyQuery, *SEARCHING),
     partial=SemanticSearchPartial,
+    learn=searches(
+        lambda params, result: params.query,
+        lambda result: result.results,
+        lambda result: result.fallback.reason if result.fallback else "",
+    ),
 )
 async def semantic_search(
     workspace: Workspace, params: SemanticSearchParams, progress: Progress

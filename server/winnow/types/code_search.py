@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import Answer, Result, ScopeParams
+from winnow.types import Result, ScopeParams, SearchAnswer
 from winnow.types.semantic_search import Engine, Fallback, IndexOffer
 
 SearchType = Literal["auto", "text", "semantic", "symbol", "file"]
@@ -82,11 +82,10 @@ class CodeHit(Result, frozen=True, kw_only=True):
     )
 
 
-class CodeSearchResult(Answer, frozen=True, kw_only=True):
+class CodeSearchResult(SearchAnswer, frozen=True, kw_only=True):
     """What was found, the best first. `total_found` counts files, definitions, files that match, or
     passages, as the search that was made finds them."""
 
-    search_id: Annotated[str, Meta(description="Another one for every answer.")]
     search_type_used: Annotated[UsedType, Meta(description="Which search this is the answer of.")]
     reason: Annotated[str, Meta(description="Why it was this search, in a sentence.")]
     results: Annotated[

@@ -116,7 +116,7 @@ class IndexStatus(Result, frozen=True, kw_only=True):
         Meta(description="Why the background waits just now: a pause, load, memory, requests."),
     ] = None
     embeddings: Annotated[
-        str | None, Meta(description="The model whose vectors are kept, if there is one.")
+        str | None, Meta(description="The model whose vectors are kept, or why there is none.")
     ] = None
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from winnow.types import Answer, Result, ScopeParams
+from winnow.types import Result, ScopeParams, SearchAnswer
 
 Engine = Literal["lexical", "lexical+embeddings", "text"]
 
@@ -77,10 +77,9 @@ class Passage(Result, frozen=True, kw_only=True):
     )
 
 
-class SemanticSearchResult(Answer, frozen=True, kw_only=True):
+class SemanticSearchResult(SearchAnswer, frozen=True, kw_only=True):
     """The passages, the best first."""
 
-    search_id: Annotated[str, Meta(description="Another one for every answer.")]
     results: Annotated[
         list[Passage], Meta(description="The passages; none where they were streamed.")
     ]

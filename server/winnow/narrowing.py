@@ -1,0 +1,124 @@
+"""Which files can match a query at all, by the index: ripgrep reads just these.
+
+An index that knows every file as it is now, and by its trigrams what cannot stand in it, leaves few
+of them. The answer is the one that a search of the whole tree gives; where that is not certain, the
+whole tree is searched. Which files are in the scope of a request, ripgrep would tell by looking at
+all: here the request's own filters are applied to the files that the index names, as they are where
+a search is confined to changed or open files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from winnow.errors import InvalidParams
+from winnow.text.files import Scope, plain
+from winnow.text.paths import is_below
+from winnow.text.ripgrep import Query, Ripgrep
+from winnow.text.selection import file_type_globs
+from winnow.types import FileParams, SearchParams
+from winnow.workspace import Workspace
+
+# Of more files than this part, ripgrep reads all about as fast as those that are named.
+MOST_SHARE = 0.25
+# As many cost nothing beside the start of a process.
+FEW = 20
+
+
+class Narrowed(Struct, frozen=True):
+    """The only files on disk that may match, in paths as ripgrep prints them; ``searched`` is how
+    many files a search of the scope reads, if that is known."""
+
+    files: Sequence[str]
+    searched: int | None
+
+
+async def narrowed(
+    workspace: Workspace, ripgrep: Ripgrep, scope: Scope, params: SearchParams, query: Query
+) -> Narrowed | None:
+    """What the index leaves of a scope; None where a search of all of it is as good or better."""
+    # In a process that lives for one request there is none that is up to date.
+    if not workspace.has_index or query.binary or not _is_plain(scope, params):
+        return None
+    # Costs the import of numpy.
+    from winnow.postings.trigrams import required_by
+
+    found = await workspace.index.candidates(required_by(query))
+    if found is None:
+        return None
+    few = sum(map(len, found.files.values())) <= max(FEW, MOST_SHARE * found.total)
+    if not (few and _covers(found.files.keys(), scope) and _is_known(workspace, scope)):
+        return None
+    try:
+        types = await file_type_globs(ripgrep, scope.root, params.file_types)
+    except InvalidParams:  # which ripgrep says better
+        return None
+    filtered = params.include or params.exclude or params.file_types or params.path
+    files: list[str] = []
+    for place, root in enumerate(scope.roots):
+        below = found.files[root]
+        if filtered or len(scope.roots) > 1:
+            below = [path for path in below if _is_asked_for(scope, place, path, types)]
+        files += [scope.prefix(place) + path for path in below]
+    most = workspace.config.limits.file_bytes if query.multiline else None
+    regular = await asyncio.to_thread(_regular, scope.root, files, most)
+    if regular is None:
+        return None
+    whole = not filtered and len(scope.roots) == len(found.files)
+    return Narrowed(regular, found.total + found.binary if whole else None)
+
+
+def _is_plain(scope: Scope, params: SearchParams) -> bool:
+    """Whether a request is for files that the index lists, too."""
+    if params.include_ignored or params.include_hidden or params.include_submodules:
+        return False
+    if isinstance(params, FileParams) and params.follow_symlinks:
+        return False
+    return scope.files is None
+
+
+def _covers(indexed: Iterable[Path], scope: Scope) -> bool:
+    """Whether these folders of the index hold all files of the scope: one that is below another one
+    has its own."""
+    nested = (
+        one not in scope.roots and any(is_below(str(one), str(root)) for root in scope.roots)
+        for one in indexed
+    )
+    return set(scope.roots) <= set(indexed) and not any(nested)
+
+
+def _is_known(workspace: Workspace, scope: Scope) -> bool:
+    """Whether the path that is asked for is one that the index lists: ripgrep searches it even if
+    it is hidden or ignored. A file by itself needs no index."""
+    path = plain(scope.paths[0])
+    return path == "." or (
+        os.path.isdir(scope.root / path) and workspace.index.has_folder(scope.root, path)
+    )
+
+
+def _is_asked_for(scope: Scope, place: int, path: str, types: Sequence[re.Pattern[str]]) -> bool:
+    return scope.within_paths(place, path) and scope.covers_named(scope.prefix(place) + path, types)
+
+
+def _regular(root: Path, files: Sequence[str], most: int | None) -> list[str] | None:
+    """The files that still are: ripgrep follows a link that is named, and waits for ever at a FIFO.
+    None if one has more bytes than ``most``."""
+    found = []
+    for path in files:
+        try:
+            state = os.lstat(os.path.join(root, path))
+        except (OSError, ValueError):
+            continue
+        if not stat.S_ISREG(state.st_mode):
+            continue
+        if most is not None and state.st_size > most:
+            return None
+        found.append(path)
+    return found

@@ -1,0 +1,187 @@
+"""$/semanticSearch over the wire: from the index, right about now, and what it falls back to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from conftest import alive, requires_posix, write_files
+from lsp.conftest import Client, StartClient, searches
+from lsp.test_glob import change_document, open_document
+
+pytestmark = pytest.mark.wire
+
+METHOD = "$/semanticSearch"
+QUESTION = "where are plugins loaded"
+
+
+async def search(client: Client, query: str, **params: Any) -> dict[str, Any]:
+    result = await client.request(METHOD, {"query": query, **params})
+    assert isinstance(result, dict)
+    assert result["returned"] == len(result["results"])
+    return result
+
+
+async def paths(client: Client, query: str, **params: Any) -> list[str]:
+    return [one["path"] for one in (await search(client, query, **params))["results"]]
+
+
+async def ready(client: Client) -> None:
+    """Wait until the index knows all files."""
+    while (await client.request("$/indexStatus", {}))["completeness"]["index"]["state"] != "ready":
+        await asyncio.sleep(0.05)
+
+
+async def test_passages_come_from_the_index(client: Client, project: Path) -> None:
+    await ready(client)
+    result = await search(client, QUESTION, top_k=2)
+    first = result["results"][0]
+    assert result["root"] == str(project)
+    assert first["path"] == "src/loader.py"
+    assert (first["start_line"], first["end_line"]) == (1, 6)
+    assert "def load_plugins(self, names):" in first["snippet"]
+    assert first["symbol"] == "Loader"
+    assert first["why"]
+    assert result["engine"] == "lexical"
+    assert result["completeness"]["complete"] is True
+    assert result["completeness"]["index"]["state"] == "ready"
+    assert not {"fallback", "index_offer"} & result.keys()
+    # What it names, other tools take.
+    lines = [{"start": first["start_line"], "end": first["end_line"]}]
+    read = await client.request("$/readFile", {"path": first["path"], "spans": lines})
+    assert first["snippet"] in read["chunks"][0]["content"]
+
+
+async def test_an_answer_is_right_about_now(client: Client, project: Path) -> None:
+    await ready(client)
+    main = project / "src/main.py"
+    asked = "how is a rocket launched from its pad"
+    assert await paths(client, asked) == []
+    open_document(client, main, main.read_text())
+    change_document(client, main, "def launch_rocket(pad):\n    return pad.ignite()\n")
+    (found,) = (await search(client, asked))["results"]
+    assert (found["path"], found["symbol"]) == ("src/main.py", "launch_rocket")
+    client.lsp.text_document_did_close(
+        types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(main.as_uri()))
+    )
+    assert await paths(client, asked) == []
+    main.write_text("def launch_rocket(pad):\n    return pad.ignite()\n")
+    assert await paths(client, asked) == ["src/main.py"]
+    new = write_files(project, {"src/pad.py": "def ignite(pad):\n    '''Fires a rocket.'''\n"})
+    assert set(await paths(client, asked)) == {"src/main.py", "src/pad.py"}
+    (new / "src/pad.py").unlink()
+    main.unlink()
+    assert await paths(client, asked) == []
+
+
+async def test_the_scope_confines_what_is_found(client: Client) -> None:
+    await ready(client)
+    every = set(await paths(client, "plugin loader registry test"))
+    assert {"src/loader.py", "tests/test_loader.py", "docs/plugins.md"} <= every
+    query = "plugin loader registry test"
+    assert set(await paths(client, query, path="src")) <= {one for one in every if "src/" in one}
+    assert set(await paths(client, query, file_types=["md"])) == {"docs/plugins.md"}
+    assert set(await paths(client, query, exclude=["src/**", "tests/**"])) == {"docs/plugins.md"}
+
+
+async def test_passages_stream(client: Client) -> None:
+    await ready(client)
+    whole = await search(client, QUESTION)
+    params = {"query": QUESTION, "partialResultToken": "p", "workDoneToken": "w"}
+    result = await client.request(METHOD, params)
+    assert result["results"] == []
+    assert [one for part in client.progress["p"] for one in part["results"]] == whole["results"]
+    kinds = [value["kind"] for value in client.progress["w"]]
+    assert (kinds[0], kinds[-1]) == ("begin", "end")
+
+
+async def test_where_there_is_to_be_no_index_texts_are_searched(
+    start_client: StartClient, project: Path
+) -> None:
+    client = await start_client(project, options={"index": {"enabled": False}})
+    result = await search(client, QUESTION)
+    assert result["results"][0]["path"] == "src/loader.py"
+    assert (result["engine"], result["fallback"]) == (
+        "text",
+        {
+            "from": "semantic",
+            "to": "text",
+            "reason": "index.enabled is off: files were searched for the words of the query",
+        },
+    )
+    assert not (project / ".winnow").exists()
+
+
+@requires_posix
+@pytest.mark.skipif(os.geteuid() == 0 if hasattr(os, "geteuid") else False, reason="root may write")
+async def test_a_read_only_folder_is_searched_all_the_same(
+    start_client: StartClient, project: Path
+) -> None:
+    project.chmod(0o500)
+    try:
+        client = await start_client(project)
+        assert (await paths(client, QUESTION))[0] == "src/loader.py"
+    finally:
+        project.chmod(0o700)
+
+
+async def test_a_store_that_is_no_folder_is_no_hindrance(
+    start_client: StartClient, project: Path
+) -> None:
+    (project / ".winnow").write_text("taken")
+    client = await start_client(project)
+    await ready(client)
+    assert (await paths(client, QUESTION))[0] == "src/loader.py"
+
+
+@requires_posix
+async def test_a_cancelled_search_ends_its_processes_and_the_server_goes_on(
+    start_client: StartClient, slow_project: Path
+) -> None:
+    write_files(slow_project, {f"f{n}.txt": "the lazy dog runs away " * 50_000 for n in range(20)})
+    client = await start_client(slow_project, options={"index": {"enabled": False}})
+    params = {"query": "quick brown fox jumps over lazy dog and runs away"}
+    running = asyncio.create_task(client.request(METHOD, params, msg_id="slow"))
+    while not (ripgrep := searches(client.pid)):
+        await asyncio.sleep(0.002)
+    client.lsp.cancel_request(types.CancelParams(id="slow"))
+    started = time.monotonic()
+    while any(map(alive, ripgrep)):
+        assert time.monotonic() - started < 1.0, "ripgrep is still alive"
+        await asyncio.sleep(0.005)
+    with pytest.raises(JsonRpcException) as cancelled:
+        await running
+    assert cancelled.value.code == -32800
+    assert await paths(client, "zebra") == []
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "kind"),
+    [
+        ({"query": "  "}, -32803, "empty_query"),
+        ({"query": "x", "path": "../.."}, -32803, "path_outside_workspace"),
+        ({"query": "x", "path": "nowhere"}, -32803, "not_found"),
+        ({}, -32602, "invalid_params"),
+        ({"query": 7}, -32602, "invalid_params"),
+        ({"query": "x", "top_k": 0}, -32602, "invalid_params"),
+        ({"query": "x", "top_k": 10_000}, -32602, "invalid_params"),
+        ({"query": "x", "cursor": "1AAAA"}, -32602, "invalid_params"),
+        ({"query": "x", "file_types": ["nonsense"]}, -32602, "invalid_params"),
+        ({"query": "x", "include": ["{a"]}, -32602, "invalid_params"),
+        ({"query": "\x00"}, -32602, "invalid_params"),
+        ({"query": "x", "topK": 3}, -32602, "invalid_params"),
+    ],
+)
+async def test_errors_have_the_code_and_kind_of_the_contract(
+    client: Client, params: dict[str, Any], code: int, kind: str
+) -> None:
+    error = await client.error(METHOD, params)
+    assert error.data is not None
+    assert (error.code, error.data["kind"]) == (code, kind)

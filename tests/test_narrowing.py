@@ -1,0 +1,405 @@
+"""Searches of text through the index: the answers are those of a search of the whole tree."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import winnow.grep
+import winnow.keyword_search
+from conftest import MakeWorkspace, git_init, write_files
+from winnow.errors import InvalidParams, InvalidPattern
+from winnow.narrowing import Narrowed
+from winnow.tools import TOOLS
+from winnow.types import Answer, SearchAnswer, no_progress
+from winnow.types.grep import GrepResult
+from winnow.types.keyword_search import KeywordSearchResult
+from winnow.workspace import Workspace
+
+STEPS = int(os.environ.get("WINNOW_STEPS", "200"))
+SEED = int(os.environ.get("WINNOW_SEED", "1"))
+WORDS = [
+    "alpha",
+    "Bravo",
+    "charlie_delta",
+    "echo",
+    "foxtrot",
+    "kelvin",
+    "größe",
+    "\u212aelvin",
+    "zulu",
+]
+PATTERNS: list[dict[str, Any]] = [
+    {"pattern": "alpha"},
+    {"pattern": "bravo", "case_sensitive": False},
+    {"pattern": "kelvin", "case_sensitive": False, "word": True},
+    {"pattern": r"charlie_\w+|zulu"},
+    {"pattern": r"echo.*foxtrot"},
+    {"pattern": "größe", "literal": True},
+    {"pattern": r"^zulu\s+\S+$"},
+    {"pattern": r"alpha\s*\n\s*Bravo", "multiline": True},
+    {"pattern": "foxtrot", "file_types": ["py"]},
+    {"pattern": "echo", "include": ["*.txt"], "exclude": ["d1/**"]},
+    {"pattern": "zulu", "path": "d2"},
+    {"pattern": "ech[op]", "context_lines": 0},
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No search is stopped when its page is full: what its total says then is a matter of time."""
+    monkeypatch.setattr("winnow.grep.GRACE_SECONDS", 60.0)
+    monkeypatch.setattr("winnow.grep.ONE_MORE_SECONDS", 60.0)
+
+
+@pytest.fixture
+def narrowings(monkeypatch: pytest.MonkeyPatch) -> list[Narrowed | None]:
+    """What was known of each search."""
+    seen: list[Narrowed | None] = []
+    for module in (winnow.grep, winnow.keyword_search):
+        original = module.narrowed
+
+        async def spied(*args: Any, original: Any = original) -> Narrowed | None:
+            seen.append(await original(*args))
+            return seen[-1]
+
+        monkeypatch.setattr(module, "narrowed", spied)
+    return seen
+
+
+async def with_index(make_workspace: MakeWorkspace, *folders: Path) -> Workspace:
+    workspace = make_workspace(*folders)
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    assert workspace.index.state().state == "ready"
+    return workspace
+
+
+def told(result: Answer) -> Answer:
+    """An answer, but for counts of what was passed over: those that are not taken are absent."""
+    completeness = msgspec.structs.replace(result.completeness, skipped=None)
+    changed: dict[str, Any] = {"completeness": completeness}
+    if isinstance(result, SearchAnswer):
+        changed["search_id"] = ""
+    return msgspec.structs.replace(result, **changed)
+
+
+class Beside:
+    """Two workspaces on the same folders, one with an index; requests to both."""
+
+    def __init__(self, indexed: Workspace, plain: Workspace) -> None:
+        self.indexed = indexed
+        self.plain = plain
+
+    async def ask(self, tool: str, **params: Any) -> Answer:
+        """The answer, which is the same from both."""
+        answer: Answer = await TOOLS[tool].call(self.indexed, params, no_progress)
+        expected = await TOOLS[tool].call(self.plain, params, no_progress)
+        assert told(answer) == told(expected), params
+        return answer
+
+    async def grep(self, **params: Any) -> GrepResult:
+        answer = await self.ask("grep", **params)
+        assert isinstance(answer, GrepResult)
+        return answer
+
+
+async def beside(make_workspace: MakeWorkspace, *folders: Path) -> Beside:
+    return Beside(await with_index(make_workspace, *folders), make_workspace(*folders))
+
+
+# --- one thing after the other -------------------------------------------------------------
+
+
+async def test_files_that_cannot_match_are_not_read(
+    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+) -> None:
+    both = await beside(make_workspace, project)
+    found = await both.grep(pattern="def load_plug", mode="files")
+    assert [one.path for one in found.files or ()] == ["src/loader.py"]
+    assert [one and one.files for one in narrowings] == [["src/loader.py"], None]
+    assert narrowings[0] == Narrowed(["src/loader.py"], 5)
+
+
+MODES: list[dict[str, Any]] = [
+    {"max_results": 3},
+    {"mode": "files"},
+    {"mode": "counts", "max_results": 2},
+    {"path": "src"},
+    {"path": "src/loader.py"},
+    {"path": "ignored"},
+    {"path": ".hidden"},
+    {"include": ["*.py", "docs/*"], "exclude": ["tests"]},
+    {"file_types": ["markdown"]},
+    {"include_ignored": True},
+    {"include_hidden": True},
+    {"include_binary": True},
+    {"encoding": "latin1"},
+    {"scope": "open"},
+    {"follow_symlinks": True},
+]
+
+
+async def test_answers_are_the_same_whatever_is_asked_for(
+    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+) -> None:
+    filler = "x" * 99 + "\n"
+    late = "load_plugin\n" + filler * 1000 + "\0"
+    write_files(project, {"big.bin": "load_plugin\0", "late.txt": late})
+    both = await beside(make_workspace, project)
+    for pattern in ("plugin", "load_plugin", "no_such_word", "register_p.ugin"):
+        for params in MODES:
+            cursor: str | None = ""
+            while cursor is not None:
+                answer = await both.grep(pattern=pattern, **params, cursor=cursor)
+                cursor = answer.cursor
+    assert sum(one is not None for one in narrowings) > 20
+
+
+async def test_a_type_that_is_unknown_is_told_in_the_same_words(
+    project: Path, make_workspace: MakeWorkspace
+) -> None:
+    both = await beside(make_workspace, project)
+    said = set()
+    params = {"pattern": "plugin", "file_types": ["no_such_type"]}
+    for workspace in (both.indexed, both.plain):
+        with pytest.raises(InvalidParams) as refused:
+            await TOOLS["grep"].call(workspace, params, no_progress)
+        said.add(str(refused.value))
+    assert len(said) == 1
+
+
+async def test_unsaved_documents_stand_for_their_files(
+    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+) -> None:
+    both = await beside(make_workspace, project)
+    buffers = {
+        project / "src/loader.py": "nothing\n",
+        project / "src/registry.py": "load_plugin_now\n",
+        project / "src/new.py": "load_plugin_soon\n",
+    }
+    both.indexed.buffers = both.plain.buffers = buffers
+    found = await both.grep(pattern="load_plugin_", mode="files")
+    assert [one.path for one in found.files or ()] == ["src/new.py", "src/registry.py"]
+    assert narrowings[0] is not None
+
+
+async def test_a_bad_pattern_is_refused_though_no_file_can_match(
+    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+) -> None:
+    both = await beside(make_workspace, project)
+    for workspace in (both.indexed, both.plain):
+        with pytest.raises(InvalidPattern):
+            await TOOLS["grep"].call(workspace, {"pattern": "no_such_word\\n"}, no_progress)
+    assert narrowings == [Narrowed([], 5), None]
+
+
+async def test_a_binary_file_counts_up_to_its_first_null_byte_if_that_is_late(
+    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+) -> None:
+    filler = "x" * 99 + "\n"
+    write_files(
+        project,
+        {
+            "early.txt": "wanted\n\0\nwanted\n",
+            "late.txt": "wanted\n" + filler * 2000 + "\0\nwanted\n",
+            "later.txt": filler * 1000 + "\0\nwanted\n",
+            "plain.txt": "wanted\n",
+        },
+    )
+    both = await beside(make_workspace, project)
+    found = await both.grep(pattern="wanted")
+    assert [(one.path, one.line) for one in found.matches] == [("late.txt", 1), ("plain.txt", 1)]
+    for mode in ("files", "counts"):
+        found = await both.grep(pattern="wanted", mode=mode)
+        assert [one.path for one in found.files or ()] == ["late.txt", "plain.txt"]
+    await both.grep(pattern="want[e]d\\n", multiline=True)
+    await both.ask("keyword_search", query="wanted", search_terms=["wanted", "x{9}\\s"])
+    assert sum(one is not None for one in narrowings) == 6
+
+
+async def test_nested_folders_of_a_workspace_are_searched_once(
+    tmp_path: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+) -> None:
+    outer = write_files(git_init(tmp_path / "outer"), {"a.txt": "wanted a\n", "b.txt": "other\n"})
+    inner = write_files(git_init(outer / "inner"), {"c.txt": "wanted c\n", "d.txt": "other\n"})
+    another = write_files(git_init(tmp_path / "another"), {"e.txt": "wanted e\n"})
+    both = await beside(make_workspace, outer, inner, another)
+    found = await both.grep(pattern="wanted")
+    assert [one.path for one in found.matches] == ["a.txt", "c.txt", "e.txt"]
+    assert narrowings[0] is not None
+    assert len((await both.grep(pattern="wanted", path=str(inner))).matches) == 1
+    # By itself, the outer folder has the files of the inner one, too.
+    await both.grep(pattern="wanted", path=str(outer))
+    assert narrowings[-2] is None
+
+
+async def test_ignore_files_elsewhere_and_settings_change_what_is_searched(
+    tmp_path: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+) -> None:
+    folder = write_files(git_init(tmp_path / "here"), {"a.txt": "wanted\n", "b.log": "wanted\n"})
+    both = await beside(make_workspace, folder)
+    assert len((await both.grep(pattern="wanted")).matches) == 2
+    (tmp_path / ".ignore").write_text("*.log\n")
+    assert len((await both.grep(pattern="wanted")).matches) == 1
+    (tmp_path / ".ignore").unlink()
+    assert len((await both.grep(pattern="wanted")).matches) == 2
+    for workspace in (both.indexed, both.plain):
+        search = msgspec.structs.replace(workspace.config.search, exclude=("a.*",))
+        workspace.reconfigure(msgspec.structs.replace(workspace.config, search=search))
+    assert len((await both.grep(pattern="wanted")).matches) == 1
+    for _ in range(100):
+        await both.grep(pattern="wanted")
+        if narrowings[-2] is not None:
+            break
+        await asyncio.sleep(0.05)
+    else:
+        pytest.fail("the index does not come back")
+
+
+@pytest.mark.parametrize("broad", ["skip", "shrink"])
+async def test_a_keyword_search_collects_the_same_evidence(
+    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None], broad: str
+) -> None:
+    lines = {f"many/{number}.txt": f"common word {number}\n" * 400 for number in range(60)}
+    write_files(project, lines)
+    both = await beside(make_workspace, project)
+    terms = ["load_plugins?", "no_such_word", "register", "common word 7", "(", "comm", "lo"]
+    answer = await both.ask(
+        "keyword_search", query="load a plugin", search_terms=terms, broad_terms=broad
+    )
+    assert isinstance(answer, KeywordSearchResult)
+    assert [one.status for one in answer.terms][:5] == [
+        "used",
+        "no_match",
+        "used",
+        "used",
+        "invalid",
+    ]
+    assert sum(one is not None for one in narrowings) >= 3
+
+
+# --- many things after each other ----------------------------------------------------------
+
+
+class Edits:
+    """Random changes of a tree, as people and programs make them."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self._folder = folder
+        self._chance = chance
+
+    def make(self) -> str:
+        """Change something; says what."""
+        chance = self._chance
+        ways = [self._write] * 5 + [self._append] * 3 + [self._remove, self._rename] * 2
+        ways += [self._ignore, self._odd_file, self._move_folder, self._replace, self._link]
+        way = chance.choice(ways)
+        way()
+        return way.__name__
+
+    def _text(self) -> str:
+        words = [*WORDS, *(f"word{number}" for number in range(200))]
+        lines = [
+            " ".join(self._chance.choices(words, k=self._chance.randint(1, 4)))
+            for _ in range(self._chance.randint(1, 15))
+        ]
+        if self._chance.random() < 0.2:  # what some patterns want side by side
+            lines += ["zulu word", "alpha", "Bravo echo and foxtrot"]
+        return "\n".join(lines) + "\n"
+
+    def _new(self) -> Path:
+        folder = self._chance.choice(["", "d1", "d2", "d2/sub", "d3/a/b", ".hidden", "made"])
+        name = self._chance.choice(["a.py", "b.txt", "c.md", "d.log", "e", ".f", "größe.txt"])
+        file = self._folder / folder / f"{self._chance.randint(0, 9)}{name}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if file.is_symlink():
+            file.unlink()
+        return file
+
+    def _any(self) -> Path:
+        files = [path for path in sorted(self._folder.rglob("*")) if self._is_plain(path)]
+        return self._chance.choice(files) if files else self._new()
+
+    def _is_plain(self, path: Path) -> bool:
+        kept = {".git", ".winnow"} & set(path.relative_to(self._folder).parts)
+        return not kept and path.is_file() and not path.is_symlink()
+
+    def _write(self) -> None:
+        encoding = self._chance.choice(["utf-8"] * 6 + ["utf-16", "utf-8-sig"])
+        self._new().write_bytes(self._text().encode(encoding))
+
+    def _append(self) -> None:
+        with self._any().open("ab") as file:
+            file.write(self._text().encode())
+
+    def _remove(self) -> None:
+        self._any().unlink(missing_ok=True)
+
+    def _rename(self) -> None:
+        file = self._any()
+        if file.exists():
+            file.replace(self._new())
+
+    def _replace(self) -> None:
+        """As editors do it: another file in the place of the first."""
+        file = self._any()
+        other = file.with_name("written~")
+        other.write_text(self._text())
+        other.replace(file)
+
+    def _ignore(self) -> None:
+        folder = self._chance.choice([self._folder, self._folder / "d1", self._folder / "d2"])
+        folder.mkdir(exist_ok=True)
+        name = self._chance.choice([".gitignore", ".ignore", ".winnowignore"])
+        rules = self._chance.choice(["*.log\n", "d2/\n", "*.txt\n!1b.txt\n", "", "1*\n", "sub\n"])
+        (folder / name).write_text(rules)
+
+    def _odd_file(self) -> None:
+        text = self._text().encode()
+        odd = [text + b"\0", b"\xff\xfe" + text, b"\xe9" + text]
+        self._new().write_bytes(self._chance.choice(odd))
+
+    def _move_folder(self) -> None:
+        folder = self._folder / self._chance.choice(["d1", "d2", "d2/sub", "d3"])
+        other = self._folder / self._chance.choice(["d1", "d4", "d3", ".hidden"])
+        if folder.is_dir() and not other.exists():
+            folder.rename(other)
+        elif folder.is_dir() and self._chance.random() < 0.3:
+            shutil.rmtree(folder)
+
+    def _link(self) -> None:
+        file = self._new()
+        if not file.exists():
+            file.symlink_to(self._any())
+
+
+async def test_after_any_change_the_answers_are_still_the_same(
+    tmp_path: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+) -> None:
+    chance = random.Random(SEED)
+    folder = git_init(tmp_path / "tree")
+    edits = Edits(folder, chance)
+    for _ in range(150):
+        edits.make()
+    both = await beside(make_workspace, folder)
+    done = []
+    for _ in range(STEPS):
+        done.append([edits.make() for _ in range(chance.choice([1, 1, 2, 5]))])
+        params = chance.choice(PATTERNS) | {"mode": chance.choice(["matches", "files", "counts"])}
+        if params.get("path") and not (folder / params["path"]).exists():
+            continue
+        try:
+            await both.grep(**params)
+        except AssertionError as error:
+            raise AssertionError(f"after {done[-3:]}: {error}") from None
+        if chance.random() < 0.2:
+            await asyncio.sleep(chance.random() * 0.05)
+    assert sum(one is not None for one in narrowings) > STEPS / 10
