@@ -64,7 +64,11 @@ class Peaks:
     def _run(self) -> None:
         while not self._done.wait(SAMPLE_SECONDS):
             server = anonymous_memory(self._pid)
-            each = {pid: memory for pid in children(self._pid) if (memory := _memory(pid))}
+            try:
+                alive = children(self._pid)
+            except OSError:  # one of the server's threads has ended
+                continue
+            each = {pid: memory for pid in alive if (memory := _memory(pid))}
             self.server = max(self.server, server)
             self.child = max([self.child, *each.values()])
             self.together = max(self.together, server + sum(each.values()))

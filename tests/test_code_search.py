@@ -50,7 +50,14 @@ async def pages(workspace: Workspace, **params: Any) -> AsyncIterator[CodeSearch
 
 
 @pytest.fixture
-def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
+async def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    return workspace
+
+
+@pytest.fixture
+def unindexed(make_workspace: MakeWorkspace, project: Path) -> Workspace:
     return make_workspace(project, config=NO_INDEX)
 
 
@@ -73,7 +80,7 @@ def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
          "src/loader.py"),
         (r"self\.\w+_plugin", "text",
          r"'self\\.\\w+_plugin': it has the signs of a regular expression", "src/loader.py"),
-        ("where is the plugin registry", "text", "'where is the plugin registry': it is a question",
+        ("where is the registry", "semantic", "'where is the registry': it is a question",
          "src/registry.py"),
     ],
 )  # fmt: skip
@@ -114,19 +121,23 @@ async def test_what_is_found_in_no_way_says_so_and_what_was_tried(workspace: Wor
     assert "ignored and hidden files are not searched here" in result.warnings[-1]
 
 
-async def test_a_search_type_is_obeyed(workspace: Workspace) -> None:
-    for kind, found in [
-        ("file", ["src/registry.py"]),
-        ("symbol", ["src/registry.py"]),
-        ("text", ["src/registry.py", "src/loader.py"]),
-        ("semantic", ["src/registry.py", "src/loader.py"]),
-    ]:
-        result = await search(workspace, "registry", search_type=kind)
-        assert [one.path for one in result.results if one.kind != "definition"] == (
-            found if kind != "symbol" else []
-        )
-        assert result.reason == f"search_type is '{kind}'"
-        assert result.search_type_used == ("text" if kind == "semantic" else kind)
+@pytest.mark.parametrize(
+    ("kind", "paths", "kinds"),
+    [
+        ("file", ["src/registry.py"], {"file"}),
+        ("symbol", ["src/registry.py"], {"definition"}),
+        ("text", ["src/registry.py", "src/loader.py"], {"match"}),
+        ("semantic", ["src/registry.py", "src/loader.py"], {"passage"}),
+    ],
+)
+async def test_a_search_type_is_obeyed(
+    workspace: Workspace, kind: str, paths: list[str], kinds: set[str]
+) -> None:
+    result = await search(workspace, "registry", search_type=kind)
+    assert [one.path for one in result.results][: len(paths)] == paths
+    assert {one.kind for one in result.results} == kinds
+    assert result.reason == f"search_type is '{kind}'"
+    assert (result.search_type_used, result.fallback) == (kind, None)
 
 
 # --- the searches --------------------------------------------------------------------------
@@ -135,6 +146,7 @@ async def test_a_search_type_is_obeyed(workspace: Workspace) -> None:
 async def test_a_definition_with_its_lines(workspace: Workspace, project: Path) -> None:
     recorder = Recorder()
     result = await search(workspace, "Loader.load_plugin", recorder)
+    assert result.completeness.index is not None
     assert msgspec.to_builtins(result) == {
         "root": str(project),
         "search_id": result.search_id,
@@ -151,14 +163,14 @@ async def test_a_definition_with_its_lines(workspace: Workspace, project: Path) 
         "returned": 1,
         "truncated": False,
         "completeness": {
-            "complete": False,
-            "reasons": [
-                "the index is not complete, which has 0 of 0 files; all files with the name or its"
-                " letters were read (3)"
-            ],
+            "complete": True,
+            "reasons": [],
             "skipped": {},
             "timed_out": False,
-            "index": {"state": "none", "files_indexed": 0, "files_total": 0, "updated_at": 0.0},
+            "index": {
+                "state": "ready", "files_indexed": 5, "files_total": 5,
+                "updated_at": result.completeness.index.updated_at,
+            },
         },
         "warnings": [],
     }  # fmt: skip
@@ -167,12 +179,22 @@ async def test_a_definition_with_its_lines(workspace: Workspace, project: Path) 
         "src/loader.py:5-6  Loader.load_plugin  method\n"
         "     5:     def load_plugin(self, name):\n"
         "     6:         return registry[name]\n\n"
-        "[1 of 1, symbol search: 'Loader.load_plugin': it has the form of a name]\n"
-        "[incomplete: the index is not complete, which has 0 of 0 files; all files with the name or"
-        " its letters were read (3)]"
+        "[1 of 1, symbol search: 'Loader.load_plugin': it has the form of a name]"
     )
     coloured = text(result, Style(colour=True), str(project / "src"))
     assert coloured.startswith("\x1b[1;35mloader.py\x1b[0m\x1b[2m:5-6\x1b[0m  \x1b[1;31mLoader")
+
+
+async def test_without_an_index_a_name_is_looked_for_in_lines_that_look_like_definitions(
+    unindexed: Workspace, project: Path
+) -> None:
+    result = await search(unindexed, "register_plugin")
+    assert (result.search_type_used, result.results[0].symbol) == ("symbol", "register_plugin")
+    result = await search(unindexed, "names")
+    assert (result.search_type_used, result.results[0].path) == ("text", "src/loader.py")
+    unindexed.buffers = {project / "src/main.py": "def launch_rocket():\n    pass\n"}
+    result = await search(unindexed, "launch_rocket")
+    assert (result.search_type_used, result.results[0].path) == ("symbol", "src/main.py")
 
 
 async def test_a_text_in_its_case_as_a_whole_word_comes_first(
@@ -221,8 +243,8 @@ async def test_several_lines_find_the_file_that_has_most_of_them(workspace: Work
     assert (await paths(workspace, lines, search_type="text"))[0] == "src/registry.py"
 
 
-async def test_a_question_is_answered_by_its_words_without_an_index(workspace: Workspace) -> None:
-    result = await search(workspace, "how are plugins loaded")
+async def test_a_question_is_answered_by_its_words_without_an_index(unindexed: Workspace) -> None:
+    result = await search(unindexed, "how are plugins loaded")
     assert result.engine == "text"
     assert msgspec.to_builtins(result.fallback) == {
         "from": "semantic",

@@ -245,8 +245,13 @@ async def test_scanned_pages_and_pictures_are_found_with_recognition(
     for name in ("scanned.pdf", "scanned.png"):
         shutil.copy(FIXTURES / name, root)
     without = await search(workspace_of(root, engine="builtin"), "bandicoot")
-    assert sorted(one.path for one in without.failed) == ["scanned.pdf", "scanned.png"]
+    assert [one.path for one in without.failed] == ["scanned.pdf"]
+    assert without.warnings[-1] == (
+        "1 pictures were not read: recognition of characters (documents.ocr) is off"
+    )
     assert without.documents == []
+    asked = await search(workspace_of(root, engine="builtin"), "bandicoot", path="scanned.png")
+    assert [one.path for one in asked.failed] == ["scanned.png"]
     result = await search(workspace_of(root, engine="builtin", ocr=True), "bandicoot", timeout=300)
     assert sorted(one.path for one in result.documents) == ["scanned.pdf", "scanned.png"]
     assert result.failed == []

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from winnow.answers import CHANGED
 from winnow.display import shown_path
-from winnow.errors import EmptyQuery, InvalidPattern
+from winnow.errors import EmptyQuery, IndexUnavailable, InvalidPattern
 from winnow.file_search import files_named, is_meant
 from winnow.hits import (
     MOST_HITS,
@@ -73,8 +73,8 @@ async def search_code(
 ) -> CodeSearchResult:
     """The best files, definitions, matches or passages for a query.
 
-    Raises EmptyQuery, InvalidParams for a bad glob, file type or cursor, SearchTimedOut, and what a
-    scope may raise.
+    Raises EmptyQuery, InvalidParams for a bad glob, file type or cursor, SearchTimedOut,
+    IndexUnavailable where symbols are asked for, and what a scope may raise.
     """
     if not params.query.strip():
         raise EmptyQuery
@@ -254,7 +254,12 @@ async def _symbols(
         reason = f"{known}: only lines that look like definitions were searched"
         return Found(scope, [], 0, lacking(reason))
     progress(f"Looking for symbols: {name[:60]}")
-    result = await find_symbols(workspace, asked, Progress())
+    try:
+        result = await find_symbols(workspace, asked, Progress())
+    except IndexUnavailable as error:
+        if not exact:
+            raise
+        return Found(scope, [], 0, lacking(error.message))
     hits = [_symbol_hit(scope, symbol) for symbol in result.symbols]
     return Found(scope, hits, result.total_found, result.completeness, warnings=result.warnings)
 

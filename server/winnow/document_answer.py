@@ -16,12 +16,13 @@ import msgspec
 from winnow import cursor
 from winnow.answers import CHANGED, completeness_of, fractions
 from winnow.display import shown_path
+from winnow.documents.format import PICTURE
 from winnow.documents.found import Document, DocumentHit, EngineName, Found, NotRead
 from winnow.documents.hits import Hits, TextGone
 from winnow.documents.places import file_uri, preview_uri, told
 from winnow.errors import SearchError
 from winnow.shorten import shorten
-from winnow.text.files import Scope, order
+from winnow.text.files import Scope, order, plain
 from winnow.text.listing import Listing
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import Completeness, Progress, Skipped
@@ -58,6 +59,7 @@ class DocumentSearch:
     documents: list[Document] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
     not_read: dict[NotRead, None] = field(default_factory=dict)
+    pictures: set[str] = field(default_factory=set)
     engines: dict[str, EngineName | Literal["both"]] = field(default_factory=dict)
     pending: list[Document] = field(default_factory=list)
     searched: set[str] = field(default_factory=set)
@@ -69,6 +71,11 @@ class DocumentSearch:
     def streaming(self) -> bool:
         return self.progress.streaming and not self.params.max_tokens and not self.params.cursor
 
+    def _is_asked_for(self, document: Document) -> bool:
+        """Whether the request is about this very document, or its format."""
+        asked = plain(self.scope.paths[0])
+        return bool(self.params.file_types) or document.path == asked
+
     def read_by(self, engine: EngineName, documents: Iterable[Document]) -> None:
         """Take note of the engine that reads documents."""
         for document in documents:
@@ -78,6 +85,10 @@ class DocumentSearch:
     def tell(self, one: Found | NotRead) -> None:
         """Take what an engine says, and send what it has found to whoever takes partial results."""
         if isinstance(one, NotRead):
+            # Icons of a web page are no documents that somebody has asked for.
+            if one.reason == PICTURE and not self._is_asked_for(one.document):
+                self.pictures.add(one.document.path)
+                return
             self.not_read[one] = None  # in their order, each once
             return
         self.found.append(one)
@@ -157,7 +168,7 @@ def _result(search: DocumentSearch, room: int) -> SearchDocsResult:
         returned=search.told,
         truncated=search.told < len(rows),
         completeness=_completeness(search, changed),
-        warnings=[*search.scope.warnings, *search.warnings],
+        warnings=[*search.scope.warnings, *search.warnings, *_pictures(search)],
     )
     if search.streaming:
         return base
@@ -287,6 +298,13 @@ def _failed(search: DocumentSearch) -> list[UnreadDocument]:
             )
         )
     return failed
+
+
+def _pictures(search: DocumentSearch) -> list[str]:
+    if not search.pictures:
+        return []
+    count = len(search.pictures)
+    return [f"{count} pictures were not read: recognition of characters (documents.ocr) is off"]
 
 
 def _completeness(search: DocumentSearch, changed: bool) -> Completeness:

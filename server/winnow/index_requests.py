@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from winnow.display import shown_path
-from winnow.errors import NotFound
+from winnow.errors import IndexUnavailable, NotFound
+from winnow.index.index import again_if_damaged
 from winnow.text.buffers import Overlay
 from winnow.text.files import search_roots
 from winnow.text.listing import list_files
@@ -43,10 +44,14 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
             return []
         workspace.start_indexing(True)
         return ["the index is being made in the background: `index_status` says how far it is"]
-    async with workspace.index.snapshot(workspace.buffers):
-        pass  # what an earlier process has left is up to date then, if little has changed
-    if not workspace.index.state().knows_all and (wanted or await _is_small_or_begun(workspace)):
-        await _build(workspace, progress, consent=wanted)
+    try:
+        async with workspace.index.snapshot(workspace.buffers):
+            pass  # what an earlier process has left is up to date then, if little has changed
+        known = workspace.index.state().knows_all
+        if not known and (wanted or await _is_small_or_begun(workspace)):
+            await _build(workspace, progress, consent=wanted)
+    except IndexUnavailable as error:
+        return [error.message]
     return []
 
 
@@ -55,7 +60,7 @@ async def index_offer(workspace: Workspace, state: IndexState) -> IndexOffer | N
     settings = workspace.config.index
     if state.state != "none" or not settings.enabled:
         return None
-    files = await _count_files(workspace)
+    files = state.files_total or await _count_files(workspace)
     if files < settings.auto_index_threshold:
         return None
     seconds = round(files / FILES_PER_SECOND, 1)
@@ -96,6 +101,7 @@ async def _count_files(workspace: Workspace) -> int:
 # --- requests ------------------------------------------------------------------------------
 
 
+@again_if_damaged
 async def index_status_of(
     workspace: Workspace, params: IndexStatusParams, progress: Progress
 ) -> IndexStatusResult:
@@ -104,9 +110,9 @@ async def index_status_of(
     Raises NoWorkspace, NotFound and IndexUnavailable.
     """
     root = _root(workspace)
+    # Without it, this would not be of now.
     async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS):
-        pass  # else it would not be of now
-    status = await workspace.index.status()
+        status = await workspace.index.status()
     return IndexStatusResult(
         root=root,
         index=status,

@@ -20,6 +20,7 @@ from winnow.symbol_search import SEARCH_SECONDS, settled
 from winnow.text.files import Scope
 from winnow.text.selection import file_type_globs
 from winnow.types import IndexState, ScopeParams
+from winnow.types.index_status import NotCovered
 from winnow.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,12 +39,13 @@ Covers = Callable[[int, str], bool]
 class Indexed(Struct, frozen=True):
     """What the index has found: the best passage of each file, the best first; and, where that are
     not all files, those that it ``knows``, as paths of the scope. ``settled`` says that those in
-    which something was found are known as they are now."""
+    which something was found are known as they are now, ``left_out`` what can never be found."""
 
     hits: Sequence[Hit]
     knows: frozenset[str]
     state: IndexState
     settled: bool
+    left_out: NotCovered
 
 
 @again_if_damaged
@@ -83,7 +85,8 @@ async def search_index(
             knows = frozenset[str]()
             if state.state != "ready":
                 knows = await view.read(_known, corpus, scope, covers)
-        found[:] = [Indexed(hits, knows, state, settled=True)]
+            left_out = await workspace.index.left_out()
+        found[:] = [Indexed(hits, knows, state, True, left_out)]
         return changed, state
 
     is_settled = await settled(workspace, look, None, SEARCH_SECONDS)

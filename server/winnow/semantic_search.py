@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from winnow.answers import CHANGED
 from winnow.display import shown_path
-from winnow.errors import EmptyQuery
+from winnow.errors import EmptyQuery, IndexUnavailable
 from winnow.hits import (
     Found,
     Place,
@@ -25,6 +25,7 @@ from winnow.hits import (
     wanted_hits,
     with_reasons,
 )
+from winnow.index.index import again_if_damaged
 from winnow.index_requests import begin_index, index_offer
 from winnow.indexed_search import Indexed, lacking, merged, search_index
 from winnow.learning.suggest import found_little, terms_of_index
@@ -110,13 +111,17 @@ async def find_meant(
 ) -> Meant:
     """The passages about a question, at least so many if there are.
 
-    Raises InvalidParams, SearchTimedOut, IndexUnavailable, and what a scope may raise.
+    Raises InvalidParams, SearchTimedOut, and what a scope may raise.
     """
-    indexed = await _from_index(workspace, params, query, wanted, progress)
+    trouble = ""
+    try:
+        indexed = await _from_index(workspace, params, query, wanted, progress)
+    except IndexUnavailable as error:
+        indexed, trouble = None, error.data["detail"]
     state = indexed.state if indexed is not None else workspace.index.state()
     if indexed is not None and state.state == "ready" and indexed.settled:
-        return Meant(await _only_indexed(workspace, params, query, indexed), ENGINE)
-    reason = why_not_indexed(workspace, state)
+        return Meant(_only_indexed(workspace.scope(params), query, indexed), ENGINE)
+    reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, params, query, progress)
     if indexed is None or not indexed.knows:
         fallback = Fallback(wanted="semantic", used="text", reason=reason)
@@ -142,12 +147,9 @@ async def _from_index(
         return await search_index(workspace, params, scope, query, wanted)
 
 
-async def _only_indexed(
-    workspace: Workspace, params: ScopeParams, query: str, indexed: Indexed
-) -> Found:
+def _only_indexed(scope: Scope, query: str, indexed: Indexed) -> Found:
     """The index's own answer, with what it leaves out."""
-    scope = workspace.scope(params)
-    left_out = await workspace.index.left_out()
+    left_out = indexed.left_out
     reasons, warnings = [], list(scope.warnings)
     if count := left_out.size_limit:
         reasons.append(
@@ -173,6 +175,7 @@ async def _only_indexed(
     return Found(scope, hits, len(hits), completeness, telling_words(query), warnings)
 
 
+@again_if_damaged
 async def suggestions(workspace: Workspace, query: str) -> list[str]:
     """What to ask instead of a query that has found little, as far as the index knows."""
     names: Sequence[str] = ()
@@ -188,7 +191,7 @@ def _with_state(found: Found, state: IndexState, reason: str) -> Found:
     return msgspec.structs.replace(found, completeness=completeness)
 
 
-def why_not_indexed(workspace: Workspace, state: IndexState) -> str:
+def _why_not_indexed(workspace: Workspace, state: IndexState, trouble: str) -> str:
     """Why an index cannot answer, or not alone."""
     searched = "files were searched for the words of the query"
     if not workspace.config.index.enabled:
@@ -198,9 +201,9 @@ def why_not_indexed(workspace: Workspace, state: IndexState) -> str:
         return f"the index is being built ({known}): the other {searched}"
     if state.knows_all:
         return f"files have changed that the index does not know yet: {searched}, too"
-    if hindrances := workspace.index.hindrances():
-        return f"there is no index ({'; '.join(hindrances)}): {searched}"
-    return f"there is no index: {searched}"
+    hindrances = [trouble] if trouble else workspace.index.hindrances()
+    because = f" ({'; '.join(hindrances)})" if hindrances else ""
+    return f"there is no index{because}: {searched}"
 
 
 def _passage(scope: Scope, place: Place, most: int) -> Passage:

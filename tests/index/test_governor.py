@@ -17,7 +17,7 @@ from conftest import write_files
 from index.conftest import extracted, jobs, outcome
 from winnow.config import Index
 from winnow.index import governor as module
-from winnow.index.governor import MB, Governor, Machine, most_parsed
+from winnow.index.governor import MB, Governor, Machine, is_indexable, most_parsed
 from winnow.index.workers import Workers
 from winnow.text import workers as workers_of_all_kinds
 from winnow.text.memory import anonymous_bytes
@@ -220,8 +220,21 @@ def test_as_many_workers_as_processors_memory_and_battery_allow(
 
 
 def test_what_is_parsed_follows_from_the_limit() -> None:
-    assert most_parsed(Index()) == 2_000_000
-    assert most_parsed(Index(max_memory_usage_mb=64)) == 640_000
+    assert most_parsed(Index()) == 1_500_000
+    assert most_parsed(Index(max_memory_usage_mb=64)) == 480_000
+
+
+def test_a_home_folder_a_drive_and_what_all_share_are_not_indexed_unasked(tmp_path: Path) -> None:
+    home = tmp_path / "homes" / "me"
+    (home / ".git").mkdir(parents=True)
+    (home / "project").mkdir()
+    (tmp_path / "link").symlink_to(home)
+    environment = {"HOME": str(home)}
+    refused = [home, home.parent, tmp_path, tmp_path / "link", Path("/"), Path("/usr"),
+               Path("/tmp"), Path.home()]  # fmt: skip
+    assert [is_indexable(folder, environment) for folder in refused] == [False] * len(refused)
+    assert is_indexable(home / "project", environment)
+    assert is_indexable(tmp_path / "link" / "project", environment)
 
 
 # --- real machines -------------------------------------------------------------------------
@@ -424,3 +437,18 @@ async def test_nothing_more_is_begun_for_somebody_who_does_not_read(
         await asyncio.sleep(0.05)
     assert len(workers._background) >= 47
     assert len([path async for path, _ in answers]) == 399
+
+
+async def test_a_worker_that_ended_while_nobody_read_comes_back(
+    ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_of_all_kinds, "UNREAD_BYTES", 1)
+    names = ["a.py", "b.py", "c.py"]
+    write_files(tmp_path, dict.fromkeys(names, "def large(): pass\n" * 4_000))
+    workers = ruled(Rules(workers=1, worker_bytes=1_000_000))
+    found = []
+    async for job, _ in workers.extract(jobs(tmp_path, *names)):
+        found.append(os.fsdecode(job.path))
+        while workers.pids and not workers._has_work():
+            await asyncio.sleep(0.01)
+    assert sorted(found) == names

@@ -10,7 +10,15 @@ from collections.abc import Callable
 from typing import IO
 
 from winnow.documents.blocks import blocks_of_text
-from winnow.documents.format import UNREAD, Format, TooMuchMemory, Unreadable, damaged, format_of
+from winnow.documents.format import (
+    PICTURE,
+    UNREAD,
+    Format,
+    TooMuchMemory,
+    Unreadable,
+    damaged,
+    format_of,
+)
 from winnow.documents.output import Output, TextFull, Unwritable
 from winnow.documents.places import TextMap
 from winnow.documents.source import Budget, BudgetSpent, Member, Source
@@ -54,7 +62,7 @@ def extract(
 
 def _read(document: Format, source: Source, output: Output) -> None:
     if document.is_image and not source.ocr:
-        raise Unreadable("it is a picture: recognition of characters (documents.ocr) is off")
+        raise Unreadable(PICTURE)
     try:
         document.read(source, output)
     except (Unreadable, TextFull, Unwritable):

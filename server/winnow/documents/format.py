@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from winnow.documents.source import Source
 
 
+PICTURE = "it is a picture: recognition of characters (documents.ocr) is off"
+
+
 class Unreadable(Exception):
     """A document, or a part of one, of which no text can be taken; the message is the reason."""
 

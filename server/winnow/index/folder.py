@@ -54,6 +54,7 @@ from winnow.index.sources import (
     is_listing_stale,
     listed,
     listed_paths,
+    look,
     new_files,
     outside_times,
 )
@@ -150,6 +151,10 @@ class FolderIndex:
         # What the list depends on elsewhere; None where it may lack files.
         self._outside: dict[str, int] | None = None
         self._next_check = 0.0
+        # How often something came up that may not have been told, and up to which of these times
+        # all has been looked at since.
+        self._doubts = 0
+        self._looked = 0
         # Files that were taken while a build was going on, which may have read them before.
         self._overtaken: set[str] = set()
 
@@ -275,6 +280,8 @@ class FolderIndex:
         covers others than when they were listed, the next look lists them anew."""
         if not (self.complete and self.is_watched and self._outside is not None):
             return False
+        if self._looked < self._doubts:
+            return False
         outside = outside_times(self.root, self._ripgrep().environment)
         if covers == self._listed_as and outside == self._outside:
             return True
@@ -287,14 +294,15 @@ class FolderIndex:
         return any(is_below(folder, path) for folder in self._folders)
 
     async def _list(self, covers: Covers) -> Listed:
-        began = time.time_ns()
+        began, doubts = time.time_ns(), self._doubts
         ripgrep = self._ripgrep()
         outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
         listing = await listed_paths(ripgrep, self.root, covers)
         whole = not listing.timed_out
         found = await asyncio.to_thread(listed, self.root, listing.paths, whole, began)
         self._outside = outside if whole and not listing.unreadable else None
-        self._times = dict(found.times)
+        self._times = dict(found.times) if doubts == self._doubts else None
+        self._looked = doubts
         self._listed_as = covers
         self._cover(found.folders)
         self.total = len(found.files)
@@ -345,6 +353,7 @@ class FolderIndex:
 
     def look_soon(self) -> None:
         """Have the next query look for changes: what was told may not be all."""
+        self._doubts += 1
         self._next_check = 0.0
         self._times = None
 
@@ -359,17 +368,21 @@ class FolderIndex:
 
     async def told(self, paths: Collection[str], covers: Covers) -> None:
         """Take files of which somebody says that they have changed; paths below the folder."""
-        if self._building.locked():
-            self._overtaken.update(paths)
         if any(is_ignore_file(path) for path in paths):
             self._times = None
             await self.apply(await self.changes(covers), covers)
         known = await self._with_store(lambda store: _known_of(store, paths))
-        new = [path for path in paths if path not in known]
+        if self._building.locked():
+            self._overtaken.update(known)
         changes = await asyncio.to_thread(changes_of, self.root, known)
-        if self.complete and (new := await asyncio.to_thread(new_files, self.root, new)):
-            more = await self._covered(new, covers)
-            changes = Changes([*changes.changed, *more], changes.gone)
+        # There may be a folder where a file was.
+        wanted = {path for path in paths if path not in known}.union(changes.gone)
+        if new := await asyncio.to_thread(new_files, self.root, wanted):
+            if self.complete:
+                more = await self._covered(new, covers)
+                changes = Changes([*changes.changed, *more], changes.gone)
+            else:  # a build may have listed them, and read them before
+                self.look_soon()
         await self.apply(changes, covers, urgent=True)
 
     async def _covered(self, new: Collection[str], covers: Covers) -> list[str]:
@@ -377,13 +390,13 @@ class FolderIndex:
         say. In a folder that has such files, it need not look at all others."""
         folders = {path.rpartition("/")[0] for path in new}
         whole = await asyncio.to_thread(_any_folder, self.root, new)
-        if folders <= self._folders and not whole:
-            covered = []
-            for folder in folders:
-                covered += (await listed_paths(self._ripgrep(), self.root, covers, folder)).paths
-        else:
-            covered = (await listed_paths(self._ripgrep(), self.root, covers)).paths
+        some = folders if folders <= self._folders and not whole else [None]
+        listings = [await listed_paths(self._ripgrep(), self.root, covers, one) for one in some]
+        covered = [path for listing in listings for path in listing.paths]
+        if None in some:
             self._cover(folders_of(covered))
+        if any(listing.timed_out or listing.unreadable for listing in listings):
+            self.look_soon()
         return below_any(covered, new)
 
     async def apply(
@@ -399,8 +412,11 @@ class FolderIndex:
         self.indexed = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone))
+            # What is ignored now is there; but also what was moved about while it was listed.
+            if await asyncio.to_thread(_any_file, self.root, changes.gone):
+                self.look_soon()
         left = await self._kept_empty(changes.changed, covers)
-        left = await self._adopted(left)
+        left = await self._adopted(left, urgent)
         done = total - len(left)
         if len(left) > FEW_CHANGES and not urgent:
             left = await self._ordered(self.root, left)
@@ -435,7 +451,7 @@ class FolderIndex:
                 {path: failed(Job(root, os.fsencode(path), 0), problem) for path in some}
             )
 
-    async def _adopted(self, paths: Sequence[str]) -> list[str]:
+    async def _adopted(self, paths: Sequence[str], urgent: bool) -> list[str]:
         """Take the files whose text was seen before, here or in another working tree of the
         repository; gives the others."""
         others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
@@ -447,6 +463,8 @@ class FolderIndex:
         for at in range(0, len(paths), ADOPTED):
             some = paths[at : at + ADOPTED]
             keys = await asyncio.to_thread(_keys_of, self.root, some, settings.max_bytes)
+            for path in () if urgent else self._overtaken.intersection(keys):
+                del keys[path]
             taken = set(await self._with_store(functools.partial(adopting, keys)))
             left += [path for path in some if path not in taken]
         return left
@@ -589,6 +607,10 @@ class FolderIndex:
 
 def _temporary(root: Path, variant: str) -> Store:
     return Store.temporary()
+
+
+def _any_file(root: Path, paths: Iterable[str]) -> bool:
+    return any(look(str(root), path) is not None for path in paths)
 
 
 def _any_folder(root: Path, paths: Iterable[str]) -> bool:

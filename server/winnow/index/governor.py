@@ -15,12 +15,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from winnow.config import Index
 from winnow.text.memory import anonymous_bytes
+from winnow.text.paths import is_below
 from winnow.text.workers import FEW_CORES, workers_for
 
 T = TypeVar("T")
@@ -45,12 +48,27 @@ SERVER_BYTES = 100 * MB
 WORKER_BYTES = 40 * MB
 # The largest file that is parsed may have this part of the limit: a worker takes thirty times its
 # bytes, and the answer four times, of which the server holds three copies for a moment.
-PARSED_SHARE = 0.01
+PARSED_SHARE = 0.0075
+SHARED_FOLDERS = (
+    *("/tmp", "/var/tmp", "/var", "/usr", "/etc", "/opt", "/srv", "/mnt", "/media"),  # noqa: S108
+    *("/home", "/root", "/Users", "/Volumes", "/Library", "/System", "/Applications"),
+)
 
 
 def most_parsed(limits: Index) -> int:
     """The bytes of the largest file whose symbols can be taken within the limit of memory."""
     return int(limits.max_memory_usage_mb * MB * PARSED_SHARE)
+
+
+def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
+    """Whether a folder may be indexed unless somebody asks for just that: not where it is a home
+    folder, even one that is a repository, or holds one; nor a drive, or what all programs share."""
+    real = os.path.realpath(root)
+    homes = (environment.get("HOME"), environment.get("USERPROFILE"), os.path.expanduser("~"))
+    if any(is_below(os.path.realpath(home), real) for home in homes if home):
+        return False
+    shared = {os.path.realpath(folder) for folder in (*SHARED_FOLDERS, tempfile.gettempdir())}
+    return os.path.dirname(real) != real and real not in shared
 
 
 class Machine:

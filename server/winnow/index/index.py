@@ -626,5 +626,6 @@ def _logged(folder: FolderIndex) -> Iterator[None]:
     try:
         yield
     except (SearchError, StoreDamaged, sqlite3.Error, OSError) as error:
+        folder.look_soon()  # what was to be taken is not
         folder.problem = str(error)
         logger.warning("The index of %s: %s", folder.root, error)

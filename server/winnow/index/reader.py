@@ -394,5 +394,6 @@ def damage() -> Iterator[None]:
         if is_damage(error):
             raise StoreDamaged(str(error)) from error
         raise
-    except MsgspecError as error:
+    # SQLite's own messages may quote what is no text any more.
+    except (MsgspecError, UnicodeDecodeError) as error:
         raise StoreDamaged(str(error)) from error

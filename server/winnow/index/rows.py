@@ -58,6 +58,8 @@ STAMP = "stamp"
 # Of what one file was, so many versions are parked; of all files as many as there are, and these.
 PARKED_VERSIONS = 3
 PARKED_LEAST = 200
+# In the place of the second: of a row that is about to be what a file is.
+CHOSEN = -1
 # So many changes are told apart; who knows less reads all files.
 GONE_STAMPS = 10_000
 
@@ -90,13 +92,13 @@ def park(connection: sqlite3.Connection, path: str, stamp: int, *, gone: bool) -
     number, problem, key = row
     if gone:
         connection.execute("INSERT INTO gone VALUES (?,?)", (stamp, os.fsencode(path)))
-    twins = connection.execute("SELECT 1 FROM file WHERE key=? AND parked<>0", (key,)).fetchone()
+    twins = connection.execute("SELECT 1 FROM file WHERE key=? AND parked>0", (key,)).fetchone()
     if not key or problem == FULL or twins:
         remove(connection, number)
         return
     connection.execute("UPDATE file SET parked=? WHERE id=?", (int(time.time()), number))
     older = connection.execute(
-        "SELECT id FROM file WHERE path=? AND parked<>0 ORDER BY parked DESC, id DESC"
+        "SELECT id FROM file WHERE path=? AND parked>0 ORDER BY parked DESC, id DESC"
         " LIMIT -1 OFFSET ?",
         (os.fsencode(path), PARKED_VERSIONS),
     ).fetchall()
@@ -126,17 +128,19 @@ def adopt(
     """Take what is known of a text for a file that has it now; whether the text is known."""
     raw = os.fsencode(path)
     row = connection.execute(
-        "SELECT id, parked FROM file WHERE key=? AND problem<>? ORDER BY parked=0, path<>? LIMIT 1",
-        (key, FULL, raw),
+        "SELECT id, parked, path=? FROM file WHERE key=? AND problem<>?"
+        " ORDER BY parked=0 AND path=? DESC, parked=0, path<>? LIMIT 1",
+        (raw, key, FULL, raw, raw),
     ).fetchone()
     if row is None:
         return False
-    number, parked = row
+    number, parked, is_its = row
     if parked:
-        connection.execute("UPDATE file SET parked=-1 WHERE id=?", (number,))
-    park(connection, path, stamp, gone=False)
-    if not parked:
+        connection.execute("UPDATE file SET parked=? WHERE id=?", (CHOSEN, number))
+    elif not is_its:
         number = _copied(connection, number, raw)
+    if parked or not is_its:  # else it was only touched
+        park(connection, path, stamp, gone=False)
     connection.execute(
         "UPDATE file SET path=?, base=?, mtime_ns=?, ctime_ns=?, size=?, parked=0, stamp=?"
         " WHERE id=?",
@@ -146,12 +150,12 @@ def adopt(
 
 
 def _copied(connection: sqlite3.Connection, number: int, path: bytes) -> int:
-    """Another row with all that is known of a file; it is parked until it has a path of its own."""
+    """Another row with all that is known of a file, for another path."""
     copied = connection.execute(
         "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem, key, segment,"
         " document, binary, parked, stamp) SELECT ?, base, language, mtime_ns, ctime_ns, size,"
-        " problem, key, segment, document, binary, -1, stamp FROM file WHERE id=?",
-        (path, number),
+        " problem, key, segment, document, binary, ?, stamp FROM file WHERE id=?",
+        (path, CHOSEN, number),
     ).lastrowid
     assert copied is not None
     connection.execute(

@@ -30,8 +30,8 @@ TOP = 3
 
 
 class Nearness(NamedTuple):
-    """Cosines with the query, of some files in their order: of the best chunk, a third of the sum of
-    the best three, and of the document as a whole. 0 for a file that has no vectors."""
+    """Cosines with the query, of some files in their order: of the best chunk, a third of the sum
+    of the best three, and of the document as a whole. 0 for a file that has no vectors."""
 
     best: Rows
     top: Rows

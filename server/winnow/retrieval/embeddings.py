@@ -50,7 +50,7 @@ MOST_DIMENSIONS = 256
 _MOST_DEVIATIONS = 4.0
 _MOST_NUMBER = 127
 # Words of which the pieces are kept: those of a code base repeat.
-_CACHED_WORDS = 1 << 15
+_CACHED_WORDS = 1 << 14
 # Texts whose words are looked up together.
 _TOGETHER = 32
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
@@ -95,20 +95,18 @@ class Model:
 
     def _add(self, found: Rows, texts: Sequence[Sequence[str]]) -> None:
         counts = list(map(Counter, texts))
-        pieces = self._of_words(dict.fromkeys(word for count in counts for word in count))
-        if not pieces:
-            return
-        numbers = {word: number for number, word in enumerate(pieces)}
+        asked = list(dict.fromkeys(chain.from_iterable(counts)))
+        numbers = {word: number for number, word in enumerate(asked)}
         weights = np.zeros((len(texts), len(numbers)), np.float32)
         for row, count in zip(weights, counts, strict=True):
-            own = [(numbers[word], times) for word, times in count.items() if word in numbers]
-            if own:
-                places, times = map(list, zip(*own, strict=True))
-                row[places] = 1 + np.log(times)
-        sizes = np.fromiter(map(len, pieces.values()), np.int64, len(pieces))
-        ids = np.fromiter(chain.from_iterable(pieces.values()), np.int64, sizes.sum())
-        of_words = np.add.reduceat(self._vectors(ids), np.cumsum(sizes) - sizes)
-        np.matmul(weights, of_words, out=found)
+            row[[numbers[word] for word in count]] = list(count.values())
+        there = weights > 0
+        np.log(weights, out=weights, where=there)
+        weights += there
+        pieces = self._of_words(asked)
+        sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        ids = np.fromiter(chain.from_iterable(pieces), np.int64, sizes.sum())
+        np.matmul(np.repeat(weights, sizes, axis=1), self._vectors(ids), out=found)
 
     def _vectors(self, ids: npt.NDArray[np.int64]) -> Rows:
         places = ids if self._mapping is None else self._mapping[ids]
@@ -117,19 +115,23 @@ class Model:
             vectors *= self._weights[ids, None]
         return vectors
 
-    def _of_words(self, asked: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """The pieces of words, of those that have any."""
-        found = {word: self._known.get(word) for word in asked}
-        new = {word: _parts(word) for word, pieces in found.items() if pieces is None}
-        each = list({part for parts in new.values() for part in parts})
-        of_parts = dict(zip(each, self._pieces(each), strict=True))
+    def _of_words(self, asked: Iterable[str]) -> list[tuple[int, ...]]:
+        """The pieces of words, and so of their parts: identifiers are made of the same ones."""
         if len(self._known) > _CACHED_WORDS:
             self._known = {}
-        for word, parts in new.items():
-            found[word] = self._known[word] = tuple(
-                piece for part in parts for piece in of_parts[part]
-            )
-        return {word: pieces for word, pieces in found.items() if pieces}
+        known = self._known
+        found = {word: known.get(word) for word in asked}
+        new = {word: _parts(word) for word, pieces in found.items() if pieces is None}
+        cut = {part: known.get(part) for part in chain.from_iterable(new.values())}
+        unknown = [part for part, pieces in cut.items() if pieces is None]
+        cut.update(zip(unknown, self._pieces(unknown), strict=True))
+        of_new = {
+            word: tuple(piece for part in parts for piece in cut[part] or ())
+            for word, parts in new.items()
+        }
+        known.update({part: cut[part] or () for part in unknown})
+        known.update(of_new)
+        return [of_new[word] if its is None else its for word, its in found.items()]
 
 
 def _check(

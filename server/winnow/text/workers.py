@@ -41,9 +41,12 @@ MOST_WORKERS = 4
 # With more cores than this, one is left to others. With fewer, that would make an index take twice
 # as long, and workers give way to everything else anyway.
 FEW_CORES = 2
+# Jobs that take more than this part of a worker's memory are done alone: what it has learnt, and
+# what earlier jobs have left, takes the rest.
+LIGHT_SHARE = 1 / 3
 # What a caller of the background may have unread before no more is begun for it. An answer may have
-# four times the bytes of its file.
-UNREAD_BYTES = 8 * 1024**2
+# four times the bytes of its file, and in memory three times as many again.
+UNREAD_BYTES = 2 * 1024**2
 # `-m` looks for the package here first, not in a folder of the workspace.
 HERE = Path(winnow.__file__).parent.parent
 ENVIRONMENT = {
@@ -71,7 +74,7 @@ class Regulator(Protocol):
 
     def worker_bytes(self) -> int:
         """How much memory one worker may have now: one with more is replaced after its batch, and a
-        job that may take more is done while no other one of the background is."""
+        job that may take a large part of it is done while no other one of the background is."""
 
 
 class Kind(Generic[J, A]):
@@ -301,6 +304,8 @@ class Workers(Generic[J, A]):
         was_full = caller.unread > UNREAD_BYTES
         caller.unread -= size
         if was_full and caller.unread <= UNREAD_BYTES:
+            # The last worker may have ended for want of work.
+            self._start_workers(self._has_work(), self._limit)
             async with self._changed:
                 self._changed.notify_all()
 
@@ -313,12 +318,17 @@ class Workers(Generic[J, A]):
         while not self._closed:
             try:
                 async with self._started() as child:
+                    is_fresh, has_grown = True, False
                     # Not before: while one starts, another may have time for the work.
                     batch = left or await self._next()
                     left = None
-                    while batch is not None and await self._serve(child, batch):
+                    # What is heavy finds no memory that others have left.
+                    while batch is not None and (is_fresh or not batch.alone):
+                        is_fresh = False
+                        if not await self._serve(child, batch):
+                            break
                         await self._finished(batch)
-                        if self._has_grown(child, batch):
+                        if has_grown := self._has_grown(child, batch):
                             break
                         batch = await self._next()
             except SearchFailed as error:
@@ -330,8 +340,8 @@ class Workers(Generic[J, A]):
             attempts = 1
             if batch is None:
                 return
-            if batch.jobs:
-                left = batch
+            if not has_grown:
+                left = batch  # the worker has ended over it, or is not the one for it
             elif not self._has_work():
                 self._free -= 1
                 return
@@ -393,7 +403,8 @@ class Workers(Generic[J, A]):
             return
         batch.weighed = True
         weights = await asyncio.to_thread(lambda: [weigh(job) for job in batch.jobs])
-        if sum(weights) <= (most := self._regulator.worker_bytes()):
+        most = int(self._regulator.worker_bytes() * LIGHT_SHARE)
+        if sum(weights) <= most:
             return
         jobs, light = list(zip(batch.jobs, weights, strict=True)), 0
         batch.jobs.clear()

@@ -181,8 +181,8 @@ class SearchDocsResult(SearchAnswer, frozen=True, kw_only=True):
     pending: Annotated[
         int | None,
         Meta(
-            description="Documents that there was no time for. They are read in the background: ask"
-            " again."
+            description="Documents that there was no time for: ask again. What Winnow itself reads,"
+            " it goes on to read in the background."
         ),
     ] = None
     message: Annotated[str | None, Meta(description="'No matches found'.")] = None

@@ -1,0 +1,166 @@
+"""Changes that come while the index is built, listed, or told of others: none is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import git_init, requires_linux, write_files
+from index.test_texts import (
+    SECONDS,
+    MakeWorkspace,
+    candidates,
+    folder_of,
+    holding,
+    make_workspace,
+)
+from winnow.index import folder as module
+from winnow.workspace import Workspace
+
+__all__ = ["make_workspace"]
+
+MANY = 120
+TEXT = "".join(f"def more_{number}(): pass\n" for number in range(300))
+
+
+def many_files(tmp_path: Path) -> Path:
+    """A folder whose index takes a second: each file has a text of its own."""
+    files = {f"src/m{number:03}.py": f"# {number}\n{TEXT}" for number in range(MANY)}
+    project = write_files(git_init(tmp_path / "project"), files)
+    for age, path in enumerate(files):  # the last one is read last
+        os.utime(project / path, (1_700_000_000 - age, 1_700_000_000 - age))
+    return project
+
+
+async def building(workspace: Workspace) -> asyncio.Task[None]:
+    """A build that has written some files, and not all."""
+    task = asyncio.create_task(workspace.index.build())
+    while not 0 < folder_of(workspace).indexed < MANY:
+        assert not task.done(), "the build was too quick"
+        await asyncio.sleep(0.001)
+    return task
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH_SECONDS", 0.01)
+
+
+async def eventually(workspace: Workspace, text: str) -> list[str]:
+    """The files that may hold a text, when that is known for certain."""
+    end = asyncio.get_running_loop().time() + SECONDS
+    while (found := await candidates(workspace, text)) is None:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.01)
+    return found
+
+
+@requires_linux
+@pytest.mark.usefixtures("small_batches")
+async def test_changes_during_the_first_build_are_in_it(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = many_files(tmp_path)
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    task = await building(workspace)
+    last = f"src/m{MANY - 1:03}.py"
+    write_files(project, {last: "changed_text = 1\n", "src/new.py": "changed_text = 2\n"})
+    write_files(project, {"other/new.py": "changed_text = 3\n", "src/m000.py": "changed_text = 4"})
+    (project / "src/m001.py").unlink()
+    await task
+    found = ["other/new.py", "src/m000.py", last, "src/new.py"]
+    assert await eventually(workspace, "changed_text") == found
+    assert await holding(workspace, "changed_text") == found
+    assert "src/m001.py" not in await holding(workspace, "more_7")
+
+
+@requires_linux
+@pytest.mark.usefixtures("small_batches")
+async def test_a_known_text_that_comes_during_a_build_is_not_put_back(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = many_files(tmp_path)
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    for turn in range(5):
+        for path in sorted((project / "src").iterdir()):
+            path.write_text(f"# {turn} {path.name}\n{TEXT}")
+        task = asyncio.create_task(workspace.index.build())
+        for number in range(10):
+            await asyncio.sleep(0.01)
+            (project / f"src/m{number:03}.py").write_text(f"last_of_turn_{turn} = {number}\n")
+        await task
+        found = [f"src/m{number:03}.py" for number in range(10)]
+        assert await eventually(workspace, f"last_of_turn_{turn}") == found
+
+
+@requires_linux
+async def test_after_events_were_lost_nothing_is_certain_until_all_is_looked_at(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    assert await eventually(workspace, "first") == ["a.py"]
+    folder = folder_of(workspace)
+    assert folder.watcher is not None
+    exchange = folder.watcher._exchange
+    assert exchange is not None
+    exchange._changed = lambda paths: None  # as if the kernel had no room for what follows
+    write_files(project, {"b.py": "first = 2\n"})
+    folder.look_soon()
+    assert await candidates(workspace, "first") in (None, ["a.py", "b.py"])
+    assert await eventually(workspace, "first") == ["a.py", "b.py"]
+
+
+@requires_linux
+async def test_a_file_becomes_a_folder_and_a_folder_a_file(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    aside = write_files(tmp_path / "aside", {"one.py": "first = 2\n", "deep/two.py": "first = 3\n"})
+    for _ in range(5):
+        (project / "a.py").unlink()
+        shutil.copytree(aside, tmp_path / "moved")
+        (tmp_path / "moved").rename(project / "a.py")
+        assert await eventually(workspace, "first") == ["a.py/deep/two.py", "a.py/one.py"]
+        shutil.rmtree(project / "a.py")
+        write_files(project, {"a.py": "first = 4\n"})
+        assert await eventually(workspace, "first") == ["a.py"]
+
+
+@requires_linux
+async def test_renames_in_a_loop_lose_no_file(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {f"one/m{number}.py": f"first_{number} = 1\n" for number in range(30)}
+    project = write_files(git_init(tmp_path / "project"), files)
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    ended = False
+
+    def rename() -> None:
+        while not ended:
+            (project / "one").rename(project / "two")
+            (project / "two").rename(project / "one")
+            (project / "one/m0.py").rename(project / "one/n0.py")
+            (project / "one/n0.py").rename(project / "one/m0.py")
+
+    renaming = asyncio.create_task(asyncio.to_thread(rename))
+    for _ in range(20):
+        await workspace.index.refresh([], 0.2)
+        await candidates(workspace, "first_")
+    ended = True
+    await renaming
+    assert await eventually(workspace, "first_") == sorted(files)
