@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,7 @@ from msgspec import Struct
 from winnow.hits import Hit
 from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.index.sources import Emptied
+from winnow.ranking.local import LEARNED
 from winnow.symbol_search import SEARCH_SECONDS, settled
 from winnow.text.files import Scope
 from winnow.text.selection import file_type_globs
@@ -56,10 +58,13 @@ async def search_index(
     query: str,
     wanted: int,
     *,
+    boosts: Mapping[str, float] = MappingProxyType({}),
     patient: bool = True,
 ) -> Indexed:
-    """The passages that the index has for a query, at least so many if there are. Who is not
-    ``patient`` takes what it knows, though files are being read.
+    """The passages that the index has for a query, at least so many if there are.
+
+    ``boosts`` move files for what became of earlier searches, by absolute path. Who is not
+    ``patient`` takes what is known, though files are being read.
 
     Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
     """
@@ -72,8 +77,6 @@ async def search_index(
             and scope.covers_named(scope.prefix(place) + below, types)
         )
 
-    learning = workspace.learning
-    boosts = await learning.boosts(query, await learning.asked())
     found: list[Indexed] = []
     patience = CATCH_UP_SECONDS
 
@@ -140,7 +143,8 @@ def _search(
         assert path is not None
         root = corpus.roots[int(corpus.root_of[one.file])].rstrip("/")
         paths.append(f"{root}/{corpus.paths[one.file]}")
-        hits.append(_hit(one, path, view.definitions_in(paths[-1])))
+        learned = LEARNED[boosts[paths[-1]] > 0] if paths[-1] in boosts else ""
+        hits.append(_hit(one, path, view.definitions_in(paths[-1]), learned))
     return hits, view.changed(paths)
 
 
@@ -174,13 +178,13 @@ def _located(corpus: Corpus, scope: Scope, covers: Covers, file: int) -> str | N
     return None
 
 
-def _hit(found: Found, path: str, definitions: Sequence[Definition]) -> Hit:
+def _hit(found: Found, path: str, definitions: Sequence[Definition], learned: str) -> Hit:
     symbol = found.symbol or _defined_there(definitions, found)
     return Hit(
         path,
         "passage",
         round(found.score, 4),
-        "; ".join(found.why),
+        "; ".join([*[learned] * bool(learned), *found.why]),
         first=found.first,
         last=found.last,
         symbol=symbol.qualified_name if symbol is not None else None,

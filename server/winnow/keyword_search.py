@@ -92,7 +92,7 @@ async def search_keywords(
         async with workspace.turns, _asking_index(request):
             request.boosts = await workspace.learning.boosts(params.query)
             found = await _find_with_index(request)
-            ranked = await _ranked_locally(request, found.search, found.candidates, found.said)
+            ranked = await ranked_locally(request, found.search, found.candidates, found.said)
         _tell_local(request, ranked)
         if all(one.is_only_indexed for one in found.candidates):
             warnings = [*found.warnings, *await _without_matches(request, found)]
@@ -229,12 +229,15 @@ async def _tell_while_searching(request: Request, search: Search) -> None:
         if said is not None:
             candidates = said.joined(candidates)
         if candidates:
-            _tell_local(request, await _ranked_locally(request, search, candidates, said))
+            _tell_local(request, await ranked_locally(request, search, candidates, said))
             pause = NEXT_PARTIAL_SECONDS
 
 
-async def _ranked_locally(
-    request: Request, search: Search, candidates: Sequence[Candidate], said: Said | None
+async def ranked_locally(
+    request: Request,
+    search: Search,
+    candidates: Sequence[Candidate],
+    said: Said | None = None,
 ) -> list[Ranked]:
     """The local ranker's order, made in a thread: the loop has others to serve."""
     boosts = {}
