@@ -342,6 +342,23 @@ async def test_what_was_of_use_comes_first_for_a_similar_query(
     assert paths(other) == sorted(files)
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_so_it_does_where_passages_are_searched(
+    make_workspace: MakeWorkspace, tmp_path: Path, enabled: bool
+) -> None:
+    files = {f"module_{letter}.py": "postage = 1\n" for letter in "abcd"}
+    folder = write_files(tmp_path / "same", files)
+    workspace = make_workspace(folder, config=Config(index=Index(enabled=enabled)))
+    params = {"query": "what is the postage"}
+    before = await TOOLS["semantic_search"].call(workspace, params, Recorder())
+    assert [one.path for one in before.results] == sorted(files)
+    told = {"search_id": before.search_id, "path": "module_c.py", "action": "up"}
+    await TOOLS["feedback"].call(workspace, told, Recorder())
+    after = await TOOLS["semantic_search"].call(workspace, params, Recorder())
+    assert after.results[0].path == "module_c.py"
+    assert after.results[0].why.startswith("opened before for a similar query; ")
+
+
 @pytest.mark.parametrize(
     ("query", "terms", "asked"),
     [
