@@ -88,7 +88,7 @@ async def test_files_that_no_term_matches_join_with_their_passage(workspace: Wor
         "line": 1,
         "score": file.score,
     }
-    assert file.reason.startswith("no term matches; ")
+    assert file.reason.startswith("from the index: ")
     assert (result.total_found, result.returned, result.warnings) == (3, 3, [])
     assert result.completeness.complete
     assert result.completeness.index is not None
@@ -233,7 +233,7 @@ async def test_a_dry_run_shows_the_passages_that_a_model_would_see(workspace: Wo
     result = await search(workspace, dry_run=True, ranker="auto")
     assert result.payload is not None
     assert "shop/parcels.py\n1-class Scales:\n2-    def weigh_parcel" in result.payload.prompt
-    assert "(no keyword matches; an index points to these lines)" in result.payload.prompt
+    assert "(an index points to these lines)" in result.payload.prompt
     assert "1:def postage(kilos):" in result.payload.prompt
 
 

@@ -195,7 +195,7 @@ def test_a_file_that_only_an_index_has_found_says_why() -> None:
     lines = {3: line("class Store:")}
     alone = pointed(Candidate("src/store.py", lines, {}, {}), 0.9, "defines Store; " + "x" * 200)
     [ranked] = rank("session", ["session"], [alone])
-    assert ranked.reason.startswith("no term matches; defines Store; xxx")
+    assert ranked.reason.startswith("from the index: defines Store; xxx")
     assert len(ranked.reason) == REASON_CHARACTERS
 
 

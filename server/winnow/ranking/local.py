@@ -420,7 +420,7 @@ def _reason(
     the weightiest first. Of a file that no term matches, what the index says."""
     learned = [LEARNED[boost > 0]] if boost else []
     if candidate.is_only_indexed:
-        why = f"no term matches; {candidate.indexed.why}" if candidate.indexed else ""
+        why = f"from the index: {candidate.indexed.why}" if candidate.indexed else ""
         return "; ".join([*learned, why])[:REASON_CHARACTERS]
     matches = [
         term + (f" ×{candidate.counts[term]}" if candidate.counts[term] > 1 else "")

@@ -232,7 +232,7 @@ def _block(name: str, candidate: Candidate, lines: Mapping[int, str], context: i
     if candidate.is_only_indexed:
         shown = sorted(candidate.lines)[: context + LEAST_LINES]
         rows += [f"{number}-{printable(lines[number])}" for number in shown]
-        rows.append("(no keyword matches; an index points to these lines)")
+        rows.append("(an index points to these lines)")
     for term, count in candidate.counts.items():
         if term not in candidate.hits:
             rows.append(f"({count} lines match {printable(term)})")
