@@ -41,6 +41,11 @@ TEXT_FLOOR = 0.3
 FOLDER_SHARE = 0.15
 COVERAGE_WEIGHT = 0.8
 PENALTY = 0.35
+# Where an index says something, too: a score of so much is worth as much as 1 of the index's, which
+# has this share in the whole. On the same repositories both together are better by 0.02 of NDCG@10
+# than the index alone, and by 0.03 to 0.05 than without; 0.6 to 0.8 is as good, in both halves of
+# the languages.
+OWN_SCORE = 4.0
 INDEX_SHARE = 0.7
 # A header beside its source announces what the source does: enough to come second.
 HEADER_PENALTY = 0.8
@@ -192,7 +197,9 @@ def rank(
         scores = _with_index(candidates, scores, unknown)
     best = max(scores, default=0.0)
     ranked = [
-        Ranked(candidate, reason, round(score + best * boosts.get(candidate.path, 0.0), 4))
+        Ranked(
+            candidate, reason, round(max(0.0, score + best * boosts.get(candidate.path, 0.0)), 4)
+        )
         for candidate, reason, score in zip(candidates, reasons, scores, strict=True)
     ]
     ranked.sort(key=lambda one: (-(one.score or 0.0), one.candidate.path))
@@ -202,16 +209,14 @@ def rank(
 def _with_index(
     candidates: Sequence[Candidate], scores: Sequence[float], unknown: Collection[str]
 ) -> list[float]:
-    """The scores from 0 to 1, as what the index says moves them. One of a file that it does not
-    know stays what it is among the others."""
-    own = max(scores, default=0.0) or 1.0
-    most = max(one.indexed.score for one in candidates if one.indexed) or 1.0
+    """The scores, about from 0 to 1, as what the index says moves them; it says nothing of a file
+    that it does not know yet."""
     moved = []
     for candidate, score in zip(candidates, scores, strict=True):
-        share = score / own
+        share = score / OWN_SCORE
         if candidate.path not in unknown:
-            indexed = candidate.indexed.score / most if candidate.indexed else 0.0
-            share = (1 - INDEX_SHARE) * share + INDEX_SHARE * indexed
+            indexed = candidate.indexed.score if candidate.indexed else 0.0
+            share += INDEX_SHARE * (indexed - share)
         moved.append(share)
     return moved
 

@@ -115,7 +115,9 @@ class RankedFile(Result, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(description="Why it matters, in a sentence.")]
     terms: Annotated[
         list[str],
-        Meta(description="The search terms that match in it; none where it is `by` the index alone."),
+        Meta(
+            description="The search terms that match in it; none where it is `by` the index alone."
+        ),
     ]
     matches: Annotated[
         list[Match], Meta(description="Lines that match: those that say most, eight at most.")
