@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 import pytest_asyncio
 
 # It asserts for several test modules, and says what differs.
@@ -194,6 +195,10 @@ def requires(*programs: str) -> pytest.MarkDecorator:
         bool(missing) and os.environ.get("CI") != "true", reason=f"needs {', '.join(missing)}"
     )
 
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("winnow", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("winnow")
 
 requires_linux = pytest.mark.skipif(
     sys.platform != "linux", reason="only inotify says that all has been told"

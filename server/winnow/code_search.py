@@ -33,7 +33,7 @@ from winnow.hits import (
     wanted_hits,
     with_reasons,
 )
-from winnow.index_requests import begin_index
+from winnow.index_requests import begin_index, index_offer
 from winnow.query_kind import Reading, Search, as_pattern, readings
 from winnow.ranked_text import files_with
 from winnow.semantic_search import Meant, find_meant, suggestions
@@ -89,6 +89,9 @@ async def search_code(
     if not found.hits:
         warnings.append(NOT_SEARCHED)
     fallback = _fallback(tried)
+    offer = meant.index_offer
+    if offer is None and tried[-1].reading.search != "file":
+        offer = await index_offer(workspace, workspace.index.state())
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
         return CodeSearchResult(
@@ -98,7 +101,7 @@ async def search_code(
             results=[_result(found.scope, place, most) for place in places[:count]],
             engine=meant.engine if tried[-1].reading.search == "semantic" else None,
             fallback=fallback,
-            index_offer=meant.index_offer,
+            index_offer=offer,
             suggestions=list(meant.suggestions),
             total_found=max(found.total, first + count),
             returned=count,
@@ -160,7 +163,8 @@ def _why_not(reading: Reading, found: Found) -> str:
     if found.hits:
         return ""
     if reading.search == "symbol":
-        return f"nothing is defined by the name {reading.wanted}"
+        known = "nothing" if found.completeness.complete else "as far as is known, nothing"
+        return f"{known} is defined by the name {reading.wanted}"
     return "no text matches" if reading.search == "text" else "nothing was found"
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from winnow.postings.contents import MEASURES, TYPES
 from winnow.postings.corpus import Corpus
-from winnow.postings.terms import term_number
+from winnow.postings.terms import name_term, term_number
 from winnow.retrieval.candidates import (
     CHUNK_FIELDS,
     DOCUMENT_FIELDS,
@@ -73,6 +73,7 @@ class Evidence(NamedTuple):
     folders: Numbers
     single: Floats
     joined: Floats
+    imports_name: Floats
     imported: Floats
     mentioned: Floats
     defined: Mapping[str, Definitions]
@@ -135,11 +136,26 @@ def gather(
         folders=index.folders[candidates.files].astype(np.int64),
         single=names["single"],
         joined=names["joined"],
+        imports_name=_named(
+            corpus, candidates, "import", [term_number(name_term(one)) for one in question.names]
+        ),
         imported=_having(corpus, "import", [one.whole for one in traits]),
         mentioned=_having(corpus, "body", [one.whole_name for one in traits]),
         defined=defined,
         looked=looked,
     )
+
+
+def _named(corpus: Corpus, candidates: Candidates, field: str, numbers: Sequence[int]) -> Floats:
+    """How often each term stands in each candidate, in a field of documents."""
+    found = np.zeros((len(numbers), len(candidates.files)), np.float32)
+    for number, part in enumerate(corpus.parts):
+        [here] = np.nonzero(candidates.parts == number)
+        if len(here):
+            own = candidates.documents[here]
+            for row, term in enumerate(numbers):
+                found[row, here] = _counts_at(part.segment.postings(field, term), own)
+    return found
 
 
 def _having(corpus: Corpus, field: str, terms: Sequence[str]) -> Floats:
@@ -308,6 +324,7 @@ FEATURES: Mapping[str, Scale] = {
     "most": "ratio",
     "most_defined": "ratio",
     "focus": "ratio",
+    "imports_name": "plain",
     "first_terms": "plain",
     "first_in_name": "plain",
     "symbol": "plain",
@@ -427,6 +444,11 @@ def compute(evidence: Evidence, corpus_files: int) -> dict[str, Floats]:
         (rare_names * np.minimum(chunks.counts["definition"], 1)).sum(axis=0) / np.sqrt(sizes),
         owners,
         count,
+    )
+    found["imports_name"] = (
+        (evidence.imports_name > 0).any(axis=0).astype(np.float32)
+        if len(evidence.imports_name)
+        else np.zeros(count, np.float32)
     )
     found["first_terms"] = (
         anywhere[:2].mean(axis=0).astype(np.float32)
