@@ -39,6 +39,7 @@ from winnow.index.files import (
     key_of,
     language_at,
 )
+from winnow.index.hindrance import Hindrance
 from winnow.index.lock import locked
 from winnow.index.reader import Reader, StoreDamaged
 from winnow.index.sources import (
@@ -141,6 +142,7 @@ class FolderIndex:
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
+        self._hindrance: Hindrance | None = None
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
@@ -552,24 +554,42 @@ class FolderIndex:
                 self._store.is_current() and self._settings().variant == self._opened_as
             ):
                 await self._forget()
+            if self._hindrance is not None and await self._hindrance.is_over(self._store):
+                self.problem = ""
+                await self._forget()
             if self._store is None:
-                self._opened_as = self._settings().variant
-                open_store = Store.open if self.writable else _temporary
-                try:
-                    self._store = await asyncio.to_thread(open_store, self.root, self._opened_as)
-                except (sqlite3.Error, OSError) as error:
-                    raise IndexUnavailable(str(error)) from None
+                await self._open()
+            assert self._store is not None
             return self._store
 
+    async def _open(self) -> None:
+        self._opened_as = self._settings().variant
+        hindered = self._hindrance is not None and self._hindrance.lasts
+        open_store = Store.open if self.writable and not hindered else _temporary
+        try:
+            self._store = await asyncio.to_thread(open_store, self.root, self._opened_as)
+        except (sqlite3.Error, OSError) as error:
+            raise IndexUnavailable(str(error)) from None
+        if self._store.is_temporary and open_store is not _temporary:
+            self._hinder()
+
+    def _hinder(self) -> None:
+        """Note that nothing can be written in the folder now."""
+        if self._hindrance is None:
+            self._hindrance = Hindrance(self.root)
+        self._hindrance.begin()
+
     async def repair(self) -> bool:
-        """Make the store anew if it is damaged; whether it was."""
+        """Make the store anew if it is damaged, and leave it if it cannot be read; whether there is
+        another one now. Raises IndexUnavailable."""
         store = await self.store()
         try:
             await asyncio.to_thread(store.check)
         except StoreDamaged:
             await self.give_up(store)
-            return True
-        return False
+        except (sqlite3.Error, OSError) as error:
+            await self._leave(store, error)
+        return store is not self._store
 
     async def give_up(self, store: Store) -> None:
         """Put a damaged store aside; the next one is empty."""
@@ -577,7 +597,7 @@ class FolderIndex:
             if self._store is store:
                 await self._forget()
                 with contextlib.suppress(OSError):
-                    await asyncio.to_thread(put_aside, store.file)
+                    await asyncio.to_thread(put_aside, store)
 
     async def _forget(self) -> None:
         store, self._store = self._store, None
@@ -596,13 +616,23 @@ class FolderIndex:
         except StoreDamaged:
             await self.give_up(store)
         except (sqlite3.Error, OSError) as error:
-            if store.is_temporary:
-                raise IndexUnavailable(str(error)) from None
-            self.problem = f"{store.file} cannot be written: {error}"
-            async with self._opening:
-                self.writable = False
+            # A database that is damaged or gone may say anything.
+            if store.is_current() and not await self.repair():
+                await self._leave(store, error)
+        try:
+            return await asyncio.to_thread(do, await self.store())
+        except (sqlite3.Error, OSError) as error:
+            raise IndexUnavailable(str(error)) from None
+
+    async def _leave(self, store: Store, error: Exception) -> None:
+        """Use a temporary store for now. Raises IndexUnavailable if this is one."""
+        if store.is_temporary:
+            raise IndexUnavailable(str(error)) from None
+        async with self._opening:
+            if self._store is store:
+                self.problem = f"{store.file} cannot be written: {error}"
+                self._hinder()
                 await self._forget()
-        return await asyncio.to_thread(do, await self.store())
 
 
 def _temporary(root: Path, variant: str) -> Store:
@@ -675,10 +705,17 @@ def _known_of(store: Store, paths: Iterable[str]) -> dict[str, FileState]:
         return reader.known(paths)
 
 
-def _size(facts: FileFacts | None) -> int:
-    """About how many bytes facts take in the store."""
-    if facts is None or facts.facts is None:
+def _size(taken: FileFacts | None) -> int:
+    """About how many bytes what is kept of a file takes in the store."""
+    if taken is None:
         return 0
-    packed = facts.facts
-    names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
-    return len(packed.skeleton) + names + sum(len(data) for _, data in packed.definitions)
+    size = 0
+    if taken.facts is not None:
+        packed = taken.facts
+        names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
+        size += len(packed.skeleton) + names + sum(len(data) for _, data in packed.definitions)
+    if taken.contents is not None:
+        kept = taken.contents
+        size += len(kept.trigrams) + len(kept.vectors)
+        size += sum(len(one.terms) + len(one.units) + len(one.counts) for one in kept.fields)
+    return size

@@ -33,10 +33,10 @@ from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.files import FileFacts, FileState, Job
 from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
-from winnow.index.governor import Governor, most_parsed
-from winnow.index.reader import Reader, StoreDamaged
+from winnow.index.governor import Governor, is_indexable, most_parsed
+from winnow.index.reader import Reader, ReaderStopped, SegmentGone, StoreDamaged
 from winnow.index.sources import Covers, is_as_known, text_of
-from winnow.index.view import StoreView
+from winnow.index.view import Overlay, StoreView
 from winnow.index.workers import Workers
 from winnow.retrieval.embeddings import model_at, told_of
 from winnow.symbols.facts import Facts
@@ -44,7 +44,7 @@ from winnow.symbols.packed import facts_of
 from winnow.text.buffers import is_unsaved
 from winnow.text.files import search_roots
 from winnow.text.memory import anonymous_bytes
-from winnow.text.paths import held_by, is_below
+from winnow.text.paths import held_by
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
@@ -145,17 +145,41 @@ class Index:
         with self.governor.requests():
             await self._catch_up(seconds)
             overlay = await self._overlay(buffers, asked)
-        folders = self._current()
-        readers = [await folder.reader() for folder in folders]
+        async with self._view(self._current(), overlay) as (view, _):
+            yield view, self.state()
+
+    @contextlib.asynccontextmanager
+    async def _view(
+        self, folders: Sequence[FolderIndex], overlay: Overlay | None = None
+    ) -> AsyncIterator[tuple[StoreView, Sequence[Reader]]]:
+        """All that folders know now. Where something cannot be read for what is wrong with a store,
+        that is mended, and StoreDamaged raised."""
+        readers: list[Reader] = []
         try:
-            with StoreView([one.root.as_posix() for one in folders], readers, overlay) as view:
-                yield view, self.state()
-        except StoreDamaged:
-            # What the database itself holds to be whole may have been written by somebody else.
-            if not any([await folder.repair() for folder in folders]):
+            with contextlib.ExitStack() as stack:
                 for folder in folders:
-                    await folder.give_up(await folder.store())
+                    readers.append(await folder.reader())
+                    stack.callback(readers[-1].close)
+                view = StoreView([one.root.as_posix() for one in folders], readers, overlay)
+                stack.pop_all()
+            with view:
+                yield view, readers
+        except (SearchError, ReaderStopped):
             raise
+        except Exception as error:
+            if await self._mended(folders, error):
+                raise StoreDamaged(str(error)) from error
+            raise
+
+    async def _mended(self, folders: Iterable[FolderIndex], error: Exception) -> bool:
+        """Whether an error comes of a store that is damaged: it is made anew."""
+        if any([await folder.repair() for folder in folders]):
+            return True
+        if isinstance(error, StoreDamaged) and not isinstance(error, SegmentGone):
+            # What the database itself holds to be whole may have been written by somebody else.
+            for folder in folders:
+                await folder.give_up(await folder.store())
+        return isinstance(error, StoreDamaged)
 
     @contextlib.asynccontextmanager
     async def corpus(
@@ -178,12 +202,14 @@ class Index:
         if required.is_any or not await self._is_exact(seconds):
             return None
         folders = self._current()
-        readers = [await folder.reader() for folder in folders]
-        with StoreView([one.root.as_posix() for one in folders], readers) as view:
-            if not await self._is_exact(0):  # something has changed meanwhile
-                return None
-            found = await view.read(_candidates, folders, readers, required)
-        return found
+        try:
+            async with self._view(folders) as (view, readers):
+                if not await self._is_exact(0):  # something has changed meanwhile
+                    return None
+                return await view.read(_candidates, folders, readers, required)
+        except (StoreDamaged, SearchError) as error:
+            logger.warning("The index cannot say which files may match: %s", error)
+            return None
 
     def has_folder(self, root: Path, path: str) -> bool:
         """Whether a search of the root covers the folder with this path below it, as far as that is
@@ -600,12 +626,6 @@ def again_if_damaged(request: Callable[P, Awaitable[T]]) -> Callable[P, Awaitabl
         return await request(*args, **kwargs)
 
     return again
-
-
-def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
-    """Whether a folder is one to keep an index of: not a home folder or what holds it."""
-    home = environment.get("HOME") or os.path.expanduser("~")
-    return not is_below(os.path.realpath(home), os.path.realpath(root))
 
 
 def _is_busy(task: asyncio.Task[None] | None) -> bool:

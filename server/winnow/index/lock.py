@@ -1,27 +1,49 @@
-"""One builder at a time, of all processes that share a folder."""
+"""Locks between all processes that share a folder: one of them builds its index at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 WAIT_SECONDS = 0.2
+MOMENT_SECONDS = 0.01
 
 
 @contextlib.asynccontextmanager
 async def locked(file: Path) -> AsyncIterator[None]:
     """Hold the lock of a file for the time of the block; waits for whoever has it. It ends with
     the process. Raises OSError where no file can be made."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-    descriptor = os.open(file, flags, 0o644)
-    try:
+    with _opened(file) as descriptor:
         while not _is_ours(descriptor):  # noqa: ASYNC110 (another process has it)
             await asyncio.sleep(WAIT_SECONDS)
         yield
+
+
+@contextlib.contextmanager
+def locked_briefly(file: Path, seconds: float) -> Iterator[None]:
+    """As :func:`locked`, for what takes a moment. Raises TimeoutError, which is an OSError, if
+    somebody has the lock for so many seconds."""
+    end = time.monotonic() + seconds
+    with _opened(file) as descriptor:
+        while not _is_ours(descriptor):
+            if time.monotonic() > end:
+                raise TimeoutError(f"somebody has locked {file}")
+            time.sleep(MOMENT_SECONDS)
+        yield
+
+
+@contextlib.contextmanager
+def _opened(file: Path) -> Iterator[int]:
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(file, flags, 0o644)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -37,6 +59,7 @@ def _is_ours(descriptor: int) -> bool:
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as error:
+        # Of others, some file systems say that they have no locks.
+        return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK, errno.EINTR)
     return True

@@ -29,6 +29,10 @@ class StoreDamaged(Exception):
     """What was read is not what was written: the store is to be made anew."""
 
 
+class SegmentGone(StoreDamaged):
+    """A file of the store is not there. It may have been replaced since the reading began."""
+
+
 class ReaderStopped(Exception):
     """Nobody waits any more for what is being read."""
 
@@ -261,6 +265,14 @@ class Reader:
         """The documents of a segment that files have, and the keys that these know them by."""
         return self._rows("SELECT document, key FROM file WHERE segment=?", segment)
 
+    def has_strays(self) -> bool:
+        """Whether a file has its text in a segment that is not there."""
+        strays = self._row(
+            "SELECT 1 FROM file WHERE segment IS NOT NULL"
+            " AND segment NOT IN (SELECT id FROM segment) LIMIT 1"
+        )
+        return strays is not None
+
     def known_text(self, key: bytes) -> KnownText | None:
         """All that is kept of a text; None if nothing is."""
         row = self._row(
@@ -381,8 +393,9 @@ def is_damage(error: sqlite3.Error) -> bool:
     """Whether an error means that the database is not what it was."""
     if type(error) is sqlite3.DatabaseError:  # "malformed", "not a database"
         return True
-    # Tables that are missing, or others than ours.
-    return isinstance(error, sqlite3.OperationalError) and "no such" in str(error)
+    # Tables that are missing, or others than ours; a header that is of no version.
+    told = ("no such", "unsupported file format", "malformed")
+    return isinstance(error, sqlite3.OperationalError) and any(one in str(error) for one in told)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ read a row finds the file. What no row names is what a process that was killed h
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import threading
 import time
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.index.reader import StoreDamaged
+from winnow.index.reader import SegmentGone, StoreDamaged
 from winnow.postings.contents import Contents
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ SUFFIX = ".seg"
 # row is to come.
 GRACE_SECONDS = 60.0
 
+# When a file was changed last, and which one it is.
+Touched = tuple[int, int, int]
+
 
 class Segments:
     """The open segments of a store, which share their ``stem``; safe to use from several
@@ -38,19 +42,29 @@ class Segments:
         self._stem = stem
         self._lock = threading.Lock()
         self._open: dict[str, Segment] = {}
-        self._verified: dict[str, tuple[int, int]] = {}
+        self._touched: dict[str, Touched] = {}  # when it was opened, or read since
+        self._verified: dict[str, Touched] = {}
 
     def get(self, name: str) -> Segment:
-        """A segment by its name. Raises StoreDamaged if it is none or is not there."""
+        """A segment by its name; read as a whole if somebody has touched it since it was opened.
+        Raises StoreDamaged if it is none, is not there, or is not what it was."""
         from winnow.postings.segment import Segment, SegmentDamaged
 
         with self._lock:
             known = self._open.get(name)
-            if known is None:
-                try:
-                    known = self._open[name] = Segment(self._file(name))
-                except (OSError, SegmentDamaged) as error:
-                    raise StoreDamaged(f"a segment cannot be read: {error}") from error
+            try:
+                now = _touched(self.stat(name))
+                if known is None:
+                    known = Segment(self._file(name))
+                elif self._touched[name] != now:
+                    # What is mapped may end behind the end of its file by now: it is not read.
+                    known = Segment(self._file(name))
+                    known.verify()
+            except FileNotFoundError as error:
+                raise SegmentGone(f"a segment is missing: {error}") from error
+            except (OSError, SegmentDamaged) as error:
+                raise StoreDamaged(f"a segment cannot be read: {error}") from error
+            self._open[name], self._touched[name] = known, now
             return known
 
     def verify(self, name: str) -> None:
@@ -58,14 +72,18 @@ class Segments:
         StoreDamaged if it is not what was written."""
         from winnow.postings.segment import SegmentDamaged
 
+        known = self.get(name)
         try:
-            told = self._file(name).stat()
-            stamp = told.st_mtime_ns, told.st_ctime_ns
+            stamp = self._touched[name]
             if self._verified.get(name) != stamp:
-                self.get(name).verify()
+                known.verify()
                 self._verified[name] = stamp
-        except (OSError, SegmentDamaged) as error:
+        except SegmentDamaged as error:
             raise StoreDamaged(f"a segment is damaged: {error}") from error
+
+    def stat(self, name: str) -> os.stat_result:
+        """What the system says of a segment's file. Raises OSError if it is not there."""
+        return self._file(name).stat()
 
     def write(self, texts: Mapping[bytes, Contents]) -> tuple[str, int]:
         """Make a segment of texts by their keys; its name and its size in bytes."""
@@ -88,7 +106,7 @@ class Segments:
     def drop(self, name: str) -> None:
         """Delete a segment that nobody can have read of."""
         with self._lock:
-            self._open.pop(name, None)
+            self._forget(name)
         with contextlib.suppress(OSError):
             self._file(name).unlink()
 
@@ -97,7 +115,7 @@ class Segments:
         wanted = set(names)
         with self._lock:
             for name in [name for name in self._open if name not in wanted]:
-                del self._open[name]
+                self._forget(name)
         limit = time.time() - GRACE_SECONDS
         for file in self._folder.glob(f"{self._stem}-*{SUFFIX}*"):
             name = file.name[len(self._stem) + 1 :].partition(".")[0]
@@ -114,8 +132,16 @@ class Segments:
         with self._lock:
             self._open.clear()
 
+    def _forget(self, name: str) -> None:
+        for known in (self._open, self._touched, self._verified):
+            known.pop(name, None)
+
     def _file(self, name: str) -> Path:
         return self._folder / f"{self._stem}-{name}{SUFFIX}"
 
     def _new_name(self) -> str:
         return secrets.token_hex(6)
+
+
+def _touched(told: os.stat_result) -> Touched:
+    return told.st_mtime_ns, told.st_ctime_ns, told.st_ino

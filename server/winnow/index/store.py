@@ -17,7 +17,6 @@ import hashlib
 import os
 import shutil
 import sqlite3
-import stat
 import tempfile
 import threading
 import time
@@ -29,9 +28,10 @@ import winnow.index
 import winnow.postings
 import winnow.secrets
 import winnow.symbols
-from winnow.config import OWN_FOLDER
+from winnow import own_folder
 from winnow.index import rows
 from winnow.index.files import FileFacts, FileState
+from winnow.index.lock import locked_briefly
 from winnow.index.reader import KnownText, Reader, Skeletons, StoreDamaged, damage
 from winnow.index.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.seal import broken_at, seal
@@ -100,25 +100,34 @@ class Store:
         except BaseException:
             self._writer.close()
             raise
-        self._inode = file.stat().st_ino
+        self._inodes = _inodes(file)
 
     @classmethod
     def open(cls, root: Path, variant: str = "") -> Store:
         """The store of a folder; a temporary one where nothing can be written there."""
         try:
-            file = _prepared(root / OWN_FOLDER, variant)
-            broken = broken_at(file)
-            try:
-                store = cls(file)
-                if broken is not None and store.stamp() == broken:
-                    store.close()
-                    raise StoreDamaged("it is not what it was when it was closed")
-                return store
-            except StoreDamaged:
-                put_aside(file)
-                return cls(file)
+            file = _prepared(root, variant)
+            with _alone(file):
+                return cls._opened(file)
         except (OSError, sqlite3.Error, StoreDamaged):
             return cls.temporary()
+
+    @classmethod
+    def _opened(cls, file: Path) -> Store:
+        """The store of a file, or a new one in its place if that is damaged."""
+        broken = broken_at(file)
+        try:
+            store = cls(file)
+            if broken is not None and store.stamp() == broken:
+                store.close()
+                raise StoreDamaged("it is not what it was when it was closed")
+            return store
+        except (StoreDamaged, sqlite3.Error) as error:
+            # Of a header that is another one, SQLite says many things.
+            if broken is None and not isinstance(error, StoreDamaged):
+                raise
+        _put_aside(file)
+        return cls(file)
 
     @classmethod
     def temporary(cls) -> Store:
@@ -128,6 +137,11 @@ class Store:
     @property
     def is_temporary(self) -> bool:
         return self._temporary
+
+    @property
+    def inode(self) -> int:
+        """Which file the database is."""
+        return self._inodes[0]
 
     def close(self) -> None:
         """Close all connections that no reader has."""
@@ -146,18 +160,20 @@ class Store:
             seal(self.file, stamp)
 
     def is_current(self) -> bool:
-        """Whether the database is still the one at its path: a user may have deleted it."""
-        try:
-            return self.file.stat().st_ino == self._inode
-        except OSError:
-            return False
+        """Whether the database is still the one at its path, with its log: a user may have deleted
+        it."""
+        return _inodes(self.file) == self._inodes
 
     def check(self) -> None:
         """Raise StoreDamaged if the database or a segment is not whole; reads all of both."""
         with self.read() as reader, damage():
-            (said,) = reader.connection.execute("PRAGMA quick_check(1)").fetchone()
-            if said != "ok":
-                raise StoreDamaged(said)
+            # The second one also compares indexes; of what is not in the table, nothing is said.
+            for check in ("quick_check(1)", "integrity_check(file)"):
+                (said,) = reader.connection.execute(f"PRAGMA {check}").fetchone()
+                if said != "ok":
+                    raise StoreDamaged(f"{check}: {said}")
+            if reader.has_strays():
+                raise StoreDamaged("a text is in a segment that is none")
             for number, name in reader.segments().items():
                 self.segments.verify(name)
                 keys = self.segments.get(name).keys
@@ -237,7 +253,7 @@ class Store:
                     rows.park(connection, path, stamp, gone=False)
                 for path in gone:
                     rows.park(connection, path, stamp, gone=True)
-                segment = rows.segment_row(connection, name, len(keys), size) if name else 0
+                segment = self._segment_row(connection, name, len(keys), size) if name else 0
                 places = {key: (segment, document) for document, key in enumerate(keys)}
                 rows.insert(connection, batch, places, stamp)
                 rows.forget_parked(connection)
@@ -320,12 +336,12 @@ class Store:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer
+                self._writer.execute("COMMIT")
             except BaseException:
                 # A full disk has ended the transaction already.
                 with contextlib.suppress(sqlite3.Error):
                     self._writer.execute("ROLLBACK")
                 raise
-            self._writer.execute("COMMIT")
 
     # --- segments --------------------------------------------------------------------------
 
@@ -363,18 +379,18 @@ class Store:
                     if name:
                         self.segments.drop(name)
                     return
-                target = rows.segment_row(connection, name, count, size) if name else 0
+                target = self._segment_row(connection, name, count, size) if name else 0
                 stamp, first = rows.next_stamp(connection), 0
                 for number, documents in live.items():
                     rows.move(connection, number, documents, target, first, stamp)
                     first += len(documents)
                     connection.execute("DELETE FROM segment WHERE id=?", (number,))
+                    # Before the row is gone for others, or they would delete the file at once.
+                    self.segments.touch(names[number])
         except BaseException:
             if name:
                 self.segments.drop(name)
             raise
-        for number in live:
-            self.segments.touch(names[number])
         self._let_go()
 
     def _collect(self) -> None:
@@ -389,10 +405,19 @@ class Store:
             rows.next_stamp(connection)
             connection.execute("PRAGMA incremental_vacuum").fetchall()
 
+    def _segment_row(
+        self, connection: sqlite3.Connection, name: str, documents: int, size: int
+    ) -> int:
+        """The number of a segment that was written. Raises OSError if somebody who took it for one
+        that was left behind has deleted it: this process may have been stopped for long."""
+        self.segments.stat(name)
+        return rows.segment_row(connection, name, documents, size)
+
     def _let_go(self) -> None:
-        with self.read() as reader:
-            names = reader.segments().values()
-        self.segments.keep_only(names)
+        # Nobody can write a row meanwhile.
+        with self._transaction() as connection:
+            names = [row[0] for row in connection.execute("SELECT name FROM segment")]
+            self.segments.keep_only(names)
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -413,6 +438,9 @@ class Store:
             connection = connection or self._connect(READER_CACHE_KB)
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM file LIMIT 1").fetchone()  # from here on it is held
+        if not self.is_current():
+            connection.close()  # it may be of the one that is there now
+            raise FileNotFoundError(f"{self.file} is another file now")
         return Reader(connection, self._skeletons, self.segments, self._release)
 
     def _release(self, connection: sqlite3.Connection) -> None:
@@ -443,25 +471,52 @@ class Store:
         return connection
 
 
+def _inodes(file: Path) -> list[int]:
+    """Which files a database and its log are. While it is open, all are there and none becomes
+    another one; 0 stands for one that is missing."""
+    return [_inode(Path(f"{file}{suffix}")) for suffix in ("", "-wal", "-shm")]
+
+
+def _inode(file: Path) -> int:
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return 0
+
+
 def _taken(known: KnownText, state: FileState, key: bytes) -> FileFacts:
     state = FileState(state.mtime_ns, state.ctime_ns, state.size, known.problem)
     return FileFacts(state, known.language, known.facts, key, binary=known.binary)
 
 
-def put_aside(file: Path) -> None:
-    """Move a damaged database away, where it is the only one of its kind; its segments go."""
-    for suffix in ("-wal", "-shm"):
-        Path(f"{file}{suffix}").unlink(missing_ok=True)
-    file.replace(file.with_suffix(".damaged"))
+def put_aside(store: Store) -> None:
+    """Move a damaged database away, where it is the only one of its kind; its segments go. It is
+    closed. If another process has done so before, nothing happens. Raises OSError."""
+    with _alone(store.file):
+        if _inode(store.file) == store.inode:
+            _put_aside(store.file)
+
+
+@contextlib.contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """For the time of the block, nobody else opens a database or puts it aside: who opens it
+    between two steps of that would write into the log of another one."""
+    with locked_briefly(file.with_suffix(".open"), BUSY_SECONDS):
+        yield
+
+
+def _put_aside(file: Path) -> None:
+    own_folder.put_aside(file)
     _delete_segments(file)
 
 
 def delete(file: Path) -> None:
     """Delete a database and its segments, as far as that is possible."""
-    for suffix in ("-wal", "-shm", ""):
-        with contextlib.suppress(OSError):
-            Path(f"{file}{suffix}").unlink(missing_ok=True)
-    _delete_segments(file)
+    with contextlib.suppress(OSError), _alone(file):
+        for one in reversed(own_folder.database_files(file)):
+            with contextlib.suppress(OSError):
+                one.unlink(missing_ok=True)
+        _delete_segments(file)
 
 
 def _delete_segments(file: Path) -> None:
@@ -470,20 +525,11 @@ def _delete_segments(file: Path) -> None:
             segment.unlink()
 
 
-def _prepared(folder: Path, variant: str) -> Path:
+def _prepared(root: Path, variant: str) -> Path:
     """Where the database of this version is, in a folder that exists then. Raises OSError."""
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir()
-    # A stranger's link would have us write elsewhere.
-    if not stat.S_ISDIR(folder.lstat().st_mode):
-        raise NotADirectoryError(folder)
-    ignore = folder / ".gitignore"
-    if not os.path.lexists(ignore):
-        ignore.write_text("*\n", "utf-8")
+    folder = own_folder.own_folder(root)
     file = folder / f"index-{version(variant)}.db"
-    for path in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
-        if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-            raise FileExistsError(path)
+    own_folder.regular(*own_folder.database_files(file))
     if not file.exists():
         _delete_old(folder)
     return file
@@ -496,6 +542,8 @@ def _delete_old(folder: Path) -> None:
         with contextlib.suppress(OSError):
             if file.lstat().st_mtime < limit:
                 file.unlink()
+                for suffix in (".sum", ".lock", ".open", ".damaged"):
+                    file.with_suffix(suffix).unlink(missing_ok=True)
                 _delete_segments(file)
 
 
