@@ -35,8 +35,10 @@ JOINING = 20
 WORTH = 0.1
 # An index that is being built is asked from here on.
 KNOWS_MUCH = 0.5
-# When all else is done, the index has so long to answer; more if there is nothing else to answer.
+# When all else is done, the index has so long to answer; more at the command line, where it has to
+# be opened first, and if there is nothing else to answer.
 SECONDS = 0.25
+COMMAND_SECONDS = 1.0
 ALONE_SECONDS = 3.0
 
 
@@ -63,17 +65,17 @@ class Said(Struct, frozen=True):
 
     def unknown(self, candidates: Sequence[Candidate]) -> frozenset[str]:
         """The candidates of which the index does not know anything yet."""
-        knows = self.knows
-        return frozenset(
-            one.path for one in candidates if knows is not None and one.path not in knows
-        )
+        if self.knows is None:
+            return frozenset()
+        return frozenset(one.path for one in candidates).difference(self.knows)
 
 
 class Asking:
-    """A question to the index, under way while ripgrep searches."""
+    """A question to the index, under way while ripgrep searches, and then for ``seconds``."""
 
-    def __init__(self, task: asyncio.Task[Said | None]) -> None:
+    def __init__(self, task: asyncio.Task[Said | None], seconds: float) -> None:
         self._task = task
+        self._seconds = seconds
 
     @property
     def said(self) -> Said | None:
@@ -82,10 +84,10 @@ class Asking:
             return None
         return self._task.result()
 
-    async def answer(self, seconds: float) -> tuple[Said | None, str]:
-        """What the index says within so many seconds, or else why it says nothing; neither where
-        there is no index."""
-        await asyncio.wait({self._task}, timeout=seconds)
+    async def answer(self, *, alone: bool) -> tuple[Said | None, str]:
+        """What the index says in time, or else why it says nothing; neither where there is no
+        index. It has more time if it is ``alone`` with an answer."""
+        await asyncio.wait({self._task}, timeout=ALONE_SECONDS if alone else self._seconds)
         if not self._task.done():
             return None, "the index did not answer in time"
         try:
@@ -102,7 +104,7 @@ async def asking(
     task = asyncio.create_task(_ask(workspace, params, scope))
     task.add_done_callback(lambda _: told())
     try:
-        yield Asking(task)
+        yield Asking(task, SECONDS if workspace.start_indexing else COMMAND_SECONDS)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -121,18 +121,16 @@ async def _find_with_index(request: Request) -> Found:
 
     Raises TermsTooBroad and SearchTimedOut only where the index has nothing, either.
     """
-    from winnow.keyword_index import ALONE_SECONDS, SECONDS
-
     assert request.index is not None
     search = await _searched(request)
     try:
         found = _usable(request, search)
     except (TermsTooBroad, SearchTimedOut):
-        said, _ = await request.index.answer(ALONE_SECONDS)
+        said, _ = await request.index.answer(alone=True)
         if said is None or not said.joining:
             raise
         found = Found(search, [], [], request.laid)
-    said, warning = await request.index.answer(SECONDS if found.candidates else ALONE_SECONDS)
+    said, warning = await request.index.answer(alone=not found.candidates)
     if said is not None:
         found = msgspec.structs.replace(found, candidates=said.joined(found.candidates), said=said)
     return msgspec.structs.replace(found, warnings=[warning] * bool(warning))
