@@ -229,6 +229,8 @@ async def _tell_while_searching(request: Request, search: Search) -> None:
         if candidates:
             _tell_local(request, await ranked_locally(request, search, candidates, said))
             pause = NEXT_PARTIAL_SECONDS
+            if request.index:
+                request.index.begin()
 
 
 async def ranked_locally(
