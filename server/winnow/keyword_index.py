@@ -1,8 +1,9 @@
 """The index's part in a keyword search: files that a query points to, whatever the terms match.
 
-The index is asked while ripgrep searches, behind the first partial result, which has all
-processors; and only one that is there: nothing waits for an index that is being built. What it says orders the files that match; of those that no term matches, the
-first ones join, with the lines of their passages as they are now.
+It is asked while ripgrep searches, behind the first partial result, which has all processors; and
+only if it is there: nothing waits for an index that is being built. What it says orders the files
+that match; of those that no term matches, the first ones join, with the lines of their passages as
+they are now.
 """
 
 from __future__ import annotations
@@ -88,6 +89,11 @@ class Asking:
         self._begun.set()
 
     @property
+    def is_pending(self) -> bool:
+        """Whether it may still say something."""
+        return not self._task.done()
+
+    @property
     def said(self) -> Said | None:
         """What the index has said, if it has."""
         if not self._task.done() or self._task.cancelled() or self._task.exception():
@@ -111,12 +117,13 @@ class Asking:
 async def asking(
     workspace: Workspace, params: KeywordSearchParams, scope: Scope, told: Callable[[], None]
 ) -> AsyncIterator[Asking]:
-    """Ask the index while the block runs; ``told`` is called when it has answered."""
+    """Ask the index while the block runs; ``told`` is called when it has said something."""
     begun = asyncio.Event()
     task = asyncio.create_task(_ask(workspace, params, scope, begun))
-    task.add_done_callback(lambda _: told())
+    asked = Asking(task, begun, SECONDS if workspace.start_indexing else COMMAND_SECONDS)
+    task.add_done_callback(lambda _: told() if asked.said else None)
     try:
-        yield Asking(task, begun, SECONDS if workspace.start_indexing else COMMAND_SECONDS)
+        yield asked
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

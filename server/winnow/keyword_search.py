@@ -130,6 +130,10 @@ async def _find_with_index(request: Request) -> Found:
         if said is None or not said.joining:
             raise
         found = Found(search, [], [], request.laid)
+    request.index.begin()
+    if request.index.is_pending and found.candidates:
+        # Who watches need not wait for the index.
+        _tell_local(request, await ranked_locally(request, search, found.candidates))
     said, warning = await request.index.answer(alone=not found.candidates)
     if said is not None:
         found = msgspec.structs.replace(found, candidates=said.joined(found.candidates), said=said)
