@@ -79,9 +79,7 @@ class Project:
             self.write(path)
 
     def with_word(self, word: int) -> list[str]:
-        return sorted(
-            path for path, name in self.files.items() if number_of(name) % SHARED == word
-        )
+        return sorted(path for path, name in self.files.items() if number_of(name) % SHARED == word)
 
 
 def grep(session: Session, text: str) -> list[str]:
