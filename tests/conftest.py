@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 
 # It asserts for several test modules, and says what differs.
 pytest.register_assert_rewrite("symbols.references")
