@@ -1,6 +1,6 @@
 """What vectors cost: to make them, to keep them, and to ask them.
 
-    python benchmarks/embeddings.py [--files 4000]
+    python benchmarks/embeddings.py [--files 2000]
 
 Needs `winnow-ls[embeddings]`; the peer is `pip install model2vec`, with the same table of vectors.
 Sources come from PyPI and Debian (see corpora.py).
@@ -262,7 +262,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--files", type=int, default=4_000, help="how many of the kernel's")
+    parser.add_argument("--files", type=int, default=2_000, help="how many of the kernel's")
     parser.add_argument("--made", choices=MADE, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.made:
