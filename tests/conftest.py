@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 
 # It asserts for several test modules, and says what differs.
 pytest.register_assert_rewrite("symbols.references")
@@ -207,6 +208,10 @@ def requires(*programs: str) -> pytest.MarkDecorator:
         bool(missing) and os.environ.get("CI") != "true", reason=f"needs {', '.join(missing)}"
     )
 
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("winnow", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("winnow")
 
 requires_linux = pytest.mark.skipif(
     sys.platform != "linux", reason="only inotify says that all has been told"

@@ -238,6 +238,12 @@ async def test_a_pattern_that_is_none_is_taken_as_text(
     assert result.warnings[0].startswith("taken as text, not as a regular expression: ")
 
 
+@pytest.mark.parametrize("text", ["a\tb", "a-b&c~d#e", "$x.y[0]{1}|^(z)*+?", "C:\\x", "«😀» ü"])
+async def test_a_text_is_found_as_it_stands(unindexed: Workspace, text: str) -> None:
+    write_files(unindexed.folders[0], {"src/odd.py": f"before {text} after\n"})
+    assert await paths(unindexed, f'"{text}"') == ["src/odd.py"]
+
+
 async def test_several_lines_find_the_file_that_has_most_of_them(workspace: Workspace) -> None:
     lines = "def register_plugin(name, plugin):\n    registry[name] = plugin"
     assert (await paths(workspace, lines, search_type="text"))[0] == "src/registry.py"

@@ -1,4 +1,5 @@
-"""grep beside ripgrep itself: on three real trees, for generated patterns, the same matches.
+"""grep beside ripgrep itself: on three real trees, for generated patterns, the same matches, with
+an index and without.
 
     python -m pytest tests/test_grep_equals_ripgrep.py
 
@@ -12,6 +13,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from base64 import b64decode
@@ -143,14 +145,21 @@ def generated(words: list[str], chance: random.Random) -> tuple[dict[str, Any], 
     return params, [*arguments, "-e", params["pattern"]]
 
 
+@pytest.mark.parametrize("indexed", [False, True])
 @pytest.mark.parametrize("fetch", [corpora.django, corpora.rxjs, corpora.redis])
 async def test_the_matches_are_ripgreps_and_the_cursor_loses_and_doubles_none(
-    fetch: Callable[[], Path], make_workspace: MakeWorkspace
+    fetch: Callable[[], Path], indexed: bool, make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     folder = tree(fetch)
+    if indexed:  # which writes into the folder
+        folder = shutil.copytree(folder, tmp_path / folder.name, symlinks=True)
     chance = random.Random(f"{SEED} {folder.name}")
     words = words_of(folder, chance)
     workspace = make_workspace(folder)
+    if indexed:
+        workspace.index.keep_watching()
+        await workspace.index.build()
+        assert workspace.index.state().state == "ready"
     checked = paged = 0
     while checked < PATTERNS:
         params, arguments = generated(words, chance)

@@ -214,6 +214,23 @@ async def test_a_large_folder_is_indexed_when_somebody_asks_for_it(
     assert (await paths(another, "launch a rocket"))[0] == "src/rocket.py"
 
 
+async def test_a_home_folder_is_indexed_only_if_somebody_asks_for_just_that(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    home = write_files(git_init(tmp_path / "home"), FILES)
+    workspace = make_workspace(home, environment={"HOME": str(home)})
+    params = {"query": "how is a password compared", "enable_indexing": True}
+    result = await TOOLS["code_search"].call(workspace, params, no_progress)
+    assert result.warnings[0] == (
+        "no index is made here, as of a home folder: ask for just that by `winnow index build`"
+    )
+    assert (result.engine, result.index_offer) == ("text", None)
+    assert result.results[0].path == "src/auth/login.py"
+    assert not (home / ".winnow").exists()
+    await TOOLS["index"].call(workspace, {"action": "build"}, no_progress)
+    assert (await search(workspace, "how is a password compared")).engine == "lexical"
+
+
 async def test_while_an_index_is_made_the_rest_is_searched_as_text(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -47,7 +47,7 @@ def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
         ("x", ["x"]),
         ("größe der Datei", ["Datei", "größe", "der"]),
         ("如何连接", ["如何", "何连", "连接"]),
-        (" ".join(f"word{n}" for n in range(40)), [f"word{n}" for n in range(10, 26)]),
+        ("Foo foo_bar Foo", ["foo_bar", "Foo"]),
     ],
 )
 def test_the_words_of_a_question_are_looked_for_the_telling_ones_first(
@@ -116,6 +116,8 @@ async def test_the_scope_and_the_editors_text_count(workspace: Workspace, projec
 async def test_words_that_are_in_no_text_and_no_words_at_all(workspace: Workspace) -> None:
     result = await search(workspace, "zebra crossing")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
+    result = await search(workspace, " ".join(f"word{n}" for n in range(40)))
+    assert "of 40 words, the first 16 were looked for" in result.completeness.reasons
     result = await search(workspace, "???")
     assert result.completeness.reasons[0] == "the query has no words that can be looked for"
 

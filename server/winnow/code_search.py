@@ -33,7 +33,7 @@ from winnow.hits import (
     wanted_hits,
     with_reasons,
 )
-from winnow.index_requests import begin_index
+from winnow.index_requests import begin_index, index_offer
 from winnow.query_kind import Reading, Search, as_pattern, readings
 from winnow.ranked_text import files_with
 from winnow.semantic_search import Meant, find_meant, suggestions
@@ -89,6 +89,9 @@ async def search_code(
     if not found.hits:
         warnings.append(NOT_SEARCHED)
     fallback = _fallback(tried)
+    offer = meant.index_offer
+    if offer is None and tried[-1].reading.search != "file":
+        offer = await index_offer(workspace, workspace.index.state())
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
         return CodeSearchResult(
@@ -98,9 +101,10 @@ async def search_code(
             results=[_result(found.scope, place, most) for place in places[:count]],
             engine=meant.engine if tried[-1].reading.search == "semantic" else None,
             fallback=fallback,
-            index_offer=meant.index_offer,
+            index_offer=offer,
             suggestions=list(meant.suggestions),
             total_found=max(found.total, first + count),
+            total_is_lower_bound=not found.all_seen,
             returned=count,
             truncated=truncated,
             completeness=with_reasons(found.completeness, *[CHANGED] * changed),
@@ -160,7 +164,8 @@ def _why_not(reading: Reading, found: Found) -> str:
     if found.hits:
         return ""
     if reading.search == "symbol":
-        return f"nothing is defined by the name {reading.wanted}"
+        known = "nothing" if found.completeness.complete else "as far as is known, nothing"
+        return f"{known} is defined by the name {reading.wanted}"
     return "no text matches" if reading.search == "text" else "nothing was found"
 
 
@@ -261,7 +266,14 @@ async def _symbols(
             raise
         return Found(scope, [], 0, lacking(error.message))
     hits = [_symbol_hit(scope, symbol) for symbol in result.symbols]
-    return Found(scope, hits, result.total_found, result.completeness, warnings=result.warnings)
+    return Found(
+        scope,
+        hits,
+        result.total_found,
+        result.completeness,
+        warnings=result.warnings,
+        all_seen=not result.total_is_lower_bound,
+    )
 
 
 async def _may_be_defined(workspace: Workspace, scope: Scope, name: str) -> bool:

@@ -6,6 +6,7 @@ import os
 
 from winnow.display import shown_path
 from winnow.errors import IndexUnavailable, NotFound
+from winnow.index.governor import is_indexable
 from winnow.index.index import again_if_damaged
 from winnow.text.buffers import Overlay
 from winnow.text.files import search_roots
@@ -39,6 +40,8 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
     somebody wants it, it is begun. Gives warnings."""
     if not workspace.config.index.enabled:
         return ["index.enabled is off: no index is made"] if wanted else []
+    if wanted and not _may_be_indexed(workspace):
+        return [f"no index is made here, as of a home folder: ask for just that by `{COMMAND}`"]
     if workspace.start_indexing is not None:
         if not wanted or workspace.index.state().knows_all:
             return []
@@ -58,7 +61,7 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
 async def index_offer(workspace: Workspace, state: IndexState) -> IndexOffer | None:
     """How to have an index, where there is none and it would pay; None else."""
     settings = workspace.config.index
-    if state.state != "none" or not settings.enabled:
+    if state.state != "none" or not settings.enabled or not _may_be_indexed(workspace):
         return None
     files = state.files_total or await _count_files(workspace)
     if files < settings.auto_index_threshold:
@@ -73,6 +76,14 @@ async def index_offer(workspace: Workspace, state: IndexState) -> IndexOffer | N
         files=files,
         seconds=seconds,
     )
+
+
+def _may_be_indexed(workspace: Workspace) -> bool:
+    """Whether no folder is one that is indexed only if somebody asks for just that."""
+    if not workspace.folders:
+        return False
+    roots = search_roots(workspace.folders)
+    return all(is_indexable(root, workspace.environment) for root in roots)
 
 
 async def _is_small_or_begun(workspace: Workspace) -> bool:

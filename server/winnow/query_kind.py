@@ -16,8 +16,9 @@ from msgspec import Struct
 from winnow.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
 from winnow.symbols.language import language_of
 
-# A longer one is no name, no path and no pattern that somebody has typed.
-MOST_CHARACTERS = 1_000
+# A longer one is no name, no path and no pattern that somebody has typed; and looking for signs
+# takes time that grows with the cube of it.
+MOST_CHARACTERS = 300
 
 Search = Literal["file", "symbol", "text", "semantic"]
 
@@ -113,11 +114,12 @@ def readings(query: str) -> list[Reading]:
     search for a text or for a meaning, which take any query."""
     text = query.strip()
     if len(text) > MOST_CHARACTERS:
-        return [Reading("semantic", text, "it is long")]
+        return [Reading("semantic" if " " in text else "text", text, "it is long")]
     inner = text[1:-1].strip() if len(text) > 2 and text[0] == text[-1] == "`" else ""
     if inner and "`" not in inner:
         return readings(inner)
-    if len(text) > 2 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
+    quoted = _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]
+    if quoted and text[1:-1].strip():
         return [Reading("text", text[1:-1], "it is in quotes")]
     if len(text.split()) > 1:
         return _several_words(text)
@@ -193,6 +195,7 @@ def _regex(text: str) -> Reading:
 
 
 def _is_regex(text: str) -> bool:
+    text = text[:MOST_CHARACTERS]
     return bool(_REGEX.search(text) or _CHOICE.fullmatch(text))
 
 

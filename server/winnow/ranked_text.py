@@ -6,7 +6,6 @@ orders the files. Nothing is needed but the files.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import msgspec
 
 from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.hits import Found, Hit, lacking
-from winnow.keyword_search import Request, find
+from winnow.keyword_search import Request, find, ranked_locally
 from winnow.ranking import local
 from winnow.text.terms import Search, TermMatches
 from winnow.types import (
@@ -39,6 +38,8 @@ PART_OF_WORD = 0.85
 NAME_WEIGHT = 2.0
 
 _WORD = re.compile(r"\w+(?:(?:::|\.)\w+)*")
+# Python escapes more than ripgrep lets one escape.
+_SIGNS = re.compile(r"[()\[\]{}?*+|^$\\.]")
 _IDENTIFIER = re.compile(r"[_.:\d]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 # Scripts that put no spaces between words: two characters are about a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2,}")
@@ -54,7 +55,7 @@ def search_terms(query: str) -> list[str]:
     words = _WORD.findall(_UNSPACED.sub(_pairs, query))
     telling = [word for word in words if word.lower() not in local.STOP_WORDS]
     telling = [word for word in telling if len(word) > 1 or not word.isascii()] or telling
-    return list(dict.fromkeys(sorted(telling or words, key=specific)))[:MOST_TERMS]
+    return list(dict.fromkeys(sorted(telling or words, key=specific)))
 
 
 def telling_words(query: str) -> dict[str, float]:
@@ -71,7 +72,7 @@ def _pairs(found: re.Match[str]) -> str:
 
 def escaped(text: str) -> str:
     """The regular expression, as ripgrep reads it, of a text as it stands."""
-    return re.escape(text).replace(r"\ ", " ")
+    return _SIGNS.sub(r"\\\g<0>", text)
 
 
 async def files_about(
@@ -81,14 +82,16 @@ async def files_about(
 
     Raises SearchTimedOut, and what a scope may raise.
     """
-    words = search_terms(query)
+    asked = search_terms(query)
+    words = asked[:MOST_TERMS]
     if not words:
         reason = "the query has no words that can be looked for"
         return Found(workspace.scope(_asked(params, query, ["."])), [], 0, lacking(reason))
     ranking = await _rank(workspace, params, query, [escaped(word) for word in words], progress)
     hits = [_hit(one, one.reason.replace("\\", ""), ranking.weights) for one in ranking.ranked]
     weights = zip(words, ranking.weights.values(), strict=True)
-    return _found(ranking, hits, {word: weight for word, weight in weights if weight})
+    telling = {word: weight for word, weight in weights if weight}
+    return _found(ranking, hits, telling, _passed_over("words", asked))
 
 
 async def files_with(
@@ -100,7 +103,8 @@ async def files_with(
     Raises InvalidPattern for a regular expression that ripgrep refuses, SearchTimedOut, and what a
     scope may raise.
     """
-    lines = [line.strip() for line in text.split("\n") if line.strip()][:MOST_TERMS]
+    asked = list(dict.fromkeys(line.strip() for line in text.split("\n") if line.strip()))
+    lines = asked[:MOST_TERMS]
     terms = [escaped(line) for line in lines] if literal else lines
     ranking = await _rank(workspace, params, text, terms, progress)
     hits = [_hit(one, "", ranking.weights) for one in ranking.ranked]
@@ -111,7 +115,8 @@ async def files_with(
             for hit, factor in zip(hits, factors, strict=True)
         ]
         hits.sort(key=lambda hit: -hit.score)
-    return _found(ranking, hits, dict.fromkeys(lines, 1.0) if literal else {})
+    telling = dict.fromkeys(lines, 1.0) if literal else {}
+    return _found(ranking, hits, telling, _passed_over("lines", asked))
 
 
 # --- ranking -------------------------------------------------------------------------------
@@ -141,9 +146,8 @@ async def _rank(
             found = await find(request)
         except TermsTooBroad:  # there was no time to shrink them
             raise SearchTimedOut(workspace.config.limits.search_seconds) from None
-        ranked = await asyncio.to_thread(
-            local.rank, query, terms, found.candidates, searched=found.search.searched
-        )
+        request.boosts = await workspace.learning.boosts(query)
+        ranked = await ranked_locally(request, found.search, found.candidates)
     return _Ranking(found.search, found.kept, ranked, _weights(terms, found.candidates))
 
 
@@ -207,11 +211,19 @@ def _likeness(candidate: Candidate, text: str) -> float:
 # --- what is said of it --------------------------------------------------------------------
 
 
-def _found(ranking: _Ranking, hits: Sequence[Hit], words: Mapping[str, float]) -> Found:
+def _passed_over(what: str, asked: Sequence[str]) -> list[str]:
+    if len(asked) <= MOST_TERMS:
+        return []
+    return [f"of {len(asked)} {what}, the first {MOST_TERMS} were looked for"]
+
+
+def _found(
+    ranking: _Ranking, hits: Sequence[Hit], words: Mapping[str, float], passed_over: Sequence[str]
+) -> Found:
     search, kept = ranking.search, ranking.kept
     unreadable = set[str]().union(*(one.unreadable for one in search.terms))
     binary = set[str]().union(*(one.binary for one in kept))
-    reasons = []
+    reasons = list(passed_over)
     if search.timed_out:
         seconds = search.limits.search_seconds
         reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")

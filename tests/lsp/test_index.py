@@ -51,7 +51,10 @@ def defined(project: Path) -> set[str]:
     (file,) = (project / ".winnow").glob("index-*.db")
     connection = sqlite3.connect(file)
     try:
-        rows = connection.execute("SELECT text FROM name JOIN definition ON name.id=name")
+        rows = connection.execute(
+            "SELECT text FROM name JOIN definition ON name.id=name JOIN file ON file.id=file"
+            " WHERE parked=0"
+        )
         return {name for (name,) in rows}
     finally:
         connection.close()

@@ -20,6 +20,7 @@ from winnow.postings.trigrams import (
     satisfies,
     searched_text,
     trigrams_of,
+    trigrams_of_pieces,
 )
 from winnow.text.ripgrep import Query, find_ripgrep
 
@@ -68,6 +69,12 @@ def test_a_text_of_several_slices_has_the_trigrams_of_all_and_those_between() ->
     assert trigrams(text) == {
         b"xxx", b"xxa", b"xab", b"abc", b"bcy", b"cyy", b"yyy", b"yye", b"yen", b"end"
     }  # fmt: skip
+
+
+@given(st.lists(st.text("ab\u212a\u017f \n", max_size=20), max_size=5))
+def test_a_text_in_pieces_has_the_trigrams_of_the_whole(lines: list[str]) -> None:
+    pieces = [f"{line}\n".encode() for line in lines]
+    assert trigrams_of_pieces(pieces) == trigrams_of(b"".join(pieces))
 
 
 def test_of_a_file_in_utf_16_the_text_is_what_ripgrep_searches() -> None:

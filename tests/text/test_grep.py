@@ -10,6 +10,7 @@ import pytest
 
 from conftest import requires_posix, write_files
 from winnow.config import Limits
+from winnow.errors import InvalidPattern
 from winnow.text import grep
 from winnow.text.buffers import Overlay, unsaved
 from winnow.text.files import search_scope
@@ -100,6 +101,49 @@ async def test_a_file_that_shows_itself_binary_late_keeps_what_ripgrep_has_searc
     assert search.notes
     assert search.notes.binary == {"late.bin": len(text)}
     assert search.total is None  # nobody has counted those
+
+
+@pytest.mark.parametrize("few", [0, 2_000])
+async def test_of_candidates_only_those_are_found_that_a_search_of_all_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    hay = b"hay\n" * 100_000
+    raws = {
+        "a.txt": b"needle\n",
+        "early.bin": b"needle\n\0needle\n",
+        "late.bin": b"needle\n" + hay + b"\0\nneedle\n",
+        "later.bin": hay + b"\0\nneedle\n",
+        "z.txt": b"hay needle needle\n",
+    }
+    for name, raw in raws.items():
+        (tmp_path / name).write_bytes(raw)
+    monkeypatch.setattr(grep, "FEW_CANDIDATES", few)
+    monkeypatch.setattr(grep, "PROBE_SECONDS", 0.0)
+    for matches in (True, False):
+        search = search_in(tmp_path, "needle")
+        search.candidates = list(raws)
+        expected = {"a.txt": 1, "late.bin": 1, "z.txt": 1 + matches}
+        assert await search.count(matches=matches) == expected
+    search = search_in(tmp_path, "needle")
+    search.candidates = [*raws, "gone.txt"]
+    assert await found(search) == [("a.txt", 1), ("late.bin", 1), ("z.txt", 1)]
+    assert search.finished
+    assert search.partly_binary == {"late.bin"}
+    assert not search.unreadable
+
+
+async def test_without_candidates_nothing_is_read_and_a_bad_pattern_is_still_refused(
+    tmp_path: Path,
+) -> None:
+    write_files(tmp_path, {"a.txt": "needle\n"})
+    search = search_in(tmp_path, "needle")
+    search.candidates = []
+    assert await found(search) == []
+    assert (search.total, search.finished) == (0, True)
+    search = search_in(tmp_path, "needle(")
+    search.candidates = []
+    with pytest.raises(InvalidPattern):
+        await search.count(matches=False)
 
 
 def test_where_the_first_null_is(tmp_path: Path) -> None:

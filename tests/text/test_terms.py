@@ -41,7 +41,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-async def searched(folder: Path, terms: list[str], limits: Limits, seconds: float = 20) -> Search:
+async def searched(
+    folder: Path,
+    terms: list[str],
+    limits: Limits,
+    seconds: float = 20,
+    candidates: list[str] | None = None,
+) -> Search:
     params = KeywordSearchParams(query="q", search_terms=terms)
     search = Search(
         processes=Processes(),
@@ -51,6 +57,7 @@ async def searched(folder: Path, terms: list[str], limits: Limits, seconds: floa
         limits=limits,
         deadline=asyncio.get_running_loop().time() + seconds,
         terms=[TermMatches(term) for term in terms],
+        candidates={} if candidates is None else dict.fromkeys(terms, candidates),
     )
     await search.run()
     return search
@@ -121,3 +128,30 @@ async def test_a_broad_term_is_shrunk_by_the_first_step_that_fits(
     assert form in (found.shrunk or "")
     assert 0 < found.bytes <= limit + 3
     assert found.matches
+
+
+async def test_of_candidates_only_those_are_found_that_a_search_of_all_finds(
+    tmp_path: Path,
+) -> None:
+    hay = b"hay\n" * 100_000
+    raws = {
+        "a.txt": b"needle\n",
+        "early.bin": b"needle\n\0needle\n",
+        "late.bin": b"needle\n" + hay + b"\0\nneedle\n",
+        "later.bin": hay + b"\0\nneedle\n",
+    }
+    for name, raw in raws.items():
+        (tmp_path / name).write_bytes(raw)
+    whole = await searched(tmp_path, ["needle", "("], Limits())
+    known = await searched(tmp_path, ["needle", "("], Limits(), candidates=list(raws))
+    for found in (whole, known):
+        needle, bad = found.terms
+        assert (set(needle.files), needle.binary, needle.finished) == (
+            {"a.txt"},
+            {"late.bin"},
+            True,
+        )
+        assert bad.invalid is not None
+    nothing = await searched(tmp_path, ["needle", "("], Limits(), candidates=[])
+    assert [bool(one.files) for one in nothing.terms] == [False, False]
+    assert nothing.terms[1].invalid is not None

@@ -6,7 +6,10 @@ without a mark, whatever the file's encoding is.
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
 import msgspec
 
@@ -21,13 +24,14 @@ from winnow.index.files import (
     Job,
     failed,
     file_state,
+    key_begun,
     key_of,
     language_at,
     may_have_facts,
     without_facts,
 )
 from winnow.postings.contents import Contents, Embed, contents_of
-from winnow.postings.trigrams import trigrams_of
+from winnow.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
 from winnow.retrieval.embeddings import embedder
 from winnow.secrets import is_secret_file, masked
 from winnow.symbols.extract import extract
@@ -44,6 +48,9 @@ LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
 # Texts that answer no question about a code base, though programs are made of them.
 DATA = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
+# Of a larger file, nothing is known.
+MOST_SEARCHED = 32 * 1024 * 1024
+PIECE_BYTES = 512 * 1024
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # ripgrep takes its mark for that of UTF-16.
 UTF_32_LE_MARK = b"\xff\xfe\x00\x00"
@@ -63,10 +70,61 @@ def extract_file(job: Job) -> FileFacts | None:
     with open(descriptor, "rb") as file:
         state = file_state(os.fstat(file.fileno()))
         if state.size > job.max_bytes:
-            problem = f"{TOO_LARGE} {job.max_bytes:,} bytes"
-            return without_facts(state, problem, language_of(path))
+            return _large(job, path, state, file)
         raw = file.read(job.max_bytes + 1)
     return _taken(job, path, state, raw)
+
+
+def _large(job: Job, path: str, state: FileState, file: BinaryIO) -> FileFacts:
+    """Of a file that is too large for more, which strings it can hold: without that, each search
+    for any would have to read it."""
+    language = language_of(path)
+    problem = f"{TOO_LARGE} {job.max_bytes:,} bytes"
+    found = without_facts(state, problem, language)
+    secret = job.masked and is_secret_file(path)
+    begin = file.read(SAMPLE_BYTES)
+    if secret or state.size > MOST_SEARCHED or begin.startswith(UTF_16_MARKS):
+        return found
+    if _is_binary(begin):
+        return msgspec.structs.replace(found, binary=True)
+    file.seek(0)
+    key = key_begun(path, language)
+    try:
+        trigrams = trigrams_of_pieces(_harmless(job, key, _pieces(file)))
+    except _NotInPieces:
+        return found
+    contents = contents_of(path, b"", (), "", covered=True)
+    return msgspec.structs.replace(
+        found,
+        key=key.digest(),
+        contents=msgspec.structs.replace(contents, trigrams=trigrams),
+    )
+
+
+class _NotInPieces(Exception):
+    """A large file has a secret, or a line that is too long."""
+
+
+def _harmless(job: Job, key: hashlib.blake2b, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces, of which none has a secret, added to the key. Raises _NotInPieces."""
+    for piece in pieces:
+        key.update(piece)
+        if job.masked and masked(piece)[1]:
+            raise _NotInPieces
+        yield piece
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """A file in pieces that end with lines. Raises _NotInPieces."""
+    rest = b""
+    while raw := file.read(PIECE_BYTES):
+        raw = rest + raw
+        end = raw.rfind(b"\n") + 1
+        rest = raw[end:]
+        if len(rest) > PIECE_BYTES:
+            raise _NotInPieces
+        yield raw[:end]
+    yield rest
 
 
 def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
@@ -117,15 +175,19 @@ def _contents(
     covered: bool,
 ) -> Contents | None:
     """What is kept of a text for search; None where ripgrep sees another text than this one."""
-    if raw.startswith(UTF_32_LE_MARK):
+    seen = searched_text(raw)
+    if seen is None or raw.startswith(UTF_32_LE_MARK):
         return None
-    seen = source if raw.startswith(UTF_16_MARKS) else raw
     # Of what nobody has written, only that it has a string is worth to know.
     ranked = b"" if path.endswith(DATA) or (facts is None and _unwritten(source)) else source
     definitions = facts.definitions if facts else ()
     language = facts.language if facts else ""
     kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
-    return kept if seen == ranked else msgspec.structs.replace(kept, trigrams=trigrams_of(seen))
+    # What is masked is not kept in trigrams either.
+    text_of_trigrams = seen if covered else source
+    if text_of_trigrams == ranked:
+        return kept
+    return msgspec.structs.replace(kept, trigrams=trigrams_of(text_of_trigrams))
 
 
 def _is_binary(raw: bytes) -> bool:

@@ -82,12 +82,18 @@ def language_at(path: str, raw: bytes) -> Language | None:
 
 def key_of(path: str, raw: bytes, language: Language | None) -> bytes:
     """What stands for a file's text, and for what its name says about it."""
+    known = key_begun(path, language)
+    known.update(raw)
+    return known.digest()
+
+
+def key_begun(path: str, language: Language | None) -> hashlib.blake2b:
+    """What a text is to be added to for its key."""
     name = path.rpartition("/")[2]
     ending = os.path.splitext(name)[1].lower() or name
     known = hashlib.blake2b(digest_size=KEY_BYTES)
     known.update(f"{language.name if language else ''}\0{ending}\0".encode("utf-8", "replace"))
-    known.update(raw)
-    return known.digest()
+    return known
 
 
 def file_state(told: os.stat_result) -> FileState:

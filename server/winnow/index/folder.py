@@ -705,10 +705,17 @@ def _known_of(store: Store, paths: Iterable[str]) -> dict[str, FileState]:
         return reader.known(paths)
 
 
-def _size(facts: FileFacts | None) -> int:
-    """About how many bytes facts take in the store."""
-    if facts is None or facts.facts is None:
+def _size(taken: FileFacts | None) -> int:
+    """About how many bytes what is kept of a file takes in the store."""
+    if taken is None:
         return 0
-    packed = facts.facts
-    names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
-    return len(packed.skeleton) + names + sum(len(data) for _, data in packed.definitions)
+    size = 0
+    if taken.facts is not None:
+        packed = taken.facts
+        names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
+        size += len(packed.skeleton) + names + sum(len(data) for _, data in packed.definitions)
+    if taken.contents is not None:
+        kept = taken.contents
+        size += len(kept.trigrams) + len(kept.vectors)
+        size += sum(len(one.terms) + len(one.units) + len(one.counts) for one in kept.fields)
+    return size

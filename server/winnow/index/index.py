@@ -33,7 +33,7 @@ from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.files import FileFacts, FileState, Job
 from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
-from winnow.index.governor import Governor, most_parsed
+from winnow.index.governor import Governor, is_indexable, most_parsed
 from winnow.index.reader import Reader, ReaderStopped, SegmentGone, StoreDamaged
 from winnow.index.sources import Covers, is_as_known, text_of
 from winnow.index.view import Overlay, StoreView
@@ -44,7 +44,7 @@ from winnow.symbols.packed import facts_of
 from winnow.text.buffers import is_unsaved
 from winnow.text.files import search_roots
 from winnow.text.memory import anonymous_bytes
-from winnow.text.paths import held_by, is_below
+from winnow.text.paths import held_by
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
@@ -626,12 +626,6 @@ def again_if_damaged(request: Callable[P, Awaitable[T]]) -> Callable[P, Awaitabl
         return await request(*args, **kwargs)
 
     return again
-
-
-def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
-    """Whether a folder is one to keep an index of: not a home folder or what holds it."""
-    home = environment.get("HOME") or os.path.expanduser("~")
-    return not is_below(os.path.realpath(home), os.path.realpath(root))
 
 
 def _is_busy(task: asyncio.Task[None] | None) -> bool:

@@ -81,6 +81,14 @@ def trigrams_of(text: bytes) -> bytes:
     return bytes(found[~_over_lines(found)].data)
 
 
+def trigrams_of_pieces(pieces: Iterable[bytes]) -> bytes:
+    """The same of a text in pieces, which end with its lines: of one that is not read at once."""
+    found = np.empty(0, np.uint32)
+    for piece in pieces:
+        found = _distinct(np.concatenate((found, np.frombuffer(trigrams_of(piece), np.uint32))))
+    return bytes(found.data)
+
+
 def _over_lines(numbers: Numbers) -> npt.NDArray[np.bool_]:
     over: npt.NDArray[np.bool_] = numbers >> _HIGH == _NEWLINE
     over |= numbers >> _MIDDLE & _BYTE == _NEWLINE

@@ -24,7 +24,7 @@ Numbers = npt.NDArray[np.int64]
 BLOCK = 1024
 # With more chunks than this, documents are chosen by one vector each, and so many are looked at.
 MOST_CHUNKS = 200_000
-CHOSEN = 1_000
+CHOSEN = 2_000
 # So many of the best chunks of a text speak for it together; of one with fewer they say less.
 TOP = 3
 

@@ -85,12 +85,9 @@ class Model:
     def embed_words(self, texts: Sequence[Sequence[str]]) -> Rows:
         """The same, for texts that are cut into words and identifiers."""
         found = np.zeros((len(texts), self.dimensions), np.float32)
-        # Not even of a damaged table are there more than vectors that say nothing.
-        with np.errstate(over="ignore", invalid="ignore"):
-            for at in range(0, len(texts), _TOGETHER):
-                self._add(found[at : at + _TOGETHER], texts[at : at + _TOGETHER])
-            found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _LEAST_LENGTH)
-        found[~np.isfinite(found).all(axis=1)] = 0
+        for at in range(0, len(texts), _TOGETHER):
+            self._add(found[at : at + _TOGETHER], texts[at : at + _TOGETHER])
+        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _LEAST_LENGTH)
         return found
 
     def _add(self, found: Rows, texts: Sequence[Sequence[str]]) -> None:
@@ -106,13 +103,23 @@ class Model:
         pieces = self._of_words(asked)
         sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
         ids = np.fromiter(chain.from_iterable(pieces), np.int64, sizes.sum())
-        np.matmul(np.repeat(weights, sizes, axis=1), self._vectors(ids), out=found)
+        if len(ids):
+            # Identifiers have many pieces in common; each is looked up once.
+            order = np.argsort(ids, kind="stable")
+            starts = np.flatnonzero(np.append(True, np.diff(ids[order])))
+            of_pieces = weights[:, np.repeat(np.arange(len(sizes)), sizes)[order]]
+            of_pieces = np.add.reduceat(of_pieces, starts, axis=1)
+            np.matmul(of_pieces, self._vectors(ids[order[starts]]), out=found)
 
     def _vectors(self, ids: npt.NDArray[np.int64]) -> Rows:
         places = ids if self._mapping is None else self._mapping[ids]
         vectors: Rows = self._table[places].astype(np.float32)
         if self._weights is not None:
             vectors *= self._weights[ids, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = vectors.sum()
+        if not np.isfinite(total):  # the table is damaged; one vector would spoil all texts
+            vectors[~np.isfinite(vectors).all(axis=1)] = 0
         return vectors
 
     def _of_words(self, asked: Iterable[str]) -> list[tuple[int, ...]]:
@@ -165,9 +172,7 @@ def model_at(setting: str) -> Loaded:
     if setting == OFF:
         return Loaded(None)
     if setting != AUTO and not Path(setting).expanduser().is_absolute():
-        return Loaded(
-            None, f"index.embeddings is neither 'auto', 'off', nor an absolute path: {setting}"
-        )
+        return Loaded(None, f"index.embeddings is no absolute path, 'auto' or 'off': {setting}")
     files = _files(setting)
     if files is None:
         return Loaded(None, NOT_INSTALLED)

@@ -1,0 +1,299 @@
+"""Text search by the index beside ripgrep, on the Linux kernel's source, over the wire.
+
+    python benchmarks/text_index.py [--tree FOLDER] [--work FOLDER] [--queries N] [--edits N]
+
+Without --tree the source comes from the Debian package linux-source-6.1 (see corpora.py). It is
+copied into --work ($WINNOW_CACHE/text-index), since an index is written and files are edited; what
+is there from an earlier run is used again, with its index, unless --anew is given. A server then
+makes the index within its limit of memory (the limits of files and size are raised, that of load is
+off): minutes, size, and the peak of anonymous memory of the server and its workers together.
+
+Queries are literals and regexes, drawn with a seed from identifiers and lines of the tree itself,
+rare ones and common ones. For each, `$/grep` for all files that match and for the first 50 matches,
+and `rg --files-with-matches` and `rg --json` for the same, in turn, after one warm-up each. Every
+list of files is held against ripgrep's. Then files are edited, renamed, made and deleted, with a
+query held against ripgrep's every 20 edits and at once; and then come all queries again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from corpora import kernel
+from language_client import Client
+from memory import BUILD_SECONDS, SETTINGS, WINNOW, Peaks
+
+from winnow.text.ripgrep import find_ripgrep
+
+RG = find_ripgrep(None)
+MOST_RATIO = 0.1
+MOST_FILES = 1_000_000
+# One query at once after so many edits.
+EDITS_A_CHECK = 20
+SAMPLED_FILES = 400
+
+Params = dict[str, Any]
+
+
+class Tree:
+    """A copy of a tree, with a server on it."""
+
+    def __init__(self, folder: Path, client: Client) -> None:
+        self.folder = folder
+        self._client = client
+
+    def listed(self, params: Params) -> tuple[set[str], float]:
+        """The files that match, and milliseconds."""
+        asked = {**params, "mode": "files", "max_results": MOST_FILES}
+        result, taken = self._client.timed("$/grep", asked)
+        assert not result["truncated"]
+        return {one["path"] for one in result["files"]}, taken
+
+    def first_matches(self, params: Params) -> float:
+        """Milliseconds until the first 50 matches are there."""
+        return float(self._client.timed("$/grep", params)[1])
+
+    def ripgrep(self, params: Params, *how: str) -> tuple[bytes, float]:
+        """What ripgrep prints, and milliseconds."""
+        flags = {
+            "--fixed-strings": params.get("literal", False),
+            "--ignore-case": not params.get("case_sensitive", True),
+        }
+        options = [flag for flag, wanted in flags.items() if wanted]
+        command = [RG, "--no-config", *how, *options, "-e", params["pattern"], "."]
+        started = time.perf_counter()
+        run = subprocess.run(
+            command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        )
+        return run.stdout, (time.perf_counter() - started) * 1000
+
+    def check(self, params: Params) -> bool:
+        """Whether both find the same files."""
+        expected, _ = self.ripgrep(params, "--files-with-matches", "--null")
+        found, _ = self.listed(params)
+        if found != _paths(expected):
+            print(f"DIFFERENT: {params}: {sorted(found ^ _paths(expected))[:5]}")
+            return False
+        return True
+
+
+def _paths(printed: bytes) -> set[str]:
+    return {os.fsdecode(path).removeprefix("./") for path in printed.split(b"\0")[:-1]}
+
+
+# --- queries -------------------------------------------------------------------------------
+
+
+def drawn(files: Sequence[Path], count: int, chance: random.Random) -> list[Params]:
+    """Queries from the tree's own text; half of them literals."""
+    texts = [_text(path) for path in chance.sample(files, min(SAMPLED_FILES, len(files)))]
+    words: list[str] = sorted(
+        {word for text in texts for word in re.findall(r"[A-Za-z_]\w{3,}", text)}
+    )
+    lines = [line.strip() for text in texts for line in text.splitlines() if len(line) > 20]
+    literals: list[Callable[[], Params]] = [
+        lambda: {"pattern": chance.choice(words)},
+        lambda: {"pattern": chance.choice(words), "case_sensitive": False},
+        lambda: {"pattern": chance.choice(words)[:5], "literal": True},
+        lambda: {"pattern": _piece(chance.choice(lines), chance), "literal": True},
+    ]
+
+    def word() -> str:
+        return re.escape(chance.choice(words))
+
+    regexes: list[Callable[[], Params]] = [
+        lambda: {"pattern": rf"{word()}\s*\("},
+        lambda: {"pattern": rf"\b{chance.choice(words)[:6]}\w+"},
+        lambda: {"pattern": f"{word()}|{word()}"},
+        lambda: {"pattern": rf"{chance.choice(words)[:4]}.*{chance.choice(words)[:4]}"},
+        lambda: {"pattern": rf"^\s*(static|extern)\s.*\b{chance.choice(words)[:5]}"},
+        lambda: {"pattern": rf"(?i)#\s*define\s+{chance.choice(words)[:5]}"},
+        lambda: {"pattern": rf"{chance.choice(words)[:5]}[a-z_]*\[\d+\]"},
+    ]
+    makers = [*([literals] * (count // 2)), *([regexes] * (count - count // 2))]
+    return [chance.choice(ways)() for ways in makers]
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes()[:100_000].decode("utf-8", "ignore")
+
+
+def _piece(line: str, chance: random.Random) -> str:
+    start = chance.randrange(max(1, len(line) - 12))
+    return line[start : start + chance.randint(6, 20)]
+
+
+# --- edits ---------------------------------------------------------------------------------
+
+
+class Edits:
+    """Random changes of a tree."""
+
+    def __init__(self, folder: Path, files: list[Path], chance: random.Random) -> None:
+        self._folder = folder
+        self._files = files
+        self._chance = chance
+        self._made = 0
+
+    def make(self) -> None:
+        chance = self._chance
+        ways = [self._append] * 4 + [self._cut, self._remove, self._rename, self._copy]
+        chance.choice(ways)()
+
+    def _any(self) -> Path:
+        while True:
+            place = self._chance.randrange(len(self._files))
+            if self._files[place].is_file():
+                return self._files[place]
+            self._files.pop(place)
+
+    def _append(self) -> None:
+        other = self._any().read_bytes()[:2_000]
+        with self._any().open("ab") as file:
+            file.write(other)
+
+    def _cut(self) -> None:
+        """As an editor saves: another file takes the place of the first."""
+        path = self._any()
+        raw = path.read_bytes()
+        new = path.with_name(f"{path.name}.new")
+        new.write_bytes(raw[len(raw) // 3 :])
+        new.replace(path)
+
+    def _remove(self) -> None:
+        self._any().unlink()
+
+    def _rename(self) -> None:
+        self._any().rename(self._new())
+
+    def _copy(self) -> None:
+        shutil.copyfile(self._any(), self._new())
+
+    def _new(self) -> Path:
+        self._made += 1
+        path = self._any().with_name(f"made-{self._made}.c")
+        self._files.append(path)
+        return path
+
+
+# --- measuring -----------------------------------------------------------------------------
+
+
+def compare(tree: Tree, queries: Sequence[Params], title: str) -> bool:
+    """Print two rows; whether all is equal and fast enough."""
+    times: dict[str, list[float]] = {name: [] for name in ("list", "rg -l", "first", "rg --json")}
+    equal = 0
+    for params in queries:
+        tree.ripgrep(params, "--files-with-matches")
+        equal += tree.check(params)
+        times["list"].append(tree.listed(params)[1])
+        times["rg -l"].append(tree.ripgrep(params, "--files-with-matches")[1])
+        tree.first_matches(params)
+        times["first"].append(tree.first_matches(params))
+        times["rg --json"].append(tree.ripgrep(params, "--json")[1])
+    medians = {name: statistics.median(some) for name, some in times.items()}
+    fast = True
+    for row, ours, theirs in (("files", "list", "rg -l"), ("50 matches", "first", "rg --json")):
+        ratio = medians[ours] / medians[theirs]
+        fast &= ratio <= MOST_RATIO
+        slowest = max(a / b for a, b in zip(times[ours], times[theirs], strict=True))
+        print(
+            f"{title:18}{row:12}{medians[ours]:9.1f} ms{medians[theirs]:9.1f} ms{ratio:8.3f}x"
+            f"{slowest:10.2f}x{equal:>9}/{len(queries)}",
+            flush=True,
+        )
+    return fast and equal == len(queries)
+
+
+def edited(tree: Tree, edits: Edits, count: int, queries: Sequence[Params]) -> bool:
+    """Make changes, with a query at once after some of them."""
+    equal = checks = 0
+    for number in range(count):
+        edits.make()
+        if number % EDITS_A_CHECK == EDITS_A_CHECK - 1:
+            equal += tree.check(queries[checks % len(queries)])
+            checks += 1
+    print(
+        f"{count} edits: {equal} of {checks} queries at once after edits are ripgrep's", flush=True
+    )
+    return equal == checks
+
+
+def copied(tree: Path, folder: Path, *, anew: bool) -> Path:
+    """The copy to work on."""
+    copy = folder / tree.name
+    if anew and copy.exists():
+        shutil.rmtree(copy)
+    if not copy.exists():
+        ignored = shutil.ignore_patterns(".winnow")
+        shutil.copytree(tree, copy, symlinks=True, ignore=ignored)
+    return copy
+
+
+def size_of(folder: Path) -> float:
+    """Megabytes."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sum(path.stat().st_size for path in files) / 1e6
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tree", type=Path)
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--edits", type=int, default=1_000)
+    parser.add_argument("--limit", type=int, default=200, help="index.max_memory_usage_mb")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--anew", action="store_true", help="copy the tree, and make the index")
+    options = parser.parse_args()
+    cache = os.environ.get("WINNOW_CACHE") or Path.home() / ".cache/winnow"
+    work = options.work or Path(cache, "text-index")
+    work.mkdir(parents=True, exist_ok=True)
+    copy = copied(options.tree or kernel(), work, anew=options.anew)
+    settings = work / "config.toml"
+    settings.write_text(SETTINGS.format(options.limit))
+    version = subprocess.run([RG, "--version"], capture_output=True, text=True).stdout.split()[1]
+    print(
+        f"{copy.name}, ripgrep {version}, Python {sys.version.split()[0]}, {os.cpu_count()} cores,"
+        f" load {os.getloadavg()[0]:.1f}, seed {options.seed}"
+    )
+    client = Client(WINNOW, copy, {**os.environ, "WINNOW_CONFIG": str(settings)})
+    try:
+        with Peaks(client.process.pid) as peaks:
+            seconds = client.wait_for_progress(BUILD_SECONDS)
+        print(
+            f"index: {seconds / 60:.1f} minutes, {size_of(copy / '.winnow'):.0f} MB; server and"
+            f" workers together {peaks.together:.0f} MB anonymous at most (server"
+            f" {peaks.server:.0f}, a worker {peaks.child:.0f})",
+            flush=True,
+        )
+        chance = random.Random(options.seed)
+        files = sorted(
+            path
+            for path in copy.rglob("*")
+            if not path.is_symlink() and path.is_file() and ".winnow" not in path.parts
+        )
+        queries = drawn(files, options.queries, chance)
+        tree = Tree(copy, client)
+        print(f"{'':18}{'':12}{'$/grep':>12}{'rg':>12}{'ratio':>9}{'slowest':>11}{'equal':>9}")
+        good = compare(tree, queries, "as it is")
+        good &= edited(tree, Edits(copy, files, chance), options.edits, queries)
+        good &= compare(tree, queries, f"{options.edits} edits later")
+    finally:
+        client.stop()
+    return not good
+
+
+if __name__ == "__main__":
+    sys.exit(main())
