@@ -221,7 +221,9 @@ async def test_a_home_folder_is_indexed_only_if_somebody_asks_for_just_that(
     workspace = make_workspace(home, environment={"HOME": str(home)})
     params = {"query": "how is a password compared", "enable_indexing": True}
     result = await TOOLS["code_search"].call(workspace, params, no_progress)
-    assert result.warnings[0] == ("no index is made of a home folder: ask for `winnow index build`")
+    assert result.warnings[0] == (
+        "no index is made here, as of a home folder: ask for just that by `winnow index build`"
+    )
     assert (result.engine, result.index_offer) == ("text", None)
     assert result.results[0].path == "src/auth/login.py"
     assert not (home / ".winnow").exists()

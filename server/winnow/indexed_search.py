@@ -83,7 +83,8 @@ async def search_index(
     async def look() -> tuple[list[str], IndexState]:
         snapshot = workspace.index.corpus(workspace.buffers, patience)
         async with snapshot as (corpus, state, view):
-            searching = functools.partial(_search, view, corpus, scope, covers, boosts)
+            embeddings = workspace.config.index.embeddings
+            searching = functools.partial(_search, view, corpus, scope, covers, boosts, embeddings)
             hits, changed = await view.read(searching, query, wanted)
             knows = frozenset[str]()
             if state.state != "ready":
@@ -122,10 +123,12 @@ def _search(
     scope: Scope,
     covers: Covers,
     boosts: Mapping[str, float],
+    embeddings: str,
     query: str,
     wanted: int,
 ) -> tuple[list[Hit], list[str]]:
     """Hits, and the files of these that are not as they are known, by absolute path."""
+    from winnow.retrieval.embeddings import model_at
     from winnow.retrieval.search import search
 
     locate = functools.cache(functools.partial(_located, corpus, scope, covers))
@@ -135,6 +138,7 @@ def _search(
         limit=wanted,
         allowed=lambda file: locate(file) is not None,
         boosts=_by_number(corpus, boosts),
+        dense=model_at(embeddings).model,
     )
     hits = []
     paths = []

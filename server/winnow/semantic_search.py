@@ -90,6 +90,7 @@ async def search_meaning(
             index_offer=meant.index_offer,
             suggestions=list(meant.suggestions),
             total_found=max(found.total, first + count),
+            total_is_lower_bound=not found.all_seen,
             returned=count,
             truncated=truncated,
             completeness=with_reasons(found.completeness, *[CHANGED] * changed),
@@ -120,7 +121,7 @@ async def find_meant(
         indexed, trouble = None, error.data["detail"]
     state = indexed.state if indexed is not None else workspace.index.state()
     if indexed is not None and state.state == "ready" and indexed.settled:
-        return Meant(_only_indexed(workspace.scope(params), query, indexed), ENGINE)
+        return Meant(_only_indexed(workspace.scope(params), query, indexed, wanted), ENGINE)
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, params, query, progress)
     if indexed is None or not indexed.knows:
@@ -148,7 +149,7 @@ async def _from_index(
         return await search_index(workspace, params, scope, query, wanted, boosts=boosts)
 
 
-def _only_indexed(scope: Scope, query: str, indexed: Indexed) -> Found:
+def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Found:
     """The index's own answer, with what it leaves out."""
     left_out = indexed.left_out
     reasons, warnings = [], list(scope.warnings)
@@ -172,8 +173,9 @@ def _only_indexed(scope: Scope, query: str, indexed: Indexed) -> Found:
         timed_out=False,
         index=indexed.state,
     )
-    hits = indexed.hits
-    return Found(scope, hits, len(hits), completeness, telling_words(query), warnings)
+    hits, all_seen = indexed.hits, len(indexed.hits) < wanted
+    words = telling_words(query)
+    return Found(scope, hits, len(hits), completeness, words, warnings, all_seen)
 
 
 @again_if_damaged
