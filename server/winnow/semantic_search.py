@@ -145,7 +145,8 @@ async def _from_index(
     scope = workspace.scope(params)
     async with workspace.turns:
         progress("Searching the index")
-        return await search_index(workspace, params, scope, query, wanted)
+        boosts = await workspace.learning.boosts(query)
+        return await search_index(workspace, params, scope, query, wanted, boosts=boosts)
 
 
 def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Found:
