@@ -45,7 +45,7 @@ def test_the_installed_command_does_the_main_job(
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=True)
     scripts = environment / ("Scripts" if sys.platform == "win32" else "bin")
-    pip = [scripts / "pip", "install", "--quiet", str(wheel)]
+    pip = [str(scripts / "pip"), "install", "--quiet", str(wheel)]
     subprocess.run(pip, check=True, env=with_network())
     variables = child_environment(project)
     variables.pop("PYTHONPATH", None)

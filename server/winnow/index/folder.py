@@ -137,6 +137,7 @@ class FolderIndex:
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
         self._cleared = False  # and not asked for since
+        self._unfinished: tuple[int | None] | None = None  # with which limit one failed
         self._workers = workers
         self._ripgrep = ripgrep
         self._settings = settings
@@ -188,12 +189,19 @@ class FolderIndex:
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._building)
             stack.callback(self._overtaken.clear)
+            stack.push(functools.partial(self._note_failure, max_files))
             store = await self.store()
             if not store.is_temporary:
                 await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
             await self.repair()
             self._cleared = False
             await self._take_all(covers, max_files, report)
+            self._unfinished = None
+
+    def _note_failure(self, max_files: int | None, kind: object, error: object, _: object) -> None:
+        """If a build fails, have the next look try again: the folder may be gone for a moment."""
+        if isinstance(error, Exception):
+            self._unfinished = (max_files,)
 
     async def _take_all(self, covers: Covers, max_files: int | None, report: Report | None) -> None:
         finished = False
@@ -239,6 +247,9 @@ class FolderIndex:
         Where an earlier process has left a store in which only a ``few`` files are not up to date,
         that makes it complete; more are for `build`.
         """
+        if self._unfinished is not None:
+            await self.build(covers, *self._unfinished)
+            return
         changes = await self.changes(covers)
         if self._cleared:
             return
@@ -365,6 +376,7 @@ class FolderIndex:
         async with self._opening:
             await self._forget()
             self.built, self._cleared = False, True
+            self._unfinished = None
             self.total = self.indexed = 0
             await asyncio.to_thread(delete, store.file)
 
