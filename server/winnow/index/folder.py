@@ -137,7 +137,7 @@ class FolderIndex:
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
         self._cleared = False  # and not asked for since
-        self._unfinished: tuple[int | None] | None = None  # with which limit one failed
+        self._unfinished: tuple[int | None] | None = None  # with which limit one is to be made
         self._workers = workers
         self._ripgrep = ripgrep
         self._settings = settings
@@ -189,7 +189,6 @@ class FolderIndex:
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._building)
             stack.callback(self._overtaken.clear)
-            stack.push(functools.partial(self._note_failure, max_files))
             store = await self.store()
             if not store.is_temporary:
                 await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
@@ -198,10 +197,9 @@ class FolderIndex:
             await self._take_all(covers, max_files, report)
             self._unfinished = None
 
-    def _note_failure(self, max_files: int | None, kind: object, error: object, _: object) -> None:
-        """If a build fails, have the next look try again: the folder may be gone for a moment."""
-        if isinstance(error, Exception):
-            self._unfinished = (max_files,)
+    def build_soon(self, max_files: int | None) -> None:
+        """Have the next look build it, unless a build is finished before."""
+        self._unfinished = (max_files,)
 
     async def _take_all(self, covers: Covers, max_files: int | None, report: Report | None) -> None:
         finished = False
