@@ -307,7 +307,6 @@ def test_what_is_damaged_under_the_server(tmp_path: Path, damages: int) -> None:
         check(session, project, 0)
         for turn in range(damages):
             told = damage(project.root, one)
-            print(turn, told, flush=True)
             for seed in range(3):
                 check_texts(session, project, turn + seed)
                 defined(session, "itemend")

@@ -205,6 +205,7 @@ class FolderIndex:
         finished = False
         # A store that is lost meanwhile takes what was written with it.
         while not finished:
+            store = await self.store()
             changes = await self.changes(covers, whole=True)
             consented = CONSENT in await self._with_store(_notes)
             if max_files is not None and not consented and self.total > max_files:
@@ -214,7 +215,7 @@ class FolderIndex:
             if max_files is None and not consented:
                 await self._with_store(lambda store: store.note(CONSENT, "yes"))
             self.built = True
-            finished = await self._complete(changes, report)
+            finished = await self._complete(store, changes, report)
 
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
@@ -248,16 +249,17 @@ class FolderIndex:
         if self._unfinished is not None:
             await self.build(covers, *self._unfinished)
             return
+        store = await self.store()
         changes = await self.changes(covers)
         if self._cleared:
             return
         if self.built or self.complete or len(changes) <= few:
-            await self._complete(changes, urgent=len(changes) <= few)
+            await self._complete(store, changes, urgent=len(changes) <= few)
 
     async def _complete(
-        self, changes: Changes, report: Report | None = None, urgent: bool = False
+        self, store: Store, changes: Changes, report: Report | None = None, urgent: bool = False
     ) -> bool:
-        store = await self.store()
+        """Take all that was found to differ from a store; whether that is the one there still."""
         await self.apply(changes, self._listed_as, report, urgent)
         # If it had to be left meanwhile, the new one lacks what was in it.
         self.complete = store is self._store
