@@ -93,10 +93,21 @@ def _take_time() -> None:
     answers.LINKS_SECONDS = answers.SMALL_TREE_SECONDS = 60.0
 
 
+async def prepare(folder: Path) -> None:
+    """What is remembered of searches in the copy, and its index: what an answer says of one that is
+    being made is another thing each time."""
+    remember(folder)
+    workspace = Workspace([folder], Config())
+    try:
+        await workspace.index.build(consent=True)
+    finally:
+        await workspace.aclose()
+
+
 async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progress) -> Example:
     """Run a tool's example, without any key, with the settings that are built in."""
     _take_time()
-    remember(folder)
+    await prepare(folder)
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
     workspace = Workspace([folder], tool.by_hand(Config()), environment)
     try:
