@@ -137,7 +137,7 @@ class FolderIndex:
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
         self._cleared = False  # and not asked for since
-        self._unfinished: tuple[int | None] | None = None  # with which limit one failed
+        self._unfinished: tuple[int | None] | None = None  # with which limit one is to be made
         self._workers = workers
         self._ripgrep = ripgrep
         self._settings = settings
@@ -189,7 +189,6 @@ class FolderIndex:
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._building)
             stack.callback(self._overtaken.clear)
-            stack.push(functools.partial(self._note_failure, max_files))
             store = await self.store()
             if not store.is_temporary:
                 await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
@@ -198,15 +197,15 @@ class FolderIndex:
             await self._take_all(covers, max_files, report)
             self._unfinished = None
 
-    def _note_failure(self, max_files: int | None, kind: object, error: object, _: object) -> None:
-        """If a build fails, have the next look try again: the folder may be gone for a moment."""
-        if isinstance(error, Exception):
-            self._unfinished = (max_files,)
+    def build_soon(self, max_files: int | None) -> None:
+        """Have the next look build it, unless a build is finished before."""
+        self._unfinished = (max_files,)
 
     async def _take_all(self, covers: Covers, max_files: int | None, report: Report | None) -> None:
         finished = False
         # A store that is lost meanwhile takes what was written with it.
         while not finished:
+            store = await self.store()
             changes = await self.changes(covers, whole=True)
             consented = CONSENT in await self._with_store(_notes)
             if max_files is not None and not consented and self.total > max_files:
@@ -216,7 +215,7 @@ class FolderIndex:
             if max_files is None and not consented:
                 await self._with_store(lambda store: store.note(CONSENT, "yes"))
             self.built = True
-            finished = await self._complete(changes, report)
+            finished = await self._complete(store, changes, report)
 
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
@@ -250,16 +249,17 @@ class FolderIndex:
         if self._unfinished is not None:
             await self.build(covers, *self._unfinished)
             return
+        store = await self.store()
         changes = await self.changes(covers)
         if self._cleared:
             return
         if self.built or self.complete or len(changes) <= few:
-            await self._complete(changes, urgent=len(changes) <= few)
+            await self._complete(store, changes, urgent=len(changes) <= few)
 
     async def _complete(
-        self, changes: Changes, report: Report | None = None, urgent: bool = False
+        self, store: Store, changes: Changes, report: Report | None = None, urgent: bool = False
     ) -> bool:
-        store = await self.store()
+        """Take all that was found to differ from a store; whether that is the one there still."""
         await self.apply(changes, self._listed_as, report, urgent)
         # If it had to be left meanwhile, the new one lacks what was in it.
         self.complete = store is self._store
