@@ -276,7 +276,7 @@ def _of_names(evidence: Evidence) -> dict[str, Floats]:
             found["named_like"][place] = _NAMED_SINGLE
     return {
         **found,
-        "imports_name": (evidence.imports_name > 0).any(axis=0),
+        "imports_name": (evidence.imports_name.sum(axis=0) > 0).astype(np.float32),
         "joined_names": _rarely_true(evidence.joined > 0),
         "single_names": _rarely_true(evidence.single > 0),
     }
