@@ -98,7 +98,8 @@ async def _build(workspace: Workspace, progress: Progress, *, consent: bool) -> 
         progress(message, percentage=100 * done // max(total, 1))
 
     progress("Indexing")
-    await workspace.index.build(report, consent)
+    with workspace.index.governor.hurry():
+        await workspace.index.build(report, consent)
 
 
 async def _count_files(workspace: Workspace) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from winnow.postings.contents import MEASURES
 from winnow.postings.corpus import Corpus, Part
@@ -154,13 +155,12 @@ def _of_terms(
 
 
 def _having(corpus: Corpus, field: str, terms: Sequence[str]) -> Floats:
-    """In how many units of a field each term stands."""
-    numbers = {term: term_number(term) for term in terms}
-    having = {
-        term: sum(len(part.segment.postings(field, number)[0]) for part in corpus.parts)
-        for term, number in numbers.items()
-    }
-    return np.array([having[term] for term in terms], np.float32)
+    """In about how many units of a field each term stands."""
+    numbers = np.array(list(map(term_number, terms)), np.uint64)
+    having = np.zeros(len(terms), np.float32)
+    for part in corpus.parts:
+        having += part.segment.about_having(field, numbers)
+    return having
 
 
 def _counts_at(found: Found, units: Numbers) -> Floats:
@@ -218,23 +218,31 @@ def _in_paths(
 ) -> tuple[Floats, Floats, Floats]:
     """How well each term is said by each file's name, and by its folders; and which share of the
     words of its name is asked for."""
-    table = np.zeros((len(question.terms), len(index.terms)), np.float32)
+    # The best of no terms is 0.
+    table = np.zeros((len(question.terms) + 1, len(index.terms)), np.float32)
     for row, term in enumerate(question.terms):
         numbers, weights = index.named(term)
         table[row, numbers] = weights
-    asked = table.max(axis=0) if len(table) else np.zeros(len(index.terms), np.float32)
-    in_name = np.zeros((len(question.terms), len(files)), np.float32)
-    in_folder = np.zeros_like(in_name)
-    shares = np.zeros(len(files), np.float32)
-    for column, file in enumerate(files.tolist()):
-        own = index.name_terms[index.name_starts[file] : index.name_starts[file + 1]]
-        folder = index.folders[file]
-        around = index.folder_terms[index.folder_starts[folder] : index.folder_starts[folder + 1]]
-        if len(own) and len(table):
-            in_name[:, column] = table[:, own].max(axis=1)
-            # The whole name is the last term where there are several.
-            parts = own[:-1] if len(own) > 1 else own
-            shares[column] = asked[parts].mean()
-        if len(around) and len(table):
-            in_folder[:, column] = table[:, around].max(axis=1)
-    return in_name, in_folder, shares
+    in_name, counts = _best_of_rows(table, index.name_terms, index.name_starts, files)
+    folders = index.folders[files].astype(np.int64)
+    in_folder, _ = _best_of_rows(table, index.folder_terms, index.folder_starts, folders)
+    # Of several terms of a name the last is the whole name, which is no part of it.
+    parts = np.where(counts > 1, counts - 1, counts)
+    asked = np.append(0, np.cumsum(table.max(axis=0)[index.name_terms], dtype=np.float64))
+    firsts = index.name_starts[files]
+    shares = (asked[firsts + parts] - asked[firsts]) / np.maximum(parts, 1)
+    return in_name[:-1], in_folder[:-1], shares.astype(np.float32)
+
+
+def _best_of_rows(
+    table: Floats, terms: npt.NDArray[np.int32], starts: npt.NDArray[np.int32], rows: Numbers
+) -> tuple[Floats, Numbers]:
+    """The best of each row's terms by each line of a table, and how many terms the rows have."""
+    counts = (starts[rows + 1] - starts[rows]).astype(np.int64)
+    found = np.zeros((len(table), len(rows)), np.float32)
+    some = np.flatnonzero(counts)
+    if len(some):
+        begins = np.cumsum(counts[some]) - counts[some]
+        places = np.arange(counts.sum()) + np.repeat(starts[rows[some]] - begins, counts[some])
+        found[:, some] = np.maximum.reduceat(table[:, terms[places]], begins, axis=1)
+    return found, counts

@@ -31,6 +31,9 @@ from winnow.symbols.facts import Definition
 DEFINING = 0.5
 # How many definitions of a name are looked at: some names have thousands.
 MOST_DEFINITIONS = 2_000
+# A file that has no word of the query may answer if its vector is as near as that: a third of those
+# that do are, and one in ten of the others.
+NEAR = 0.45
 # How far a boost may move a score.
 MOST_BOOST = 0.5
 WHY_WORDS = 4
@@ -121,7 +124,9 @@ def weigh(
     )
     vector = dense.embed([question.text])[0] if dense is not None else None
     if vector is not None:
-        more = [*more, *nearest_files(corpus, vector, SINGLE)]
+        nearest = np.array(nearest_files(corpus, vector, SINGLE), np.int64)
+        near_enough = dense_features(corpus, vector, nearest).best >= NEAR
+        more = [*more, *nearest[near_enough].tolist()]
     looked = look_up(corpus, question)
     candidates = find_candidates(corpus, question, looked, index, exact, allowed, more)
     if not len(candidates.files):

@@ -21,6 +21,9 @@ from winnow.retrieval.candidates import Floats
 
 # So many leaves have bits in the number of a condition.
 MOST_LEAVES = 8
+# So many candidates, the best by the sum alone, are asked of the trees, which were trained on so
+# many.
+JUDGED = 60
 # The numbers of leaves, by the bits of those that are left.
 _FIRST_LEAF = np.array([(bits & -bits).bit_length() - 1 if bits else 0 for bits in range(256)])
 
@@ -47,7 +50,14 @@ class Ranker:
         """The score of each candidate: the higher, the better; comparable within a question."""
         rows = np.stack([features[name] for name in self.names], axis=1)
         weights = self._weights + self._symbol_weights if symbol else self._weights
-        scores: Floats = rows @ weights + self.sum_of_trees(rows)
+        scores: Floats = rows @ weights
+        best = np.arange(len(scores))
+        if len(scores) > JUDGED:
+            best = np.argpartition(-scores, JUDGED)[:JUDGED]
+        of_trees = self.sum_of_trees(rows[best])
+        # What is not judged by the trees stays behind.
+        scores += of_trees.min(initial=0)
+        scores[best] += of_trees - of_trees.min(initial=0)
         return scores
 
     def sum_of_trees(self, rows: Floats) -> Floats:
