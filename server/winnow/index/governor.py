@@ -67,7 +67,9 @@ def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
     homes = (environment.get("HOME"), environment.get("USERPROFILE"), os.path.expanduser("~"))
     if any(is_below(os.path.realpath(home), real) for home in homes if home):
         return False
-    shared = {os.path.realpath(folder) for folder in (*SHARED_FOLDERS, tempfile.gettempdir())}
+    shared = set(map(os.path.realpath, SHARED_FOLDERS))
+    with contextlib.suppress(FileNotFoundError):  # the disk is full
+        shared.add(os.path.realpath(tempfile.gettempdir()))
     return os.path.dirname(real) != real and real not in shared
 
 
