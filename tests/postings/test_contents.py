@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
+import pytest
 
 from winnow.postings.contents import FIELDS, MEASURES, Contents, contents_of
 from winnow.postings.terms import term_number
@@ -96,3 +98,33 @@ def test_a_word_that_stands_very_often_is_counted_as_far_as_a_byte_goes() -> Non
     assert has(made("cookie " * 60 + "\n"), "body", "cooki") == [60]
     assert has(made(("cookie " * 20 + "\n") * 20, "markdown"), "body", "cooki") == [200]
     assert has(made("cookie " * 280 + "\n", "markdown"), "body", "cooki") == [255]
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "imported"),
+    [
+        ("python", "from a.b import cookie\n", ["cooki"]),
+        ("rust", "pub use jar::{\n    Cookie,\n    Lid,\n};\nfn use_it() {}\n", ["jar", "lid"]),
+        ("typescript", "import {\n  x,\n} from './cookie'\n", ["cooki"]),
+        ("typescript", "export * from './jar'\nconst a = require('cookie')\n", ["jar", "cooki"]),
+        ("lua", 'local a = require "jar.cookie"\n', ["jar", "cooki"]),
+        ("zig", 'const std = @import("jar.zig");\n', ["jar"]),
+        ("c", '#include "cookie.h"\n#  include <jar.h>\n', ["cooki", "jar"]),
+        ("php", "<?php\nuse Jar\\Cookie;\n", ["jar", "cooki"]),
+        ("ruby", "require 'jar/cookie'\n", ["jar", "cooki"]),
+    ],
+)
+def test_what_a_text_imports_is_known(language: str, source: str, imported: list[str]) -> None:
+    assert 0 not in has(made(source, language), "import", *imported)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["use words and more words\n", "pub use a\n", "word ", "from a ", "/* ", '""" ', "export "],
+)
+def test_no_text_takes_long(part: str) -> None:
+    text = (part * (400_000 // len(part))).encode()
+    started = time.process_time()
+    contents_of("a", text, (), "rust", covered=True)
+    # Some tenths of a second; what runs over all of it from each of its lines takes minutes.
+    assert time.process_time() - started < 20

@@ -95,12 +95,16 @@ _GENERATED = re.compile(
     r"|\bgenerated (?:by|from)\b"
 )
 _GENERATED_CHARACTERS = 2_000
+# Lines that import or pass on what is defined elsewhere, in most languages. Nothing in it may run
+# over many lines, or back and forth: whatever is a text comes here.
 _IMPORT = re.compile(
-    r"^[ \t]*(?:import\b|from\b.*\bimport\b|(?:pub(?:\([^)]*\))?\s+)?(?:use|mod)\s+[\w:{\\][^=]*;"
-    r"|(?:[\w\s]+=\s*)?(?:require|require_relative|autoload|load)\b|.*\b(?:require|@import)\s*\(|#\s*include\b"
-    r"|using\s+[\w.]+;|alias\s+[A-Z]|@_exported\b|(?:\}|export\s.*)\s*from\s*['\"]).*$",
+    r"^[ \t]*(?:import\b|from\b.*\bimport\b|#[ \t]*include\b|using[ \t]+[\w.]+;|alias[ \t]+[A-Z]"
+    r"|(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:use|mod)[ \t]+[\w:{\\][^=;]{0,4000};|@_exported\b"
+    r"|(?:require|require_relative|autoload|load)\b|(?:\}|export[ \t].*)[ \t]*from[ \t]*['\"]).*$",
     re.M,
 )
+# Where importing is an expression: JavaScript, Lua, Zig.
+_IMPORTED = re.compile(r"(?<![\w.])(?:require|@import)\b[ \t]*[(\"'].*")
 # Kinds of what is asked for by its name, and has members.
 TYPES = (CONTAINERS | {"type"}) - {"section"}
 FUNCTIONS = frozenset(("function", "method", "constructor", "macro"))
@@ -132,13 +136,14 @@ def contents_of(
     ``embed`` there are no vectors."""
     chunks = chunks_of(text, definitions)
     lines = _lines(text)
+    whole = "\n".join(lines)
     known = [one for one in definitions if not one.local]
     first = min((one.line for one in known if one.kind not in TYPES), default=len(lines))
-    comments = "\n".join(comments_of("\n".join(lines), language))
+    comments = "\n".join(comments_of(whole, language))
     head = "\n".join(comments_of("\n".join(lines[: min(first, _HEAD_LINES)]), language))
     types = [one.name for one in known if one.kind in TYPES and not one.declared]
     functions = sum(one.kind in FUNCTIONS for one in known)
-    imports = _IMPORT.findall("\n".join(lines))
+    imports = [*dict.fromkeys([*_IMPORT.findall(whole), *_IMPORTED.findall(whole)])]
     documents = (
         _bag(words(comments)),
         _bag(words(head)),
