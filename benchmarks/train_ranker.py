@@ -341,10 +341,14 @@ def cross_validated(
     """The scores of each question's candidates by a ranker that was trained on other groups."""
     scores: dict[int, Rows] = {}
     for left_out in sorted({group(one) for one in samples}):
-        ranker = Ranker(train([one for one in samples if group(one) != left_out], names))
+        known = [one for one in samples if group(one) != left_out]
+        ranker = Ranker(train(known, names))
+        # Names are ranked without vectors, see `winnow.retrieval.search`.
+        plain = Ranker(train(known, [*of.FEATURES])) if {*names} - {*of.FEATURES} else ranker
         for number, one in enumerate(samples):
             if group(one) == left_out:
-                scores[number] = ranker.scores(one.features, symbol=one.symbol)
+                its = plain if one.symbol else ranker
+                scores[number] = its.scores(one.features, symbol=one.symbol)
     return [scores[number] for number in range(len(samples))]
 
 

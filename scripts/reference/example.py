@@ -21,7 +21,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from winnow import answers
+from winnow import answers, keyword_index
 from winnow.config import OWN_FOLDER, Config, Index
 from winnow.learning.records import Event, Search
 from winnow.learning.store import LearningStore
@@ -95,8 +95,10 @@ def remember(folder: Path) -> None:
 
 
 def _take_time() -> None:
-    """Counting symlinks is given up where it takes long, which would show on a slow machine."""
+    """Counting symlinks, and waiting for the index, is given up where it takes long, which would
+    show on a slow machine."""
     answers.LINKS_SECONDS = answers.SMALL_TREE_SECONDS = 60.0
+    keyword_index.COMMAND_SECONDS = 60.0
 
 
 async def prepare(folder: Path) -> None:

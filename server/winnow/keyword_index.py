@@ -31,10 +31,8 @@ from winnow.workspace import Workspace
 # As many files are ordered by what the index says of them: with more, the order at the top is the
 # same.
 ASKED = 40
-# As many of the first ones join where no term matches them, if they have this part of the best
-# score.
+# As many of the first ones join where no term matches them, if anything speaks for them.
 JOINING = 20
-WORTH = 0.1
 # An index that is being built is asked from here on.
 KNOWS_MUCH = 0.5
 # The index is asked after this, if there was nothing to tell before.
@@ -184,12 +182,13 @@ def _said(
     width: int,
 ) -> Said:
     files = {hit.path: Indexed(hit.first or 1, hit.last or 1, hit.score, hit.why) for hit in hits}
-    least = WORTH * max((hit.score for hit in hits), default=0.0)
     wanted = Wanted(dict.fromkeys(local.words(query), 1.0))
     joining = {
         hit.path: lines
         for hit in hits[:JOINING]
-        if hit.score >= least and (lines := _lines(texts, hit, wanted, width))
+        if hit.score > local.INDEX_LEAST
+        and hit.why
+        and (lines := _lines(texts, hit, wanted, width))
     }
     return Said(state, files, joining, knows)
 

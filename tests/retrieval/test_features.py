@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from winnow.retrieval.search import weigh
 BODY = "def run(task):\n    return task\n"
 
 
-def features(files: Mapping[str, str], query: str, *names: str) -> dict[str, tuple[float, ...]]:
+def features(files: Mapping[str, str], query: str, *names: str) -> dict[str, Any]:
     """Some features of each candidate, by path."""
     corpus = corpus_of(files)
     weighed = weigh(corpus, query)

@@ -10,9 +10,8 @@ from ranked_texts import corpus_of
 from winnow.postings.corpus import Corpus
 from winnow.retrieval.search import Found, search
 
-FILLER = "\n\n".join(
-    f"def helper{number}(value):\n    return value + {number}" for number in range(30)
-)
+FILLER = "\n\n".join(f"def helper{n}(value):\n    return value + {n}" for n in range(30))
+IMPORT = "from shop.cookies import CookieJar\n\n\n"
 FILES = {
     "shop/cookies.py": f'''"""Cookies between two visits."""
 

@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 
 from winnow.retrieval.features import DENSE_FEATURES, FEATURES
-from winnow.retrieval.trees import JUDGED, MOST_LEAVES, Ranker, trained
+from winnow.retrieval.paths import KINDS
+from winnow.retrieval.trees import JUDGED, MOST_LEAVES, UNASKED, Ranker, trained
 
 # Three trees that LightGBM has trained, packed, with rows and its own predictions for them.
 FIXTURE = Path(__file__).parent / "fixtures/trees.json"
+
+
+def with_kinds(**features: np.typing.NDArray[np.float32]) -> dict[str, Any]:
+    """Features, and that no candidate is of a kind that is not asked for."""
+    [count] = {len(values) for values in features.values()}
+    return {name: np.zeros(count, np.float32) for name, _, _ in KINDS} | features
 
 
 def ranker(**changed: Any) -> Ranker:
@@ -43,7 +50,7 @@ def test_trees_say_what_lightgbm_says() -> None:
 
 
 def test_a_single_name_weighs_otherwise() -> None:
-    features = {"a": np.array([1.0, 2.0], np.float32)}
+    features = with_kinds(a=np.array([1.0, 2.0], np.float32))
     assert ranker().scores(features, symbol=False).tolist() == [1, 2]
     assert ranker().scores(features, symbol=True).tolist() == [3, 6]
 
@@ -51,9 +58,15 @@ def test_a_single_name_weighs_otherwise() -> None:
 def test_what_the_trees_are_not_asked_about_stays_behind() -> None:
     values = np.zeros((1, MOST_LEAVES), np.float32)
     values[0, 0] = -5
-    features = {"a": np.arange(2.0 * JUDGED, dtype=np.float32)}
+    features = with_kinds(a=np.arange(2.0 * JUDGED, dtype=np.float32))
     scores = ranker(values=values).scores(features, symbol=False)
     assert (np.diff(scores) > 0).all()
+
+
+def test_a_kind_of_file_that_is_not_asked_for_stays_behind() -> None:
+    a, test = np.array([1.0, 1.0], np.float32), np.array([0.0, 1.0], np.float32)
+    scores = ranker().scores(with_kinds(a=a, test=test), symbol=False)
+    assert scores.tolist() == [1, 1 - UNASKED]
 
 
 def test_probabilities_grow_with_scores() -> None:
@@ -67,7 +80,8 @@ def test_probabilities_grow_with_scores() -> None:
 )
 def test_the_models_that_are_shipped_fit_the_features(name: str, features: list[str]) -> None:
     assert trained(name).names == features
-    rows = {feature: np.linspace(0, 1, 9, dtype=np.float32) for feature in features}
+    rows = with_kinds(**{name: np.linspace(0, 1, 9, dtype=np.float32) for name in features})
+    rows |= {name: np.zeros(9, np.float32) for name, _, _ in KINDS}
     scores = trained(name).scores(rows, symbol=False)
     assert np.isfinite(scores).all()
     assert scores[-1] > scores[0]

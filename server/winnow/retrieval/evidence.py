@@ -95,7 +95,7 @@ def gather(
     documents = {
         field: np.array(
             [np.bincount(chunks.owners, row, count) for row in chunks.counts[field]], np.float32
-        ).reshape(-1, count)
+        ).reshape(len(question.terms), count)
         for field in CHUNK_FIELDS
     } | {field: np.zeros((len(question.terms), count), np.float32) for field in DOCUMENT_FIELDS}
     lengths = {field: np.zeros(count, np.float32) for field in DOCUMENT_FIELDS}
@@ -194,7 +194,7 @@ def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Cand
         scores.append(rough[ids[-1]])
         for field in CHUNK_FIELDS:
             rows = [_counts_at(found, ids[-1]) for found in known[field]]
-            counts[field].append(np.array(rows, np.float32).reshape(-1, len(ids[-1])))
+            counts[field].append(np.array(rows, np.float32).reshape(len(rows), len(ids[-1])))
     return Chunks(
         owners=np.concatenate(owners),
         ids=np.concatenate(ids),

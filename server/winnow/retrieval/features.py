@@ -276,7 +276,7 @@ def _of_names(evidence: Evidence) -> dict[str, Floats]:
             found["named_like"][place] = _NAMED_SINGLE
     return {
         **found,
-        "imports_name": (evidence.imports_name > 0).any(axis=0),
+        "imports_name": (evidence.imports_name.sum(axis=0) > 0).astype(np.float32),
         "joined_names": _rarely_true(evidence.joined > 0),
         "single_names": _rarely_true(evidence.single > 0),
     }
@@ -294,9 +294,11 @@ def _of_paths(evidence: Evidence) -> dict[str, Floats]:
     total = float(rarity.sum()) or 1.0
     in_name, in_folder = evidence.in_name, evidence.in_folder
     having = (in_name > 0).sum(axis=1, keepdims=True)
+    name_only = np.zeros(len(evidence.name_shares), np.float32)
+    name_only[evidence.name_shares >= _NAME_ONLY] = 1
     return {
         "name_share": evidence.name_shares,
-        "name_only": np.greater_equal(evidence.name_shares, _NAME_ONLY).astype(np.float32),
+        "name_only": name_only,
         "name_says": (rarity * in_name).sum(axis=0) / total,
         "name_rarity": (np.log(1 + in_name.shape[1] / (1 + having)) * in_name).sum(axis=0),
         "first_in_name": _mean(in_name[:_FIRST_TERMS]),

@@ -29,7 +29,7 @@ _TEST = re.compile(
 )
 _SIDE = re.compile(
     r"(?:^|/)(?:_?examples?|docs?_src|samples?|demos?|legacy|_?compat|deprecated|bench(?:es|marks?)?"
-    r"|tutorials?|playground|sandbox|contrib)(?:/|$)",
+    r"|tutorials?|playground|sandbox)(?:/|$)",
     re.I,
 )
 _PROSE = re.compile(

@@ -84,7 +84,9 @@ def search(
     if weighed is None:
         return []
     evidence, features = weighed
-    ranker = trained("dense" if "near_best" in features else "lexical")
+    # What a single name means is in its letters: vectors only blur it.
+    by_vectors = "near_best" in features and not evidence.question.symbol
+    ranker = trained("dense" if by_vectors else "lexical")
     raw = ranker.scores(features, symbol=evidence.question.symbol)
     scores = ranker.probabilities(raw)
     files = evidence.candidates.files.tolist()

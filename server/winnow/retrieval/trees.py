@@ -18,12 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.retrieval.candidates import Floats
+from winnow.retrieval.paths import KINDS
 
 # So many leaves have bits in the number of a condition.
 MOST_LEAVES = 8
 # So many candidates, the best by the sum alone, are asked of the trees, which were trained on so
 # many.
 JUDGED = 60
+# What a file of a kind that is not asked for loses, such as a test. The code that the ranker was
+# trained on has few of them, and so they weigh little; in others there are more than sources.
+# Anything from 1 to 3 does well there, too.
+UNASKED = np.float32(2)
 # The numbers of leaves, by the bits of those that are left.
 _FIRST_LEAF = np.array([(bits & -bits).bit_length() - 1 if bits else 0 for bits in range(256)])
 
@@ -58,6 +63,7 @@ class Ranker:
         # What is not judged by the trees stays behind.
         scores += of_trees.min(initial=0)
         scores[best] += of_trees - of_trees.min(initial=0)
+        scores -= UNASKED * np.maximum.reduce([features[name] for name, _, _ in KINDS])
         return scores
 
     def sum_of_trees(self, rows: Floats) -> Floats:
