@@ -325,7 +325,7 @@ def settle(session: Session, project: Project, told: str) -> None:
     end = time.monotonic() + SECONDS
     while True:
         try:
-            session.wait_for_index()
+            session.wait_for_index(8 * SECONDS)
             check(session, project, 1)
             return
         except AssertionError as error:

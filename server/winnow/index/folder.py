@@ -79,6 +79,8 @@ Report = Callable[[int, int], None]
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SECONDS = 1.0
 URGENT_SECONDS = 0.03
+# Of more changes at once, nobody waits for the first ones.
+MOST_URGENT = 200
 # A check for changes costs at most this part of the time.
 CHECK_SECONDS = 0.1
 CHECK_SHARE = 5
@@ -398,6 +400,8 @@ class FolderIndex:
             else:  # a build may have listed them, and read them before
                 self.look_soon()
         await self.apply(changes, covers, urgent=True)
+        if self.complete:
+            self.total = self.indexed = await self._with_store(_count)
 
     async def _covered(self, new: Collection[str], covers: Covers) -> list[str]:
         """Of files and folders that are new, the files that a search covers: that is for ripgrep to
@@ -519,7 +523,8 @@ class FolderIndex:
             )
             for path in paths
         ]
-        seconds = URGENT_SECONDS if urgent else BATCH_SECONDS
+        few = urgent and len(paths) <= MOST_URGENT
+        seconds = URGENT_SECONDS if few else BATCH_SECONDS
         batch: dict[str, FileFacts | None] = {}
         size, started = 0, time.monotonic()
         async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
@@ -657,6 +662,11 @@ def _any_file(root: Path, paths: Iterable[str]) -> bool:
 
 def _any_folder(root: Path, paths: Iterable[str]) -> bool:
     return any(os.path.isdir(root / path) for path in paths)
+
+
+def _count(store: Store) -> int:
+    with store.read() as reader:
+        return reader.file_count()
 
 
 def _notes(store: Store) -> dict[str, str]:
