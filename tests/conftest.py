@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 
 # It asserts for several test modules, and says what differs.
 pytest.register_assert_rewrite("symbols.references")
 
 from model_server import ModelServer  # noqa: E402
+from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, Model, merged  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
 from winnow.workspace import Workspace  # noqa: E402
@@ -93,6 +95,18 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing that the tests run reaches beyond this machine; at the end, nothing has tried."""
+    here = Path(sitecustomize.__file__).parent
+    refused = tmp_path_factory.mktemp("network") / "refused"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(here), prepend=os.pathsep)
+        patch.setenv(sitecustomize.REFUSED, str(refused))
+        yield
+    assert not refused.exists(), refused.read_text()
 
 
 @pytest.fixture(autouse=True)
@@ -194,6 +208,10 @@ def requires(*programs: str) -> pytest.MarkDecorator:
         bool(missing) and os.environ.get("CI") != "true", reason=f"needs {', '.join(missing)}"
     )
 
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("winnow", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("winnow")
 
 requires_linux = pytest.mark.skipif(
     sys.platform != "linux", reason="only inotify says that all has been told"

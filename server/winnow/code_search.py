@@ -104,6 +104,7 @@ async def search_code(
             index_offer=offer,
             suggestions=list(meant.suggestions),
             total_found=max(found.total, first + count),
+            total_is_lower_bound=not found.all_seen,
             returned=count,
             truncated=truncated,
             completeness=with_reasons(found.completeness, *[CHANGED] * changed),
@@ -265,7 +266,14 @@ async def _symbols(
             raise
         return Found(scope, [], 0, lacking(error.message))
     hits = [_symbol_hit(scope, symbol) for symbol in result.symbols]
-    return Found(scope, hits, result.total_found, result.completeness, warnings=result.warnings)
+    return Found(
+        scope,
+        hits,
+        result.total_found,
+        result.completeness,
+        warnings=result.warnings,
+        all_seen=not result.total_is_lower_bound,
+    )
 
 
 async def _may_be_defined(workspace: Workspace, scope: Scope, name: str) -> bool:

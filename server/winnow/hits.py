@@ -55,8 +55,8 @@ class Hit(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """Hits in a scope, the best first; ``total`` is how many there are in all, ``words`` those that
-    tell which lines to show, with their weights."""
+    """Hits in a scope, the best first; ``total`` is how many there are in all, or at least, if not
+    all were ``seen``; ``words`` are those that tell which lines to show, with their weights."""
 
     scope: Scope
     hits: Sequence[Hit]
@@ -64,6 +64,7 @@ class Found(Struct, frozen=True):
     completeness: Completeness
     words: Mapping[str, float] = {}
     warnings: Sequence[str] = ()
+    all_seen: bool = True
 
 
 class Place(Struct, frozen=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,7 @@ from msgspec import Struct
 from winnow.hits import Hit
 from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.index.sources import Emptied
+from winnow.ranking.local import LEARNED
 from winnow.symbol_search import SEARCH_SECONDS, settled
 from winnow.text.files import Scope
 from winnow.text.selection import file_type_globs
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 # For so long, a search waits for what is being read before it searches texts as well.
 STALE_SECONDS = 0.5
+# Without a word of the query in it, a passage is answered if it is so likely to be meant.
+NEAR = 0.02
 # Whether a file is one that was asked for: the place of its root, and its path below that.
 Covers = Callable[[int, str], bool]
 
@@ -39,20 +43,32 @@ Covers = Callable[[int, str], bool]
 class Indexed(Struct, frozen=True):
     """What the index has found: the best passage of each file, the best first; and, where that are
     not all files, those that it ``knows``, as paths of the scope. ``settled`` says that those in
-    which something was found are known as they are now, ``left_out`` what can never be found."""
+    which something was found are known as they are now, ``left_out`` what can never be found.
+    ``model`` is that whose vectors were asked, if there are some."""
 
     hits: Sequence[Hit]
     knows: frozenset[str]
     state: IndexState
     settled: bool
     left_out: NotCovered
+    model: str | None = None
 
 
 @again_if_damaged
 async def search_index(
-    workspace: Workspace, params: ScopeParams, scope: Scope, query: str, wanted: int
+    workspace: Workspace,
+    params: ScopeParams,
+    scope: Scope,
+    query: str,
+    wanted: int,
+    *,
+    boosts: Mapping[str, float] = MappingProxyType({}),
+    patient: bool = True,
 ) -> Indexed:
     """The passages that the index has for a query, at least so many if there are.
+
+    ``boosts`` move files for what became of earlier searches, by absolute path. Who is not
+    ``patient`` takes what is known, though files are being read.
 
     Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
     """
@@ -65,25 +81,25 @@ async def search_index(
             and scope.covers_named(scope.prefix(place) + below, types)
         )
 
-    learning = workspace.learning
-    boosts = await learning.boosts(query, await learning.asked())
     found: list[Indexed] = []
     patience = CATCH_UP_SECONDS
 
     async def look() -> tuple[list[str], IndexState]:
         snapshot = workspace.index.corpus(workspace.buffers, patience)
         async with snapshot as (corpus, state, view):
-            searching = functools.partial(_search, view, corpus, scope, covers, boosts)
+            embeddings = workspace.config.index.embeddings
+            searching = functools.partial(_search, view, corpus, scope, covers, boosts, embeddings)
             hits, changed = await view.read(searching, query, wanted)
+            model = await view.read(_model, corpus, workspace.config.index.embeddings)
             knows = frozenset[str]()
             if state.state != "ready":
                 knows = await view.read(_known, corpus, scope, covers)
             left_out = await workspace.index.left_out()
-        found[:] = [Indexed(hits, knows, state, True, left_out)]
+        found[:] = [Indexed(hits, knows, state, True, left_out, model)]
         return changed, state
 
     is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
-    if found[0].state.state == "stale":
+    if patient and found[0].state.state == "stale":
         # To search texts instead would take about as long as to wait.
         patience = STALE_SECONDS
         is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
@@ -112,10 +128,12 @@ def _search(
     scope: Scope,
     covers: Covers,
     boosts: Mapping[str, float],
+    embeddings: str,
     query: str,
     wanted: int,
 ) -> tuple[list[Hit], list[str]]:
     """Hits, and the files of these that are not as they are known, by absolute path."""
+    from winnow.retrieval.embeddings import model_at
     from winnow.retrieval.search import search
 
     locate = functools.cache(functools.partial(_located, corpus, scope, covers))
@@ -125,6 +143,7 @@ def _search(
         limit=wanted,
         allowed=lambda file: locate(file) is not None,
         boosts=_by_number(corpus, boosts),
+        dense=model_at(embeddings).model,
     )
     hits = []
     paths = []
@@ -133,8 +152,22 @@ def _search(
         assert path is not None
         root = corpus.roots[int(corpus.root_of[one.file])].rstrip("/")
         paths.append(f"{root}/{corpus.paths[one.file]}")
-        hits.append(_hit(one, path, view.definitions_in(paths[-1])))
+        learned = LEARNED[boosts[paths[-1]] > 0] if paths[-1] in boosts else ""
+        if not (one.why or learned):
+            if one.score < NEAR:
+                continue  # nothing speaks for it
+            learned = "near in meaning"
+        hits.append(_hit(one, path, view.definitions_in(paths[-1]), learned))
     return hits, view.changed(paths)
+
+
+def _model(corpus: Corpus, embeddings: str) -> str | None:
+    """The name of the model whose vectors the corpus has."""
+    from winnow.retrieval.embeddings import model_at
+
+    model = model_at(embeddings).model
+    has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
+    return model.name if model is not None and has_vectors else None
 
 
 def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
@@ -167,13 +200,13 @@ def _located(corpus: Corpus, scope: Scope, covers: Covers, file: int) -> str | N
     return None
 
 
-def _hit(found: Found, path: str, definitions: Sequence[Definition]) -> Hit:
+def _hit(found: Found, path: str, definitions: Sequence[Definition], learned: str) -> Hit:
     symbol = found.symbol or _defined_there(definitions, found)
     return Hit(
         path,
         "passage",
         round(found.score, 4),
-        "; ".join(found.why),
+        "; ".join([*[learned] * bool(learned), *found.why]),
         first=found.first,
         last=found.last,
         symbol=symbol.qualified_name if symbol is not None else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,6 +20,7 @@ from winnow.text.files import Scope
 from winnow.text.terms import Search, TermMatches
 from winnow.types import Candidate, Completeness, Line, Ranked, Skipped
 from winnow.types.keyword_search import (
+    FoundPassage,
     KeywordSearchParams,
     KeywordSearchResult,
     Match,
@@ -30,18 +32,23 @@ from winnow.types.keyword_search import (
     Usage,
 )
 
+if TYPE_CHECKING:
+    from winnow.keyword_index import Said
+
 # A file is shown with this many of its matching lines; `total_matches` says how many there are.
 SHOWN_MATCHES = 8
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What stage 1 hands on: the terms whose matches go on, the files that they match, and which
-    of these are documents."""
+    """What stage 1 hands on: the terms whose matches go on, the files that they match, which of
+    these are documents, and what the index said, whose files are among them then."""
 
     search: Search
     kept: Sequence[TermMatches]
     candidates: Sequence[Candidate]
     laid: Laid
+    said: Said | None = None
+    warnings: Sequence[str] = ()
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -75,7 +82,7 @@ def result_of(
         returned=len(page),
         truncated=more,
         completeness=_completeness(found, chosen),
-        warnings=[*scope.warnings, *_warnings(found), *chosen.warnings],
+        warnings=[*scope.warnings, *found.warnings, *_warnings(found), *chosen.warnings],
         cursor=str(end) if more else None,
         usage=chosen.usage,
         payload=chosen.payload,
@@ -116,6 +123,7 @@ def _completeness(found: Found, chosen: Chosen) -> Completeness:
             binary=len(binary) or None, unreadable=len(unreadable) or None, secret=secret or None
         ),
         timed_out=search.timed_out,
+        index=found.said.state if found.said else None,
     )
 
 
@@ -169,6 +177,7 @@ def ranked_file(scope: Scope, one: Ranked, laid: Laid) -> RankedFile:
     best = _best_lines(one, numbers)
     text_map = laid.documents.get(candidate.path)
     matches = [_match(number, candidate.lines[number]) for number in sorted(best)]
+    passage = _passage(candidate) if candidate.is_only_indexed else None
     if text_map is not None:
         matches = [_placed(match, text_map) for match in matches]
     return RankedFile(
@@ -176,13 +185,29 @@ def ranked_file(scope: Scope, one: Ranked, laid: Laid) -> RankedFile:
         reason=one.reason,
         terms=list(candidate.counts),
         matches=matches,
+        by="index" if passage else None,
+        passage=passage,
         format=text_map.format if text_map else None,
         preview_uri=_preview(scope, candidate.path, best) if text_map else None,
-        line=best[0] if best else None,
+        line=best[0] if best else (one.first or passage.start_line) if passage else None,
         total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
         score=one.score,
         root=shown.root,
         uri=shown.uri,
+    )
+
+
+def _passage(candidate: Candidate) -> FoundPassage | None:
+    """Where the index points to in a file that no term matches."""
+    if candidate.indexed is None:
+        return None
+    numbers = sorted(candidate.lines)
+    return FoundPassage(
+        start_line=candidate.indexed.first,
+        end_line=candidate.indexed.last,
+        snippet="\n".join(printable(candidate.lines[number].text) for number in numbers) or None,
+        snippet_line=numbers[0] if numbers else None,
+        score=candidate.indexed.score,
     )
 
 
@@ -249,8 +274,13 @@ def _with_matches(file: RankedFile, count: int) -> RankedFile:
     total = file.total_matches or len(file.matches)
     # The line to open stays, whatever else goes.
     first = sorted(file.matches, key=lambda match: match.line != file.line)[:count]
+    passage = file.passage
+    if passage is not None and passage.snippet is not None:
+        shown = "\n".join(passage.snippet.split("\n")[:count])
+        passage = msgspec.structs.replace(passage, snippet=shown or None)
     return msgspec.structs.replace(
         file,
         matches=sorted(first, key=lambda match: match.line),
+        passage=passage,
         total_matches=total if total > count else None,
     )

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -44,21 +45,32 @@ from winnow.types.keyword_search import (
 )
 from winnow.workspace import Workspace
 
+if TYPE_CHECKING:
+    from winnow.keyword_index import Asking, Said
+
 # The first local ranking goes out this soon after the first match, later ones less often.
 FIRST_PARTIAL_SECONDS = 0.05
 NEXT_PARTIAL_SECONDS = 0.4
 SECOND_LOOK_SECONDS = 1.0
+ONLY_INDEX = "no search term has matches that can be used: these files are the index's alone"
 
 
 @dataclass
 class Request:
-    """A search while it runs: what was asked, where, and who listens."""
+    """A search while it runs: what was asked, where, and who listens.
+
+    ``news`` is set when something was found; ``index`` is a question to the index, ``boosts`` what
+    moves files that were of use before, by absolute path.
+    """
 
     workspace: Workspace
     params: KeywordSearchParams
     progress: Progress
     scope: Scope
     laid: Laid = field(default_factory=Laid)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    index: Asking | None = None
+    boosts: Mapping[str, float] = field(default_factory=dict)
 
 
 async def search_keywords(
@@ -77,10 +89,14 @@ async def search_keywords(
     request = Request(workspace, params, progress, workspace.scope(params))
     models, fallback = _choose_models(request)
     async with _warming(workspace, [] if params.dry_run else models):
-        async with workspace.turns:
-            found = await find(request)
-            ranked = await _ranked_locally(request, found.search, found.candidates)
+        async with workspace.turns, _asking_index(request):
+            request.boosts = await workspace.learning.boosts(params.query)
+            found = await _find_with_index(request)
+            ranked = await ranked_locally(request, found.search, found.candidates, found.said)
         _tell_local(request, ranked)
+        if all(one.is_only_indexed for one in found.candidates):
+            warnings = [*found.warnings, *await _without_matches(request, found)]
+            found = msgspec.structs.replace(found, warnings=warnings)
     by_local = Chosen(ranked, RankedBy(kind="local", fallback_reason=fallback))
     chosen = await _choose(request, found, by_local, models)
     return result_of(params, request.scope, found, chosen)
@@ -89,11 +105,53 @@ async def search_keywords(
 # --- stage 1 -------------------------------------------------------------------------------
 
 
+@contextlib.asynccontextmanager
+async def _asking_index(request: Request) -> AsyncIterator[None]:
+    """Have the index asked while the block runs."""
+    # Not needed for other searches.
+    from winnow.keyword_index import asking
+
+    told = request.news.set
+    async with asking(request.workspace, request.params, request.scope, told) as request.index:
+        yield
+
+
+async def _find_with_index(request: Request) -> Found:
+    """Run stage 1, and take what the index says to what it found.
+
+    Raises TermsTooBroad and SearchTimedOut only where the index has nothing, either.
+    """
+    assert request.index is not None
+    search = await _searched(request)
+    try:
+        found = _usable(request, search)
+    except (TermsTooBroad, SearchTimedOut):
+        said, _ = await request.index.answer(alone=True)
+        if said is None or not said.joining:
+            raise
+        found = Found(search, [], [], request.laid)
+    request.index.begin()
+    if request.index.is_pending and found.candidates:
+        # Who watches need not wait for the index.
+        _tell_local(request, await ranked_locally(request, search, found.candidates))
+    said, warning = await request.index.answer(alone=not found.candidates)
+    if said is not None:
+        found = msgspec.structs.replace(found, candidates=said.joined(found.candidates), said=said)
+    return msgspec.structs.replace(found, warnings=[warning] * bool(warning))
+
+
 async def find(request: Request) -> Found:
-    """Run stage 1, with local rankings as partial results while it runs."""
+    """Run stage 1 without an index, with local rankings as partial results while it runs.
+
+    Raises TermsTooBroad, InvalidPattern and SearchTimedOut.
+    """
+    return _usable(request, await _searched(request))
+
+
+async def _searched(request: Request) -> Search:
+    """All that ripgrep finds."""
     workspace, params = request.workspace, request.params
     limits = workspace.config.limits
-    news = asyncio.Event()
     search = Search(
         processes=workspace.processes,
         rg=workspace.ripgrep,
@@ -102,11 +160,11 @@ async def find(request: Request) -> Found:
         limits=limits,
         deadline=asyncio.get_running_loop().time() + limits.search_seconds,
         terms=[TermMatches(term) for term in dict.fromkeys(params.search_terms)],
-        evidence=news.set,
+        evidence=request.news.set,
     )
     request.progress(f"Searching for {len(search.terms)} terms")
     await _narrow(request, search)
-    teller = asyncio.create_task(_tell_while_searching(request, search, news))
+    teller = asyncio.create_task(_tell_while_searching(request, search))
     try:
         async with _overlaid(request, search):
             await search.run()
@@ -117,6 +175,11 @@ async def find(request: Request) -> Found:
         await asyncio.gather(teller, return_exceptions=True)
     if not teller.cancelled():
         teller.result()  # it has failed, which must not be passed over
+    return search
+
+
+def _usable(request: Request, search: Search) -> Found:
+    """What goes on of all that was found. Raises TermsTooBroad, InvalidPattern, SearchTimedOut."""
     _refuse_hopeless(search)
     kept = _terms_that_fit(search)
     candidates = list(map(request.laid.numbered, candidates_of(kept)))
@@ -156,26 +219,43 @@ async def _overlaid(request: Request, search: Search) -> AsyncIterator[None]:
             yield
 
 
-async def _tell_while_searching(request: Request, search: Search, news: asyncio.Event) -> None:
+async def _tell_while_searching(request: Request, search: Search) -> None:
     pause = FIRST_PARTIAL_SECONDS
     while True:
-        await news.wait()
+        await request.news.wait()
         await asyncio.sleep(pause)
-        news.clear()
+        request.news.clear()
         found = candidates_of([found for found in search.terms if not found.over])
         candidates = list(map(request.laid.numbered, found))
+        said = request.index.said if request.index else None
+        if said is not None:
+            candidates = said.joined(candidates)
         if candidates:
-            _tell_local(request, await _ranked_locally(request, search, candidates))
+            _tell_local(request, await ranked_locally(request, search, candidates, said))
             pause = NEXT_PARTIAL_SECONDS
+            if request.index:
+                request.index.begin()
 
 
-async def _ranked_locally(
-    request: Request, search: Search, candidates: Sequence[Candidate]
+async def ranked_locally(
+    request: Request,
+    search: Search,
+    candidates: Sequence[Candidate],
+    said: Said | None = None,
 ) -> list[Ranked]:
     """The local ranker's order, made in a thread: the loop has others to serve."""
-    terms = [found.term for found in search.terms]
+    boosts = {}
+    if request.boosts:
+        paths = ((one.path, request.scope.absolute(one.path)) for one in candidates)
+        boosts = {path: request.boosts[whole] for path, whole in paths if whole in request.boosts}
     return await asyncio.to_thread(
-        local.rank, request.params.query, terms, candidates, searched=search.searched
+        local.rank,
+        request.params.query,
+        [found.term for found in search.terms],
+        candidates,
+        searched=search.searched,
+        unknown=said.unknown(candidates) if said is not None else (),
+        boosts=boosts,
     )
 
 
@@ -234,8 +314,14 @@ def candidates_of(kept: Sequence[TermMatches]) -> list[Candidate]:
     ]
 
 
+async def _without_matches(request: Request, found: Found) -> list[str]:
+    """Nothing matches: say whose files there are, and whether some that were left out match."""
+    warnings = [ONLY_INDEX] if found.candidates else []
+    return warnings + (await _second_look(request, found) if found.kept else [])
+
+
 async def _second_look(request: Request, found: Found) -> list[str]:
-    """Nothing matches: say whether files that were left out would have."""
+    """Whether files that were left out would have matched."""
 
     async def count(params: KeywordSearchParams) -> int:
         scope = request.workspace.scope(params)
@@ -297,7 +383,7 @@ async def _choose(
     Raises LlmFailed if a model is required.
     """
     if not by_local.ranked:
-        return msgspec.structs.replace(by_local, warnings=await _second_look(request, found))
+        return by_local
     if request.params.dry_run:
         payload, sent = _payload(request, by_local, models)
         return msgspec.structs.replace(by_local, payload=payload, sent=sent)

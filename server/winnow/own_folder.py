@@ -25,6 +25,11 @@ def own_folder(root: Path) -> Path:
     return folder
 
 
+def is_indexed(root: Path) -> bool:
+    """Whether a process has left an index of a workspace folder."""
+    return any((root / OWN_FOLDER).glob("index-*.db"))
+
+
 def regular(*files: Path) -> None:
     """Raise FileExistsError for a file that is there and is a link, a folder or a device."""
     for file in files:

@@ -6,7 +6,6 @@ orders the files. Nothing is needed but the files.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import msgspec
 
 from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.hits import Found, Hit, lacking
-from winnow.keyword_search import Request, find
+from winnow.keyword_search import Request, find, ranked_locally
 from winnow.ranking import local
 from winnow.text.terms import Search, TermMatches
 from winnow.types import (
@@ -147,9 +146,8 @@ async def _rank(
             found = await find(request)
         except TermsTooBroad:  # there was no time to shrink them
             raise SearchTimedOut(workspace.config.limits.search_seconds) from None
-        ranked = await asyncio.to_thread(
-            local.rank, query, terms, found.candidates, searched=found.search.searched
-        )
+        request.boosts = await workspace.learning.boosts(query)
+        ranked = await ranked_locally(request, found.search, found.candidates)
     return _Ranking(found.search, found.kept, ranked, _weights(terms, found.candidates))
 
 

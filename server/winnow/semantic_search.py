@@ -44,9 +44,6 @@ from winnow.types.semantic_search import (
 )
 from winnow.workspace import Workspace
 
-# Vectors of meaning are another engine.
-ENGINE: Engine = "lexical"
-
 
 class Meant(Struct, frozen=True):
     """What was found about a question, and by what."""
@@ -90,6 +87,7 @@ async def search_meaning(
             index_offer=meant.index_offer,
             suggestions=list(meant.suggestions),
             total_found=max(found.total, first + count),
+            total_is_lower_bound=not found.all_seen,
             returned=count,
             truncated=truncated,
             completeness=with_reasons(found.completeness, *[CHANGED] * changed),
@@ -120,7 +118,8 @@ async def find_meant(
         indexed, trouble = None, error.data["detail"]
     state = indexed.state if indexed is not None else workspace.index.state()
     if indexed is not None and state.state == "ready" and indexed.settled:
-        return Meant(_only_indexed(workspace.scope(params), query, indexed), ENGINE)
+        found = _only_indexed(workspace.scope(params), query, indexed, wanted)
+        return Meant(found, _engine(indexed), indexed.model)
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, params, query, progress)
     if indexed is None or not indexed.knows:
@@ -132,7 +131,12 @@ async def find_meant(
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
     fallback = Fallback(wanted="semantic", used="text", reason=reason, partly=True)
-    return Meant(_with_state(found, state, reason), ENGINE, None, fallback)
+    found = _with_state(found, state, reason)
+    return Meant(found, _engine(indexed), indexed.model, fallback)
+
+
+def _engine(indexed: Indexed) -> Engine:
+    return "lexical+embeddings" if indexed.model is not None else "lexical"
 
 
 async def _from_index(
@@ -144,10 +148,11 @@ async def _from_index(
     scope = workspace.scope(params)
     async with workspace.turns:
         progress("Searching the index")
-        return await search_index(workspace, params, scope, query, wanted)
+        boosts = await workspace.learning.boosts(query)
+        return await search_index(workspace, params, scope, query, wanted, boosts=boosts)
 
 
-def _only_indexed(scope: Scope, query: str, indexed: Indexed) -> Found:
+def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Found:
     """The index's own answer, with what it leaves out."""
     left_out = indexed.left_out
     reasons, warnings = [], list(scope.warnings)
@@ -171,8 +176,9 @@ def _only_indexed(scope: Scope, query: str, indexed: Indexed) -> Found:
         timed_out=False,
         index=indexed.state,
     )
-    hits = indexed.hits
-    return Found(scope, hits, len(hits), completeness, telling_words(query), warnings)
+    hits, all_seen = indexed.hits, len(indexed.hits) < wanted
+    words = telling_words(query)
+    return Found(scope, hits, len(hits), completeness, words, warnings, all_seen)
 
 
 @again_if_damaged

@@ -13,11 +13,14 @@ from pygls.exceptions import JsonRpcException
 
 from conftest import FAKE_KEY, SLOW_TERM, alive, requires_posix
 from lsp.conftest import Client, StartClient, searches
+from lsp.test_glob import change_document, open_document
+from lsp.test_semantic_search import ready
 from model_server import ModelServer
 
 pytestmark = pytest.mark.wire
 
 METHOD = "$/keywordSearch"
+NO_INDEX = {"index": {"enabled": False}}
 REQUEST = {"query": "how are plugins loaded", "search_terms": ["load_plugin", "registry"]}
 
 
@@ -38,8 +41,9 @@ def llm_options(server: ModelServer) -> dict[str, Any]:
 
 
 async def test_the_answer_has_everything_that_the_contract_promises(
-    client: Client, project: Path
+    start_client: StartClient, project: Path
 ) -> None:
+    client = await start_client(project, options=NO_INDEX)
     result = await client.request(METHOD, REQUEST)
     assert result["root"] == str(project)
     assert {file["path"] for file in result["files"]} == {
@@ -69,6 +73,42 @@ async def test_the_answer_has_everything_that_the_contract_promises(
     assert result["no_relevant_files"] is False
     assert [term["status"] for term in result["terms"]] == ["used", "used"]
     assert result["search_id"]
+
+
+async def test_the_index_adds_files_that_no_term_matches(client: Client, project: Path) -> None:
+    await ready(client)
+    params = {"query": "which plugins are registered", "search_terms": ["Loader"]}
+    result = await client.request(METHOD, {**params, "partialResultToken": "partial"})
+    found = {file["path"]: file for file in result["files"]}
+    assert found["src/loader.py"]["terms"] == ["Loader"]
+    assert "by" not in found["src/loader.py"]
+    registry = found["src/registry.py"]
+    assert registry == {
+        "path": "src/registry.py",
+        "reason": registry["reason"],
+        "terms": [],
+        "matches": [],
+        "by": "index",
+        "passage": {
+            "start_line": 1,
+            "end_line": 4,
+            "score": registry["passage"]["score"],
+            "snippet": (project / "src/registry.py").read_text().rstrip("\n"),
+            "snippet_line": 1,
+        },
+        "line": 1,
+        "score": registry["score"],
+    }
+    assert client.progress["partial"][-1]["files"] == result["files"]
+    assert result["completeness"]["index"]["state"] == "ready"
+    # What the editor has counts at once, and a file that is gone is not there.
+    open_document(client, project / "src/main.py", "")
+    change_document(client, project / "src/main.py", "def register_plugins_late(): ...\n")
+    (project / "docs/plugins.md").unlink()
+    result = await client.request(METHOD, {**params, "search_terms": ["class Loader"]})
+    found = {file["path"]: file for file in result["files"]}
+    assert found["src/main.py"]["passage"]["snippet"] == "def register_plugins_late(): ..."
+    assert "docs/plugins.md" not in found
 
 
 async def test_a_bare_string_is_a_list_of_one_term(client: Client) -> None:

@@ -6,10 +6,11 @@ import random
 import time
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
-from winnow.ranking.local import REASON_CHARACTERS, defines, rank, words
-from winnow.types import Candidate, Line
+from winnow.ranking.local import LEARNED, OWN_SCORE, REASON_CHARACTERS, defines, rank, words
+from winnow.types import Candidate, Indexed, Line
 
 
 def line(text: str, term: str = "", start: int = 0) -> Line:
@@ -40,6 +41,11 @@ def counted(path: str, **counts: int) -> Candidate:
 
 def order(query: str, terms: Sequence[str], *candidates: Candidate) -> list[str]:
     return [one.candidate.path for one in rank(query, terms, candidates)]
+
+
+def pointed(one: Candidate, score: float, why: str = "path says session") -> Candidate:
+    """A candidate of which an index says something."""
+    return msgspec.structs.replace(one, indexed=Indexed(1, 2, score, why))
 
 
 # --- order ---------------------------------------------------------------------------------
@@ -164,6 +170,51 @@ def test_equal_evidence_is_ordered_by_path_whatever_order_it_came_in() -> None:
 
     assert rank("session", ["term", "session"], files) == expected
     assert [one.candidate.path for one in expected[2:]] == [f"src/{name}.py" for name in "abcdef"]
+
+
+def test_what_an_index_says_moves_files_and_scores_are_from_0_to_1() -> None:
+    files = [candidate(f"src/{name}.py", "x = session.get()") for name in ("a", "b", "c")]
+    assert order("session", ["session"], *files) == ["src/a.py", "src/b.py", "src/c.py"]
+    ranked = rank(
+        "session", ["session"], [files[0], pointed(files[1], 0.2), pointed(files[2], 0.8)]
+    )
+    assert [one.candidate.path for one in ranked] == ["src/c.py", "src/b.py", "src/a.py"]
+    assert all(0 <= (one.score or 0) <= 1 for one in ranked)
+
+
+def test_a_file_that_an_index_does_not_know_yet_is_not_put_back_for_that() -> None:
+    known = [pointed(candidate(f"src/{name}.py", "x = session.get()"), 0.1) for name in "ab"]
+    new = candidate("src/session.py", "class Session:")
+    paths = ["src/session.py", "src/a.py", "src/b.py"]
+    ranked = rank("session", ["session"], [*known, new], unknown={"src/session.py"})
+    assert [one.candidate.path for one in ranked] == paths
+    plain = [msgspec.structs.replace(one, indexed=None) for one in known]
+    own = rank("session", ["session"], [*plain, new])[0].score or 0
+    assert ranked[0].score == pytest.approx(own / OWN_SCORE, abs=1e-4)
+
+
+def test_a_file_that_only_an_index_has_found_says_why() -> None:
+    lines = {3: line("class Store:")}
+    alone = pointed(Candidate("src/store.py", lines, {}, {}), 0.9, "defines Store; " + "x" * 200)
+    [ranked] = rank("session", ["session"], [alone])
+    assert ranked.reason.startswith("from the index: defines Store; xxx")
+    assert len(ranked.reason) == REASON_CHARACTERS
+
+
+def test_what_was_of_use_is_moved_by_a_share_of_the_best_score() -> None:
+    files = [candidate(f"src/{name}.py", "x = session.get()") for name in ("a", "b", "c")]
+    plain = rank("session", ["session"], files)
+    best = plain[0].score or 0
+    boosts = {"src/c.py": 0.3, "src/a.py": -0.15, "src/gone.py": 0.3}
+    ranked = rank("session", ["session"], files, boosts=boosts)
+    assert [one.candidate.path for one in ranked] == ["src/c.py", "src/b.py", "src/a.py"]
+    scores = [one.score for one in ranked]
+    assert scores == pytest.approx([best * 1.3, best, best * 0.85], abs=1e-3)
+    assert [one.reason for one in ranked] == [
+        f"{LEARNED[True]}; matches session",
+        "matches session",
+        f"{LEARNED[False]}; matches session",
+    ]
 
 
 def test_500_candidates_are_ranked_in_a_moment() -> None:

@@ -46,11 +46,11 @@ from winnow.text.paths import open_regular
 MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
+# Texts that answer no question about a code base, though programs are made of them.
+DATA = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
 # Of a larger file, nothing is known.
 MOST_SEARCHED = 32 * 1024 * 1024
 PIECE_BYTES = 512 * 1024
-# Texts that answer no question about a code base, though programs are made of them.
-DATA = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # ripgrep takes its mark for that of UTF-16.
 UTF_32_LE_MARK = b"\xff\xfe\x00\x00"
@@ -184,12 +184,10 @@ def _contents(
     language = facts.language if facts else ""
     kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
     # What is masked is not kept in trigrams either.
-    searched = seen if covered else source
-    return (
-        kept
-        if searched == ranked
-        else msgspec.structs.replace(kept, trigrams=trigrams_of(searched))
-    )
+    text_of_trigrams = seen if covered else source
+    if text_of_trigrams == ranked:
+        return kept
+    return msgspec.structs.replace(kept, trigrams=trigrams_of(text_of_trigrams))
 
 
 def _is_binary(raw: bytes) -> bool:

@@ -17,7 +17,6 @@ import hashlib
 import os
 import shutil
 import sqlite3
-import stat
 import tempfile
 import threading
 import time
@@ -29,7 +28,7 @@ import winnow.index
 import winnow.postings
 import winnow.secrets
 import winnow.symbols
-from winnow.config import OWN_FOLDER
+from winnow import own_folder
 from winnow.index import rows
 from winnow.index.files import FileFacts, FileState
 from winnow.index.lock import locked_briefly
@@ -107,7 +106,7 @@ class Store:
     def open(cls, root: Path, variant: str = "") -> Store:
         """The store of a folder; a temporary one where nothing can be written there."""
         try:
-            file = _prepared(root / OWN_FOLDER, variant)
+            file = _prepared(root, variant)
             with _alone(file):
                 return cls._opened(file)
         except (OSError, sqlite3.Error, StoreDamaged):
@@ -507,18 +506,16 @@ def _alone(file: Path) -> Iterator[None]:
 
 
 def _put_aside(file: Path) -> None:
-    for suffix in ("-wal", "-shm"):
-        Path(f"{file}{suffix}").unlink(missing_ok=True)
-    file.replace(file.with_suffix(".damaged"))
+    own_folder.put_aside(file)
     _delete_segments(file)
 
 
 def delete(file: Path) -> None:
     """Delete a database and its segments, as far as that is possible."""
     with contextlib.suppress(OSError), _alone(file):
-        for suffix in ("-wal", "-shm", ""):
+        for one in reversed(own_folder.database_files(file)):
             with contextlib.suppress(OSError):
-                Path(f"{file}{suffix}").unlink(missing_ok=True)
+                one.unlink(missing_ok=True)
         _delete_segments(file)
 
 
@@ -528,20 +525,11 @@ def _delete_segments(file: Path) -> None:
             segment.unlink()
 
 
-def _prepared(folder: Path, variant: str) -> Path:
+def _prepared(root: Path, variant: str) -> Path:
     """Where the database of this version is, in a folder that exists then. Raises OSError."""
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir()
-    # A stranger's link would have us write elsewhere.
-    if not stat.S_ISDIR(folder.lstat().st_mode):
-        raise NotADirectoryError(folder)
-    ignore = folder / ".gitignore"
-    if not os.path.lexists(ignore):
-        ignore.write_text("*\n", "utf-8")
+    folder = own_folder.own_folder(root)
     file = folder / f"index-{version(variant)}.db"
-    for path in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
-        if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-            raise FileExistsError(path)
+    own_folder.regular(*own_folder.database_files(file))
     if not file.exists():
         _delete_old(folder)
     return file

@@ -116,12 +116,16 @@ class Learning:
 
     # --- what it says ----------------------------------------------------------------------
 
-    async def boosts(self, query: str, paths: Collection[str]) -> dict[str, float]:
+    async def boosts(self, query: str, paths: Collection[str] | None = None) -> dict[str, float]:
         """By how much to move the scores of files for a query, see :meth:`Table.boosts`. ``paths``
-        are those that are there and can be found; all others are left out."""
+        are those that are there and can be found; all others are left out. None is for a caller who
+        sees to that."""
         table = await self._known()
         if table is None or not len(table):
             return {}
+        if paths is None:
+            moved = table.boosts(query, None, time.time())
+            return {os.path.join(self._folder or "", path): moved[path] for path in moved}
         by_stored = {self._below(path): path for path in paths}
         moved = table.boosts(query, by_stored.keys(), time.time())
         return {by_stored[path]: boost for path, boost in moved.items()}

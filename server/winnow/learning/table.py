@@ -113,16 +113,16 @@ class Table:
                     del self._sharing[word]
         return known
 
-    def boosts(self, query: str, paths: Collection[str], now: float) -> dict[str, float]:
-        """By how much to move the score of each of these paths, where it is to be moved: from
-        -EXPLICIT to EXPLICIT, for scores from 0 to 1."""
+    def boosts(self, query: str, paths: Collection[str] | None, now: float) -> dict[str, float]:
+        """By how much to move the score of each of these paths, or of all, where it is to be moved:
+        from -EXPLICIT to EXPLICIT, for scores from 0 to 1."""
         aged = _growth(self._begin - now)
         implicit: dict[str, list[tuple[float, float]]] = {}
         explicit: dict[str, float] = {}
         with self._lock:
             for alike, known in self._alike(query):
                 for path, evidence in known.evidence.items():
-                    if path not in paths:
+                    if paths is not None and path not in paths:
                         continue
                     share = alike * aged
                     if evidence.explicit:

@@ -53,11 +53,10 @@ def chunks_of(text: bytes, definitions: Sequence[Definition]) -> list[tuple[int,
     chunks = []
     first, before = 0, 0
     while first < len(lines):
-        after = min(bisect_right(ends, before + most_bytes), first + most_lines)
+        most = min(bisect_right(ends, before + most_bytes), first + most_lines)
+        after = min(max(most, first + 1), len(lines))
         if after < len(lines):
-            after = _best(places, first, max(after, first + 1))
-        else:
-            after = len(lines)
+            after = _best(places, first, after)
         chunks.append((first + 1, after))
         first, before = after, ends[after - 1]
     return chunks

@@ -195,6 +195,26 @@ class Lists:
             return place
         return None
 
+    def about(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """About how many entries the list of each key has, by its size; 0 where there is none."""
+        if not len(self.keys):
+            return np.zeros(len(keys), np.int64)
+        places = np.minimum(self.keys.searchsorted(keys), len(self.keys) - 1)
+        ends = self._ends[places].astype(np.int64)
+        sizes = ends - np.where(places > 0, self._ends[places - 1], 0)
+        counted = (self._forms[places] & COUNTED) != 0
+        forms = self._forms[places] & FORM
+        entries = np.select(
+            [forms == PLAIN, forms == GAPS],
+            [
+                sizes // (self._plain.itemsize + counted),
+                np.where(counted, (sizes - _LENGTH_BYTES) // 2, sizes),
+            ],
+            np.where(counted, sizes - self._bitmap, self.universe // 2),
+        )
+        found: npt.NDArray[np.int64] = np.where(self.keys[places] == keys, entries, 0)
+        return found
+
     def shortest(self, keys: Sequence[int], most: int) -> list[int] | None:
         """The numbers of the shortest lists of some keys; None where a key has no list."""
         wanted = np.unique(np.array(keys, self.keys.dtype))

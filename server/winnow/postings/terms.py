@@ -39,7 +39,9 @@ STOP_WORDS = _UNTOLD | frozenset(
 )
 
 _WORD = re.compile(r"\w+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# With other letters than ASCII's, humps are rare, and capitals of all writings many.
+_OTHER_PART = re.compile(r"[^\W\d_]+|\d+")
 # Writings without blanks between words: a run of them is told by its pairs of characters.
 _UNSPACED = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
@@ -60,7 +62,8 @@ def terms_of(word: str) -> tuple[str, ...]:
         return ()
     if _UNSPACED.search(word):
         return _pairs(word)
-    parts = [part.lower() for part in _PART.findall(word)]
+    pattern = _PART if word.isascii() else _OTHER_PART
+    parts = [part.lower() for part in pattern.findall(word)]
     if len(parts) <= 1:
         return tuple(stem(part) for part in parts if len(part) > 1 and part not in _UNTOLD)
     terms = [stem(part) for part in parts if len(part) > 1 and part not in _UNTOLD]

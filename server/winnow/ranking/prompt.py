@@ -28,6 +28,8 @@ PROMPT_VERSION = 2
 # token for its plain form; the lower figure errs towards sending less.
 BYTES_PER_TOKEN = 2.3
 CONTEXT_STEPS = (10, 5, 2, 0)
+# With so many lines more than of context around a match, a file is shown that no term matches.
+LEAST_LINES = 2
 # What may be a part of a secret where a line was cut; a part is known by no rule.
 _AT_START = re.compile(r"…[^\s\"'`<>(){}\[\],;]{8,}")
 _AT_END = re.compile(r"[^\s\"'`<>(){}\[\],;]{8,}…$")
@@ -227,6 +229,10 @@ def _block(name: str, candidate: Candidate, lines: Mapping[int, str], context: i
     for number in sorted(near.intersection(lines)):
         mark = ":" if number in matching else "-"
         rows.append(f"{number}{mark}{printable(lines[number])}")
+    if candidate.is_only_indexed:
+        shown = sorted(candidate.lines)[: context + LEAST_LINES]
+        rows += [f"{number}-{printable(lines[number])}" for number in shown]
+        rows.append("(an index points to these lines)")
     for term, count in candidate.counts.items():
         if term not in candidate.hits:
             rows.append(f"({count} lines match {printable(term)})")

@@ -21,10 +21,10 @@ Floats = npt.NDArray[np.floating[Any]]
 Numbers = npt.NDArray[np.int64]
 
 # How many files are looked at more closely, and of how many the kind is asked.
-CANDIDATES = 160
+CANDIDATES = 120
 LISTED = 400
 # So many of each kind of evidence alone are among them.
-SINGLE = 20
+SINGLE = 15
 # What a file of a kind that was not asked for is worth, in the first stage.
 UNASKED = 0.4
 # Of the evidence in the rough score.

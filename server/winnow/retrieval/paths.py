@@ -29,7 +29,7 @@ _TEST = re.compile(
 )
 _SIDE = re.compile(
     r"(?:^|/)(?:_?examples?|docs?_src|samples?|demos?|legacy|_?compat|deprecated|bench(?:es|marks?)?"
-    r"|tutorials?|playground|sandbox|contrib)(?:/|$)",
+    r"|tutorials?|playground|sandbox)(?:/|$)",
     re.I,
 )
 _PROSE = re.compile(
@@ -79,10 +79,6 @@ def name_of(path: str) -> tuple[str, str, bool]:
     return folders, stem, stem in FRONTS
 
 
-def _end(path: str) -> str:
-    return path[path.rfind(".") :] if "." in path.rpartition("/")[2] else ""
-
-
 class Traits(NamedTuple):
     """What kind of file it is, by its path. ``whole`` is the name as one term, and
     ``whole_name`` the same without stemming."""
@@ -95,7 +91,6 @@ class Traits(NamedTuple):
     whole: str
     whole_name: str
     paired: bool  # another file of its folder has its name, with another end
-    end: int  # how many files have the same end of their names
     own: int  # the folder that it speaks for: of `parser/mod.rs` and `parser.rs` `parser`; or -1
 
 
@@ -113,14 +108,14 @@ class PathIndex:
         numbers: dict[str, int] = {}
         of_word: dict[str, list[int]] = {}
         self._stems: Counter[tuple[str, str]] = Counter()
-        self._ends: Counter[str] = Counter()
         of_folder = self._numbers = dict[str, int]()
         folder_terms: list[list[int]] = []
 
         def numbered(word: str) -> list[int]:
             found = of_word.get(word)
             if found is None:
-                terms = dict.fromkeys(term for part in words(word) for term in terms_of(part))
+                # `test-run` is one name, as `test_run` is.
+                terms = terms_of("_".join(words(word)))
                 found = of_word[word] = [numbers.setdefault(one, len(numbers)) for one in terms]
             return found
 
@@ -141,7 +136,6 @@ class PathIndex:
         for number, path in enumerate(paths):
             around, name, _ = name_of(path)
             self._stems[around, name] += 1
-            self._ends[_end(path)] += 1
             folders[number] = folder(around)
             names.append(numbered(name))
         order = np.array(sorted(range(len(numbers)), key=list(numbers).__getitem__), np.int32)
@@ -168,7 +162,6 @@ class PathIndex:
                 whole=name_term("".join(words(name))),
                 whole_name=whole("".join(words(name))),
                 paired=self._stems[around, name] > 1,
-                end=self._ends[_end(path)],
                 own=self._numbers.get(f"{around}/{name}" if around else name, -1),
             )
         return found

@@ -8,26 +8,37 @@ read but the index.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from winnow.postings.contents import TYPES
 from winnow.postings.corpus import Corpus
-from winnow.retrieval.candidates import Floats, find_candidates, look_up
-from winnow.retrieval.features import Definitions, Evidence, compute, gather
-from winnow.retrieval.paths import PathIndex
+from winnow.postings.terms import words
+from winnow.retrieval.candidates import SINGLE, Floats, find_candidates, look_up
+from winnow.retrieval.dense import dense_features, nearest_files
+from winnow.retrieval.embeddings import Model, Rows
+from winnow.retrieval.evidence import Definitions, Evidence, gather
+from winnow.retrieval.features import compute
+from winnow.retrieval.paths import PathIndex, name_of
 from winnow.retrieval.question import Question, question_of
+from winnow.retrieval.trees import trained
 from winnow.symbols.facts import Definition
 
 # What a chunk that defines what is asked for is worth above one that only speaks of it.
 DEFINING = 0.5
 # How many definitions of a name are looked at: some names have thousands.
 MOST_DEFINITIONS = 2_000
+# A file that has no word of the query may answer if its vector is as near as that: a third of those
+# that do are, and one in ten of the others.
+NEAR = 0.45
+# How far a boost may move a score.
+MOST_BOOST = 0.5
 WHY_WORDS = 4
-# Of the greatest first score that there can be.
-_MOST_HAND = 4.0
+# Vectors of paths that are kept, a kilobyte each.
+_KEPT_VECTORS = 4_096
 
 
 class Found(Struct, frozen=True):
@@ -45,6 +56,13 @@ class Found(Struct, frozen=True):
     symbol: Definition | None = None
 
 
+class Weighed(NamedTuple):
+    """What is known of the candidates of a question, and its features."""
+
+    evidence: Evidence
+    features: Mapping[str, Floats]
+
+
 def search(
     corpus: Corpus,
     query: str,
@@ -52,15 +70,52 @@ def search(
     limit: int,
     allowed: Callable[[int], bool] | None = None,
     boosts: Mapping[int, float] | None = None,
+    dense: Model | None = None,
 ) -> list[Found]:
     """The passages that answer a query best, one for each file, best first.
 
-    ``allowed`` tells which files may be found. ``boosts`` are added to scores, by file. The order
-    depends on nothing but what is given.
+    ``allowed`` tells which files may be found. ``boosts`` are added to scores, by file. With
+    ``dense``, the vectors of the corpus are asked, if they are of this model. The same is found for
+    the same every time.
+    """
+    boosts = boosts or {}
+    liked = [file for file, boost in boosts.items() if boost > 0]
+    weighed = weigh(corpus, query, allowed=allowed, more=liked, dense=dense)
+    if weighed is None:
+        return []
+    evidence, features = weighed
+    # What a single name means is in its letters: vectors only blur it.
+    by_vectors = "near_best" in features and not evidence.question.symbol
+    ranker = trained("dense" if by_vectors else "lexical")
+    raw = ranker.scores(features, symbol=evidence.question.symbol)
+    scores = ranker.probabilities(raw)
+    files = evidence.candidates.files.tolist()
+    for place, file in enumerate(files):
+        if file in boosts:
+            boost = min(MOST_BOOST, max(-MOST_BOOST, boosts[file]))
+            scores[place] = min(1.0, max(0.0, scores[place] + boost))
+    order = sorted(
+        range(len(files)),
+        key=lambda place: (-scores[place], -raw[place], corpus.paths[files[place]]),
+    )
+    return [_found(corpus, evidence, place, float(scores[place])) for place in order[:limit]]
+
+
+def weigh(
+    corpus: Corpus,
+    query: str,
+    *,
+    allowed: Callable[[int], bool] | None = None,
+    more: Sequence[int] = (),
+    dense: Model | None = None,
+) -> Weighed | None:
+    """The candidates of a query and what speaks for them; None where nothing is asked for.
+
+    Files of ``more`` are candidates in any case.
     """
     question = question_of(query)
     if not question.terms and not question.names:
-        return []
+        return None
     index = _path_index(corpus)
     defined = {
         name: corpus.definitions(name)[:MOST_DEFINITIONS]
@@ -69,18 +124,28 @@ def search(
     exact = sorted(
         {file for known in defined.values() for file, definition in known if not definition.local}
     )
+    vector = dense.embed([question.text])[0] if dense is not None else None
+    if vector is not None:
+        nearest = np.array(nearest_files(corpus, vector, SINGLE), np.int64)
+        near_enough = dense_features(corpus, vector, nearest).best >= NEAR
+        more = [*more, *nearest[near_enough].tolist()]
     looked = look_up(corpus, question)
-    liked = [file for file, boost in (boosts or {}).items() if boost > 0]
-    candidates = find_candidates(corpus, question, looked, index, exact, allowed, liked)
+    candidates = find_candidates(corpus, question, looked, index, exact, allowed, more)
+    if not len(candidates.files):
+        return None
     evidence = gather(corpus, question, looked, index, candidates, defined)
-    scores = _scores(compute(evidence, len(corpus.paths)))
-    for place, file in enumerate(candidates.files.tolist()):
-        scores[place] = min(1.0, max(0.0, scores[place] + (boosts or {}).get(file, 0.0)))
-    order = sorted(
-        np.flatnonzero(scores > 0).tolist(),
-        key=lambda place: (-scores[place], corpus.paths[int(candidates.files[place])]),
-    )
-    return [_found(corpus, evidence, place, float(scores[place])) for place in order[:limit]]
+    nearness: dict[str, Floats] = {}
+    if dense is not None and vector is not None:
+        near = dense_features(corpus, vector, candidates.files)
+        if near.document.any():
+            paths = _path_vectors(corpus, dense, candidates.files.tolist())
+            nearness = {
+                "near_best": near.best,
+                "near_top": near.top,
+                "near_document": near.document,
+                "near_path": paths @ vector,
+            }
+    return Weighed(evidence, compute(evidence, nearness))
 
 
 def _path_index(corpus: Corpus) -> PathIndex:
@@ -90,9 +155,16 @@ def _path_index(corpus: Corpus) -> PathIndex:
     return index
 
 
-def _scores(features: Mapping[str, Floats]) -> Floats:
-    scores: Floats = np.clip(features["hand_raw"] / _MOST_HAND, 0, 1)
-    return scores
+def _path_vectors(corpus: Corpus, model: Model, files: Sequence[int]) -> Rows:
+    """The vectors of files' paths, which are kept."""
+    known: dict[int, Rows] = corpus.kept.get(model.name, {})
+    new = [file for file in files if file not in known]
+    texts = [words(" ".join(name_of(corpus.paths[file])[:2])) for file in new]
+    made = dict(zip(new, model.embed_words(texts), strict=True))
+    # Other threads may read the old one meanwhile.
+    both = {**known, **made}
+    corpus.kept[model.name] = both if len(both) <= _KEPT_VECTORS else made
+    return np.stack([both[file] for file in files])
 
 
 def _found(corpus: Corpus, evidence: Evidence, place: int, score: float) -> Found:
@@ -132,7 +204,7 @@ def _found(corpus: Corpus, evidence: Evidence, place: int, score: float) -> Foun
     return Found(file, first, last, score, tuple(why))
 
 
-def _spelled(question: Question, having: Any) -> list[str]:
+def _spelled(question: Question, having: npt.NDArray[np.bool_]) -> list[str]:
     """The words of the query that some of the terms are of."""
     return list(dict.fromkeys(question.spelled[term] for term in np.flatnonzero(having)))
 

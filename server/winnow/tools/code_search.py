@@ -36,7 +36,9 @@ def _rendered(result: CodeSearchResult, style: Style, folder: str | None) -> str
         for one in result.results
         for line in _block(one, seen_path(one, result.root, folder), style)
     ]
-    summary = f"{result.returned} of {result.total_found}, {result.search_type_used} search: "
+    least = "at least " * result.total_is_lower_bound
+    of = f"{result.returned} of {least}{result.total_found}"
+    summary = f"{of}, {result.search_type_used} search: "
     notes = notes_of(result, summary + printable(result.reason), style)
     return "\n".join([*blocks, *[""] * bool(blocks), *notes, *offers(result, style)])
 

@@ -58,6 +58,8 @@ def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
     if best:
         rows[0] += style.dim(f":{best.line}")
         rows.append(f"    {style.dim(f'{best.line}:')} {_highlighted(best, style)}")
+    elif file.line:
+        rows[0] += style.dim(f":{file.line}")
     return "\n".join(rows)
 
 
@@ -76,6 +78,8 @@ def _notes(result: KeywordSearchResult) -> list[str]:
     by = result.ranked_by
     who = f"{by.model} ({by.provider})" if by.kind == "llm" else "the local ranker"
     notes = [f"{result.returned} of {result.total_found} matching files, ranked by {who}"]
+    if joined := sum(file.by == "index" for file in result.files):
+        notes.append(f"  ({joined} of them by the index alone)")
     if by.fallback_reason:
         notes.append(f"  ({by.fallback_reason})")
     if result.usage:

@@ -35,7 +35,8 @@ def _rendered(result: SemanticSearchResult, style: Style, folder: str | None) ->
         "\n".join(_block(one, seen_path(one, result.root, folder), style)) for one in result.results
     ]
     by = f"{result.engine}, {result.model}" if result.model else result.engine
-    summary = f"{result.returned} of {result.total_found} passages, {by}"
+    least = "at least " * result.total_is_lower_bound
+    summary = f"{result.returned} of {least}{result.total_found} passages, {by}"
     notes = notes_of(result, summary, style)
     return "\n".join([*blocks, *[""] * bool(blocks), *notes, *offers(result, style)])
 

@@ -218,18 +218,35 @@ class Line(Struct, frozen=True):
     cut: bool = False
 
 
+class Indexed(Struct, frozen=True):
+    """What the index says of a file: the passage that answers a query best, from line ``first`` to
+    ``last``; ``score`` is from 0 to 1, ``why`` says what spoke for it."""
+
+    first: int
+    last: int
+    score: float
+    why: str
+
+
 class Candidate(Struct, frozen=True):
     """A file that matches, with the evidence: what a ranker gets to see.
 
     ``counts`` says for each term how many lines match; ``lines`` holds the matching lines
     and their context, ``hits`` the numbers of the matching ones by term. A term that was shrunk to
-    a list of files has a count and no lines.
+    a list of files has a count and no lines. A file that no term matches is there for what the
+    index says: its ``lines`` are of that passage.
     """
 
     path: str
     lines: Mapping[int, Line]
     hits: Mapping[str, tuple[int, ...]]
     counts: Mapping[str, int]
+    indexed: Indexed | None = None
+
+    @property
+    def is_only_indexed(self) -> bool:
+        """Whether the index alone has found it."""
+        return not self.counts
 
 
 class Ranked(Struct, frozen=True):

@@ -95,6 +95,9 @@ class CodeSearchResult(SearchAnswer, frozen=True, kw_only=True):
         Engine | None,
         Meta(description="Of a search by meaning: what ranked, see `semantic_search`."),
     ] = None
+    total_is_lower_bound: Annotated[
+        bool, Meta(description="There may be more: the best are looked for.")
+    ] = False
     fallback: Annotated[
         Fallback | None,
         Meta(description="Where another search was tried or wanted first: which, and why not."),

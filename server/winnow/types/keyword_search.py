@@ -93,12 +93,32 @@ class Match(Result, frozen=True, kw_only=True):
     member: Annotated[str | None, Meta(description="The file in an archive.")] = None
 
 
+class FoundPassage(Result, frozen=True, kw_only=True):
+    """Some lines of a file that the index has found for the query; lines are 1-based."""
+
+    start_line: Annotated[int, Meta(description="The first line of the passage.")]
+    end_line: Annotated[int, Meta(description="Its last line.")]
+    score: Annotated[float, Meta(description="The index's, from 0 to 1.")]
+    snippet: Annotated[
+        str | None,
+        Meta(description="Its most telling lines as they are now, twelve at most."),
+    ] = None
+    snippet_line: Annotated[
+        int | None, Meta(description="The line that the snippet begins with.")
+    ] = None
+
+
 class RankedFile(Result, frozen=True, kw_only=True):
     """A file that matters for the query."""
 
     path: Annotated[str, Meta(description="The file, relative to `root`.")]
     reason: Annotated[str, Meta(description="Why it matters, in a sentence.")]
-    terms: Annotated[list[str], Meta(description="The search terms that match in it.")]
+    terms: Annotated[
+        list[str],
+        Meta(
+            description="The search terms that match in it; none where it is `by` the index alone."
+        ),
+    ]
     matches: Annotated[
         list[Match], Meta(description="Lines that match: those that say most, eight at most.")
     ]
@@ -107,6 +127,16 @@ class RankedFile(Result, frozen=True, kw_only=True):
         Meta(
             description="The line to open: a definition if one matches, or where the model pointed."
         ),
+    ] = None
+    by: Annotated[
+        Literal["index"] | None,
+        Meta(
+            description="'index': no term that was kept matches in it; the index has found it for"
+            " the query and the words of the terms."
+        ),
+    ] = None
+    passage: Annotated[
+        FoundPassage | None, Meta(description="What the index has found in it, with `by`.")
     ] = None
     format: Annotated[
         str | None,
@@ -193,7 +223,8 @@ class Payload(Result, frozen=True, kw_only=True):
 
 
 class KeywordSearchResult(SearchAnswer, frozen=True, kw_only=True):
-    """The files that matter; `total_found` counts the files that match."""
+    """The files that matter; `total_found` counts the files that match, and those that the index
+    adds."""
 
     files: Annotated[list[RankedFile], Meta(description="The files, the most relevant first.")]
     no_relevant_files: Annotated[

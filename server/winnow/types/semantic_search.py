@@ -94,6 +94,9 @@ class SemanticSearchResult(SearchAnswer, frozen=True, kw_only=True):
     model: Annotated[
         str | None, Meta(description="With embeddings: whose vectors. They are on this machine.")
     ] = None
+    total_is_lower_bound: Annotated[
+        bool, Meta(description="There may be more: the best are looked for.")
+    ] = False
     fallback: Annotated[
         Fallback | None,
         Meta(description="Whether text was searched instead of the index, and why."),

@@ -1,0 +1,54 @@
+"""A folder as what can be ranked, without an index on disk: to train on, to look at features."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from winnow.index.extraction import extract_file
+from winnow.index.files import Job
+from winnow.postings.contents import Contents
+from winnow.postings.corpus import Corpus, Part
+from winnow.postings.segment import MOST_DOCUMENTS, in_memory
+from winnow.symbols.facts import Definition
+from winnow.symbols.packed import facts_of
+
+MOST_BYTES = 2_000_000
+
+
+def corpus_of(folder: Path, embeddings: str) -> Corpus:
+    """What the workers make of all files that ripgrep lists in a folder."""
+    command = ["rg", "--files", "--null"]
+    listed = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True).stdout
+    paths = sorted(os.fsdecode(path) for path in listed.split(b"\0") if path)
+    contents: dict[int, Contents] = {}
+    definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
+    for number, path in enumerate(paths):
+        job = Job(os.fsencode(folder), os.fsencode(path), MOST_BYTES, embeddings=embeddings)
+        facts = extract_file(job)
+        if facts is None:
+            continue
+        if facts.contents is not None:
+            contents[number] = facts.contents
+        if facts.facts is not None:
+            for one in facts_of(facts.facts).definitions:
+                definitions[one.name].append((number, one))
+    parts = []
+    files = list(contents)
+    for at in range(0, len(files), MOST_DOCUMENTS):
+        here = files[at : at + MOST_DOCUMENTS]
+        segment = in_memory({number.to_bytes(16, "big"): contents[number] for number in here})
+        documents = np.arange(len(here), dtype=np.uint16)
+        parts.append(Part(segment, documents, np.array(here, np.int32)))
+    return Corpus(
+        parts,
+        paths,
+        [str(folder)],
+        np.zeros(len(paths), np.int32),
+        lambda name: definitions.get(name, ()),
+        {},
+    )

@@ -1,0 +1,79 @@
+"""Search by meaning as a runner for a retrieval benchmark: its index, then an answer a line.
+
+    python benchmarks/retrieval_runner.py [--no-embeddings] CORPUS
+
+The files that ripgrep lists in CORPUS are copied into a temporary folder, where a workspace makes
+its index; nothing is written into CORPUS. Then a line of JSON on standard error tells the seconds
+that the index took, and each line ``{"query": …}`` on standard input is answered with one on
+standard output: a list of ``{"path": …, "line": …, "end_line": …}``, the best first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from winnow.config import Config, Index
+from winnow.tools import TOOLS
+from winnow.types import no_progress
+from winnow.types.semantic_search import SemanticSearchResult
+from winnow.workspace import Workspace
+
+RESULTS = 10
+
+
+def copied(corpus: Path, folder: Path) -> None:
+    """Copy what ripgrep lists."""
+    command = ["rg", "--files", "--null"]
+    listed = subprocess.run(command, cwd=corpus, stdout=subprocess.PIPE, check=True).stdout
+    for name in filter(None, listed.split(b"\0")):
+        path = os.fsdecode(name)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(corpus / path, folder / path)
+
+
+async def answer(folder: Path, embeddings: str) -> None:
+    """Make the index, and answer until the input ends."""
+    config = Config(index=Index(embeddings=embeddings, watch=False, cpu_throttle_threshold=1.0))
+    workspace = Workspace([folder], config)
+    search = TOOLS["semantic_search"]
+    try:
+        started = time.perf_counter()
+        await workspace.index.build()
+        seconds = time.perf_counter() - started
+        print(json.dumps({"index_seconds": seconds}), file=sys.stderr, flush=True)
+        for line in iter(sys.stdin.readline, ""):
+            params = {"query": json.loads(line)["query"], "top_k": RESULTS}
+            result = await search.call(workspace, params, no_progress)
+            assert isinstance(result, SemanticSearchResult)
+            found = [
+                {"path": one.path, "line": one.start_line, "end_line": one.end_line}
+                for one in result.results
+            ]
+            print(json.dumps(found), flush=True)
+    finally:
+        await workspace.aclose()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--no-embeddings", action="store_true")
+    parser.add_argument("corpus", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        copied(arguments.corpus, Path(folder))
+        asyncio.run(answer(Path(folder), "off" if arguments.no_embeddings else "auto"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""What is known of each candidate: where the terms of a question stand in it, and its path.
+
+Counts of terms are arrays, by term and candidate, or by term and chunk of a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.postings.contents import MEASURES
+from winnow.postings.corpus import Corpus, Part
+from winnow.postings.terms import name_term, term_number
+from winnow.retrieval.candidates import (
+    CHUNK_FIELDS,
+    DOCUMENT_FIELDS,
+    Candidates,
+    Floats,
+    Found,
+    Looked,
+    Numbers,
+)
+from winnow.retrieval.paths import PathIndex, Traits
+from winnow.retrieval.question import Question
+from winnow.symbols.facts import Definition
+
+# Of a text with more chunks the best are looked at.
+MOST_CHUNKS = 200
+
+Definitions = Sequence[tuple[int, Definition]]
+
+
+class Chunks(NamedTuple):
+    """The chunks of all candidates, those of one candidate one after the other.
+
+    ``owners`` are numbers of candidates, ``ids`` the numbers of the chunks in their segments.
+    ``counts`` are by field, then by term and chunk. ``lengths`` are numbers of terms, ``defining``
+    of terms in names that are defined, ``scores`` those of the first stage.
+    """
+
+    owners: Numbers
+    ids: Numbers
+    counts: Mapping[str, Floats]
+    lengths: Floats
+    defining: Floats
+    scores: Floats
+
+
+class Evidence(NamedTuple):
+    """What is known of the candidates.
+
+    ``documents`` are counts by field, then by term and candidate, ``lengths`` numbers of terms by
+    field, then by candidate. ``in_name`` and ``in_folder`` tell how well the path says a term, from
+    0 to 1, ``name_shares`` how much of the name is asked for. ``folders`` are numbers. ``single``
+    and ``joined`` count definitions with the names that the question has them for, and
+    ``imports_name`` lines that import one of its ``names``. ``imported`` and ``mentioned`` say how
+    many texts import what has the name of the candidate, and how many chunks speak of it.
+    ``defined`` are the definitions of names that are asked for.
+    """
+
+    question: Question
+    candidates: Candidates
+    looked: Looked
+    defined: Mapping[str, Definitions]
+    traits: Sequence[Traits]
+    chunks: Chunks
+    documents: Mapping[str, Floats]
+    lengths: Mapping[str, Floats]
+    measures: Mapping[str, Floats]
+    in_name: Floats
+    in_folder: Floats
+    name_shares: Floats
+    folders: Numbers
+    single: Floats
+    joined: Floats
+    imports_name: Floats
+    imported: Floats
+    mentioned: Floats
+
+
+def gather(
+    corpus: Corpus,
+    question: Question,
+    looked: Looked,
+    index: PathIndex,
+    candidates: Candidates,
+    defined: Mapping[str, Definitions],
+) -> Evidence:
+    """What is known of the candidates."""
+    count = len(candidates.files)
+    chunks = _chunks(corpus, question, looked, candidates)
+    documents = {
+        field: np.array(
+            [np.bincount(chunks.owners, row, count) for row in chunks.counts[field]], np.float32
+        ).reshape(len(question.terms), count)
+        for field in CHUNK_FIELDS
+    } | {field: np.zeros((len(question.terms), count), np.float32) for field in DOCUMENT_FIELDS}
+    lengths = {field: np.zeros(count, np.float32) for field in DOCUMENT_FIELDS}
+    lengths["body"] = np.bincount(chunks.owners, chunks.lengths, count).astype(np.float32)
+    measures = np.zeros((count, len(MEASURES)), np.float32)
+    for part, known, here, own in _located(corpus, looked, candidates):
+        measures[here] = part.segment.measures[own]
+        for field in DOCUMENT_FIELDS:
+            lengths[field][here] = part.segment.lengths(field)[own]
+            for term, found in enumerate(known[field]):
+                documents[field][term, here] = _counts_at(found, own)
+    traits = [index.traits(file) for file in candidates.files.tolist()]
+    in_name, in_folder, name_shares = _in_paths(index, question, candidates.files)
+    names = tuple(map(name_term, question.names))
+    return Evidence(
+        question=question,
+        candidates=candidates,
+        looked=looked,
+        defined=defined,
+        traits=traits,
+        chunks=chunks,
+        documents=documents,
+        lengths=lengths,
+        measures={name: measures[:, column] for column, name in enumerate(MEASURES)},
+        in_name=in_name,
+        in_folder=in_folder,
+        name_shares=name_shares,
+        folders=index.folders[candidates.files].astype(np.int64),
+        single=_of_terms(corpus, looked, candidates, "name", question.single),
+        joined=_of_terms(corpus, looked, candidates, "name", question.joined),
+        imports_name=_of_terms(corpus, looked, candidates, "import", names),
+        imported=_having(corpus, "import", [one.whole for one in traits]),
+        mentioned=_having(corpus, "body", [one.whole_name for one in traits]),
+    )
+
+
+def _located(
+    corpus: Corpus, looked: Looked, candidates: Candidates
+) -> Iterator[tuple[Part, Mapping[str, Sequence[Found]], Numbers, Numbers]]:
+    """The parts that have texts of candidates, with what was looked up there: which candidates
+    these are, and the numbers of their documents."""
+    for number, (part, known) in enumerate(zip(corpus.parts, looked.postings, strict=True)):
+        [here] = np.nonzero(candidates.parts == number)
+        if len(here):
+            yield part, known, here, candidates.documents[here]
+
+
+def _of_terms(
+    corpus: Corpus, looked: Looked, candidates: Candidates, field: str, terms: Sequence[str]
+) -> Floats:
+    """How often each term stands in each candidate, in a field of documents."""
+    found = np.zeros((len(terms), len(candidates.files)), np.float32)
+    for part, _, here, own in _located(corpus, looked, candidates):
+        for row, term in enumerate(terms):
+            found[row, here] = _counts_at(part.segment.postings(field, term_number(term)), own)
+    return found
+
+
+def _having(corpus: Corpus, field: str, terms: Sequence[str]) -> Floats:
+    """In about how many units of a field each term stands."""
+    numbers = np.array(list(map(term_number, terms)), np.uint64)
+    having = np.zeros(len(terms), np.float32)
+    for part in corpus.parts:
+        having += part.segment.about_having(field, numbers)
+    return having
+
+
+def _counts_at(found: Found, units: Numbers) -> Floats:
+    """How often a term stands in each of some units, which are in any order."""
+    having, counts = found
+    if not len(having):
+        return np.zeros(len(units), np.float32)
+    places = np.searchsorted(having, units)
+    places[places == len(having)] = 0
+    at: Floats = np.where(having[places] == units, counts[places], 0).astype(np.float32)
+    return at
+
+
+def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Candidates) -> Chunks:
+    owners, ids = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    lengths, defining, scores = ([np.zeros(0, np.float32)] for _ in range(3))
+    counts = {field: [np.zeros((len(question.terms), 0), np.float32)] for field in CHUNK_FIELDS}
+    for part, known, here, own in _located(corpus, looked, candidates):
+        segment = part.segment
+        rough = candidates.chunks[int(candidates.parts[here[0]])]
+        firsts = np.searchsorted(segment.chunk_documents, own)
+        lasts = np.searchsorted(segment.chunk_documents, own, side="right")
+        chosen = [
+            _best_chunks(rough, first, last)
+            for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
+        ]
+        ids.append(np.concatenate(chosen))
+        owners.append(np.repeat(here, [len(one) for one in chosen]))
+        lengths.append(segment.lengths("body")[ids[-1]].astype(np.float32))
+        defining.append(segment.lengths("definition")[ids[-1]].astype(np.float32))
+        scores.append(rough[ids[-1]])
+        for field in CHUNK_FIELDS:
+            rows = [_counts_at(found, ids[-1]) for found in known[field]]
+            counts[field].append(np.array(rows, np.float32).reshape(len(rows), len(ids[-1])))
+    return Chunks(
+        owners=np.concatenate(owners),
+        ids=np.concatenate(ids),
+        counts={field: np.concatenate(found, axis=1) for field, found in counts.items()},
+        lengths=np.concatenate(lengths),
+        defining=np.concatenate(defining),
+        scores=np.concatenate(scores),
+    )
+
+
+def _best_chunks(scores: Floats, first: int, last: int) -> Numbers:
+    """The chunks of a text, or the best of them, in their order."""
+    if last - first <= MOST_CHUNKS:
+        return np.arange(first, last)
+    best = np.argpartition(-scores[first:last], MOST_CHUNKS)[:MOST_CHUNKS]
+    return first + np.sort(best)
+
+
+def _in_paths(
+    index: PathIndex, question: Question, files: Numbers
+) -> tuple[Floats, Floats, Floats]:
+    """How well each term is said by each file's name, and by its folders; and which share of the
+    words of its name is asked for."""
+    # The best of no terms is 0.
+    table = np.zeros((len(question.terms) + 1, len(index.terms)), np.float32)
+    for row, term in enumerate(question.terms):
+        numbers, weights = index.named(term)
+        table[row, numbers] = weights
+    in_name, counts = _best_of_rows(table, index.name_terms, index.name_starts, files)
+    folders = index.folders[files].astype(np.int64)
+    in_folder, _ = _best_of_rows(table, index.folder_terms, index.folder_starts, folders)
+    # Of several terms of a name the last is the whole name, which is no part of it.
+    parts = np.where(counts > 1, counts - 1, counts)
+    asked = np.append(0, np.cumsum(table.max(axis=0)[index.name_terms], dtype=np.float64))
+    firsts = index.name_starts[files]
+    shares = (asked[firsts + parts] - asked[firsts]) / np.maximum(parts, 1)
+    return in_name[:-1], in_folder[:-1], shares.astype(np.float32)
+
+
+def _best_of_rows(
+    table: Floats, terms: npt.NDArray[np.int32], starts: npt.NDArray[np.int32], rows: Numbers
+) -> tuple[Floats, Numbers]:
+    """The best of each row's terms by each line of a table, and how many terms the rows have."""
+    counts = (starts[rows + 1] - starts[rows]).astype(np.int64)
+    found = np.zeros((len(table), len(rows)), np.float32)
+    some = np.flatnonzero(counts)
+    if len(some):
+        begins = np.cumsum(counts[some]) - counts[some]
+        places = np.arange(counts.sum()) + np.repeat(starts[rows[some]] - begins, counts[some])
+        found[:, some] = np.maximum.reduceat(table[:, terms[places]], begins, axis=1)
+    return found, counts
