@@ -73,8 +73,9 @@ class Tree:
         options = [flag for flag, wanted in flags.items() if wanted]
         command = [RG, "--no-config", *how, *options, "-e", params["pattern"], "."]
         started = time.perf_counter()
+        # It complains about ignore files, which are edited like all others.
         run = subprocess.run(
-            command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+            command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
         return run.stdout, (time.perf_counter() - started) * 1000
 

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 pytest.register_assert_rewrite("symbols.references")
 
 from model_server import ModelServer  # noqa: E402
+from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, Model, merged  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
 from winnow.workspace import Workspace  # noqa: E402
@@ -94,6 +95,18 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing that the tests run reaches beyond this machine; at the end, nothing has tried."""
+    here = Path(sitecustomize.__file__).parent
+    refused = tmp_path_factory.mktemp("network") / "refused"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(here), prepend=os.pathsep)
+        patch.setenv(sitecustomize.REFUSED, str(refused))
+        yield
+    assert not refused.exists(), refused.read_text()
 
 
 @pytest.fixture(autouse=True)

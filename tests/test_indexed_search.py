@@ -21,6 +21,9 @@ from winnow.types.code_search import CodeSearchResult
 from winnow.types.semantic_search import SemanticSearchResult
 from winnow.workspace import Workspace
 
+# What embeddings are installed makes no difference here.
+LEXICAL = Config(index=Index(embeddings="off"))
+
 FILES = {
     "src/auth/login.py": (
         "import crypto\n\n\n"
@@ -64,7 +67,7 @@ async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
 
 @pytest.fixture
 async def workspace(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
-    workspace = make_workspace(write_files(git_init(tmp_path / "project"), FILES))
+    workspace = make_workspace(write_files(git_init(tmp_path / "project"), FILES), config=LEXICAL)
     await workspace.index.build()
     return workspace
 
@@ -170,7 +173,7 @@ async def test_two_roots_name_theirs(make_workspace: MakeWorkspace, tmp_path: Pa
         write_files(git_init(tmp_path / name), {"a.py": f"def launch_{name}(): pass\n"})
         for name in ("rocket", "balloon")
     ]
-    workspace = make_workspace(*roots)
+    workspace = make_workspace(*roots, config=LEXICAL)
     await workspace.index.build()
     (first, *_) = (await search(workspace, "launch the balloon")).results
     assert (first.root, first.path, first.symbol) == (str(roots[1]), "a.py", "launch_balloon")
@@ -180,7 +183,7 @@ async def test_at_the_command_line_a_small_folder_is_indexed_at_once(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     folder = write_files(git_init(tmp_path / "project"), FILES)
-    workspace = make_workspace(folder)
+    workspace = make_workspace(folder, config=LEXICAL)
     result = await search(workspace, "how is a password compared")
     assert (result.engine, result.fallback) == ("lexical", None)
     assert result.results[0].path == "src/auth/login.py"
@@ -192,7 +195,7 @@ async def test_a_large_folder_is_indexed_when_somebody_asks_for_it(
 ) -> None:
     folder = write_files(git_init(tmp_path / "project"), FILES)
     write_files(folder, {f"src/part_{n}.py": f"part = {n}\n" for n in range(60)})
-    config = Config(index=Index(auto_index_threshold=20))
+    config = Config(index=Index(auto_index_threshold=20, embeddings="off"))
     query = {"query": "how is a password compared"}
     workspace = make_workspace(folder, config=config)
     result = await TOOLS["code_search"].call(workspace, query, no_progress)
@@ -218,10 +221,12 @@ async def test_a_home_folder_is_indexed_only_if_somebody_asks_for_just_that(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     home = write_files(git_init(tmp_path / "home"), FILES)
-    workspace = make_workspace(home, environment={"HOME": str(home)})
+    workspace = make_workspace(home, environment={"HOME": str(home)}, config=LEXICAL)
     params = {"query": "how is a password compared", "enable_indexing": True}
     result = await TOOLS["code_search"].call(workspace, params, no_progress)
-    assert result.warnings[0] == ("no index is made of a home folder: ask for `winnow index build`")
+    assert result.warnings[0] == (
+        "no index is made here, as of a home folder: ask for just that by `winnow index build`"
+    )
     assert (result.engine, result.index_offer) == ("text", None)
     assert result.results[0].path == "src/auth/login.py"
     assert not (home / ".winnow").exists()
@@ -234,7 +239,7 @@ async def test_while_an_index_is_made_the_rest_is_searched_as_text(
 ) -> None:
     files = {f"src/part_{n}.py": f"def rocket_{n}():\n    launch({n})\n" for n in range(120)}
     folder = write_files(git_init(tmp_path / "project"), files)
-    workspace = make_workspace(folder)
+    workspace = make_workspace(folder, config=LEXICAL)
     workspace.start_indexing = lambda consent: None  # as in a language server
     some = [str(folder / f"src/part_{n}.py") for n in range(10)]
     async for _ in workspace.index.facts_for(some, 10):
@@ -254,7 +259,7 @@ async def test_a_folder_that_cannot_be_written_is_searched_all_the_same(
 ) -> None:
     folder = write_files(git_init(tmp_path / "project"), FILES)
     (folder / ".winnow").write_text("no folder")
-    workspace = make_workspace(folder)
+    workspace = make_workspace(folder, config=LEXICAL)
     assert (await paths(workspace, "how is a password compared"))[0] == "src/auth/login.py"
 
 
@@ -275,7 +280,7 @@ async def test_nothing_uses_the_network_whatever_keys_there_are(
 ) -> None:
     folder = write_files(git_init(tmp_path / "project"), FILES)
     environment = {"OPENAI_API_KEY": FAKE_KEY, "ANTHROPIC_API_KEY": FAKE_KEY}
-    workspace = make_workspace(folder, environment=environment)
+    workspace = make_workspace(folder, environment=environment, config=LEXICAL)
     tried: list[object] = []
 
     def refuse(*arguments: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -18,11 +19,16 @@ ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.slow
 
 
+def with_network() -> dict[str, str]:
+    """The environment of what may fetch something, which no test otherwise does."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
-    subprocess.run([*pip, str(ROOT)], check=True)
+    subprocess.run([*pip, str(ROOT)], check=True, env=with_network())
     [wheel] = folder.glob("*.whl")
     return wheel
 
@@ -39,7 +45,8 @@ def test_the_installed_command_does_the_main_job(
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=True)
     scripts = environment / ("Scripts" if sys.platform == "win32" else "bin")
-    subprocess.run([scripts / "pip", "install", "--quiet", str(wheel)], check=True)
+    pip = [str(scripts / "pip"), "install", "--quiet", str(wheel)]
+    subprocess.run(pip, check=True, env=with_network())
     variables = child_environment(project)
     variables.pop("PYTHONPATH", None)
     # Nothing but what the package brings: no ripgrep of the system's.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import importlib
 import inspect
 import json
@@ -19,7 +20,7 @@ import pytest
 
 from conftest import Recorder, child_environment
 from reference.error_page import error_classes
-from reference.example import project, remember, run, steady
+from reference.example import prepare, project, run, steady
 from reference.pages import DOCS, all_pages, generated_files
 from reference.settings_page import sections, sentences_of
 from reference.shapes import Struct, sentence, structs_in
@@ -61,7 +62,7 @@ def test_commands_print_what_their_page_shows(tool: AnyTool, example: Path) -> N
     for command, shown in zip(commands, blocks(page, "text"), strict=True):
         program, *arguments = shlex.split(command)
         assert program == "winnow"
-        remember(example)
+        asyncio.run(prepare(example))
         done = subprocess.run(
             [sys.executable, "-m", "winnow", *arguments],
             cwd=example,

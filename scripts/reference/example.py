@@ -21,8 +21,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from winnow import answers
-from winnow.config import OWN_FOLDER, Config
+from winnow import answers, keyword_index
+from winnow.config import OWN_FOLDER, Config, Index
 from winnow.learning.records import Event, Search
 from winnow.learning.store import LearningStore
 from winnow.tool import Tool, is_list_of_ranges
@@ -32,6 +32,9 @@ from winnow.workspace import Workspace
 PROJECT = Path(__file__).parents[2] / "docs" / "example"
 SHOWN_ROOT = "/example"
 SHOWN_ID = "5ea7c41d5ea7"
+# Whether there are embeddings depends on what is installed; the settings of a command whose home is
+# the folder that holds the copy say so, too.
+SETTINGS = Config(index=Index(embeddings="off"))
 CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 
 _ID = re.compile(r'(?<="search_id": ")[0-9a-f]{12}(?=")')
@@ -66,6 +69,9 @@ def project() -> Iterator[Path]:
         (folder / ".git").mkdir()  # what marks the root of a repository
         for file in folder.rglob("*"):
             os.utime(file, (CHANGED, CHANGED))
+        settings = Path(temporary, ".config/winnow/config.toml")
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f'[index]\nembeddings = "{SETTINGS.index.embeddings}"\n')
         yield folder
 
 
@@ -89,16 +95,29 @@ def remember(folder: Path) -> None:
 
 
 def _take_time() -> None:
-    """Counting symlinks is given up where it takes long, which would show on a slow machine."""
+    """Counting symlinks, and waiting for the index, is given up where it takes long, which would
+    show on a slow machine."""
     answers.LINKS_SECONDS = answers.SMALL_TREE_SECONDS = 60.0
+    keyword_index.COMMAND_SECONDS = 60.0
+
+
+async def prepare(folder: Path) -> None:
+    """What is remembered of searches in the copy, and its index: what an answer says of one that is
+    being made is another thing each time."""
+    remember(folder)
+    workspace = Workspace([folder], SETTINGS)
+    try:
+        await workspace.index.build(consent=True)
+    finally:
+        await workspace.aclose()
 
 
 async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progress) -> Example:
     """Run a tool's example, without any key, with the settings that are built in."""
     _take_time()
-    remember(folder)
+    await prepare(folder)
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
-    workspace = Workspace([folder], tool.by_hand(Config()), environment)
+    workspace = Workspace([folder], tool.by_hand(SETTINGS), environment)
     try:
         return Example(await tool.call(workspace, dict(tool.example), progress), folder)
     finally:

@@ -41,7 +41,7 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
     if not workspace.config.index.enabled:
         return ["index.enabled is off: no index is made"] if wanted else []
     if wanted and not _may_be_indexed(workspace):
-        return [f"no index is made of a home folder: ask for `{COMMAND}`"]
+        return [f"no index is made here, as of a home folder: ask for just that by `{COMMAND}`"]
     if workspace.start_indexing is not None:
         if not wanted or workspace.index.state().knows_all:
             return []
@@ -80,6 +80,8 @@ async def index_offer(workspace: Workspace, state: IndexState) -> IndexOffer | N
 
 def _may_be_indexed(workspace: Workspace) -> bool:
     """Whether no folder is one that is indexed only if somebody asks for just that."""
+    if not workspace.folders:
+        return False
     roots = search_roots(workspace.folders)
     return all(is_indexable(root, workspace.environment) for root in roots)
 
@@ -96,7 +98,8 @@ async def _build(workspace: Workspace, progress: Progress, *, consent: bool) -> 
         progress(message, percentage=100 * done // max(total, 1))
 
     progress("Indexing")
-    await workspace.index.build(report, consent)
+    with workspace.index.governor.hurry():
+        await workspace.index.build(report, consent)
 
 
 async def _count_files(workspace: Workspace) -> int:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # For so long, a search waits for what is being read before it searches texts as well.
 STALE_SECONDS = 0.5
+# Without a word of the query in it, a passage is answered if it is so likely to be meant.
+NEAR = 0.02
 # Whether a file is one that was asked for: the place of its root, and its path below that.
 Covers = Callable[[int, str], bool]
 
@@ -41,13 +43,15 @@ Covers = Callable[[int, str], bool]
 class Indexed(Struct, frozen=True):
     """What the index has found: the best passage of each file, the best first; and, where that are
     not all files, those that it ``knows``, as paths of the scope. ``settled`` says that those in
-    which something was found are known as they are now, ``left_out`` what can never be found."""
+    which something was found are known as they are now, ``left_out`` what can never be found.
+    ``model`` is that whose vectors were asked, if there are some."""
 
     hits: Sequence[Hit]
     knows: frozenset[str]
     state: IndexState
     settled: bool
     left_out: NotCovered
+    model: str | None = None
 
 
 @again_if_damaged
@@ -86,11 +90,12 @@ async def search_index(
             embeddings = workspace.config.index.embeddings
             searching = functools.partial(_search, view, corpus, scope, covers, boosts, embeddings)
             hits, changed = await view.read(searching, query, wanted)
+            model = await view.read(_model, corpus, workspace.config.index.embeddings)
             knows = frozenset[str]()
             if state.state != "ready":
                 knows = await view.read(_known, corpus, scope, covers)
             left_out = await workspace.index.left_out()
-        found[:] = [Indexed(hits, knows, state, True, left_out)]
+        found[:] = [Indexed(hits, knows, state, True, left_out, model)]
         return changed, state
 
     is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
@@ -148,8 +153,21 @@ def _search(
         root = corpus.roots[int(corpus.root_of[one.file])].rstrip("/")
         paths.append(f"{root}/{corpus.paths[one.file]}")
         learned = LEARNED[boosts[paths[-1]] > 0] if paths[-1] in boosts else ""
+        if not (one.why or learned):
+            if one.score < NEAR:
+                continue  # nothing speaks for it
+            learned = "near in meaning"
         hits.append(_hit(one, path, view.definitions_in(paths[-1]), learned))
     return hits, view.changed(paths)
+
+
+def _model(corpus: Corpus, embeddings: str) -> str | None:
+    """The name of the model whose vectors the corpus has."""
+    from winnow.retrieval.embeddings import model_at
+
+    model = model_at(embeddings).model
+    has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
+    return model.name if model is not None and has_vectors else None
 
 
 def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:

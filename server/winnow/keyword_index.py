@@ -1,8 +1,9 @@
 """The index's part in a keyword search: files that a query points to, whatever the terms match.
 
-The index is asked while ripgrep searches, and only one that is there: nothing waits for an index
-that is being built. What it says orders the files that match; of those that no term matches, the
-first ones join, with the lines of their passages as they are now.
+It is asked while ripgrep searches, behind the first partial result, which has all processors; and
+only if it is there: nothing waits for an index that is being built. What it says orders the files
+that match; of those that no term matches, the first ones join, with the lines of their passages as
+they are now.
 """
 
 from __future__ import annotations
@@ -27,16 +28,19 @@ from winnow.types import Candidate, Indexed, IndexState, Line
 from winnow.types.keyword_search import KeywordSearchParams
 from winnow.workspace import Workspace
 
-# As many files are ordered by what the index says of them; it looks at no more.
-ASKED = 160
-# As many of the first ones join where no term matches them, if they have this part of the best
-# score.
+# As many files are ordered by what the index says of them: with more, the order at the top is the
+# same.
+ASKED = 40
+# As many of the first ones join where no term matches them, if anything speaks for them.
 JOINING = 20
-WORTH = 0.1
 # An index that is being built is asked from here on.
 KNOWS_MUCH = 0.5
-# When all else is done, the index has so long to answer; more if there is nothing else to answer.
+# The index is asked after this, if there was nothing to tell before.
+BEGIN_SECONDS = 0.15
+# When all else is done, the index has so long to answer; more at the command line, where it has to
+# be opened first, and if there is nothing else to answer.
 SECONDS = 0.25
+COMMAND_SECONDS = 1.0
 ALONE_SECONDS = 3.0
 
 
@@ -63,17 +67,29 @@ class Said(Struct, frozen=True):
 
     def unknown(self, candidates: Sequence[Candidate]) -> frozenset[str]:
         """The candidates of which the index does not know anything yet."""
-        knows = self.knows
-        return frozenset(
-            one.path for one in candidates if knows is not None and one.path not in knows
-        )
+        if self.knows is None:
+            return frozenset()
+        return frozenset(one.path for one in candidates).difference(self.knows)
 
 
 class Asking:
-    """A question to the index, under way while ripgrep searches."""
+    """A question to the index, under way while ripgrep searches, and then for ``seconds``."""
 
-    def __init__(self, task: asyncio.Task[Said | None]) -> None:
+    def __init__(
+        self, task: asyncio.Task[Said | None], begun: asyncio.Event, seconds: float
+    ) -> None:
         self._task = task
+        self._begun = begun
+        self._seconds = seconds
+
+    def begin(self) -> None:
+        """Ask now."""
+        self._begun.set()
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it may still say something."""
+        return not self._task.done()
 
     @property
     def said(self) -> Said | None:
@@ -82,10 +98,11 @@ class Asking:
             return None
         return self._task.result()
 
-    async def answer(self, seconds: float) -> tuple[Said | None, str]:
-        """What the index says within so many seconds, or else why it says nothing; neither where
-        there is no index."""
-        await asyncio.wait({self._task}, timeout=seconds)
+    async def answer(self, *, alone: bool) -> tuple[Said | None, str]:
+        """What the index says in time, or else why it says nothing; neither where there is no
+        index. It has more time if it is ``alone`` with an answer."""
+        self.begin()
+        await asyncio.wait({self._task}, timeout=ALONE_SECONDS if alone else self._seconds)
         if not self._task.done():
             return None, "the index did not answer in time"
         try:
@@ -98,20 +115,26 @@ class Asking:
 async def asking(
     workspace: Workspace, params: KeywordSearchParams, scope: Scope, told: Callable[[], None]
 ) -> AsyncIterator[Asking]:
-    """Ask the index while the block runs; ``told`` is called when it has answered."""
-    task = asyncio.create_task(_ask(workspace, params, scope))
-    task.add_done_callback(lambda _: told())
+    """Ask the index while the block runs; ``told`` is called when it has said something."""
+    begun = asyncio.Event()
+    task = asyncio.create_task(_ask(workspace, params, scope, begun))
+    asked = Asking(task, begun, SECONDS if workspace.start_indexing else COMMAND_SECONDS)
+    task.add_done_callback(lambda _: told() if asked.said else None)
     try:
-        yield Asking(task)
+        yield asked
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _ask(workspace: Workspace, params: KeywordSearchParams, scope: Scope) -> Said | None:
+async def _ask(
+    workspace: Workspace, params: KeywordSearchParams, scope: Scope, begun: asyncio.Event
+) -> Said | None:
     """What the index says; None where there is none, or one that knows little."""
     if not _may_know(workspace, scope):
         return None
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(begun.wait(), BEGIN_SECONDS)
     # numpy takes time to load.
     from winnow.indexed_search import search_index
 
@@ -159,12 +182,13 @@ def _said(
     width: int,
 ) -> Said:
     files = {hit.path: Indexed(hit.first or 1, hit.last or 1, hit.score, hit.why) for hit in hits}
-    least = WORTH * max((hit.score for hit in hits), default=0.0)
     wanted = Wanted(dict.fromkeys(local.words(query), 1.0))
     joining = {
         hit.path: lines
         for hit in hits[:JOINING]
-        if hit.score >= least and (lines := _lines(texts, hit, wanted, width))
+        if hit.score > local.INDEX_LEAST
+        and hit.why
+        and (lines := _lines(texts, hit, wanted, width))
     }
     return Said(state, files, joining, knows)
 

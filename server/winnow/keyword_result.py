@@ -189,7 +189,7 @@ def ranked_file(scope: Scope, one: Ranked, laid: Laid) -> RankedFile:
         passage=passage,
         format=text_map.format if text_map else None,
         preview_uri=_preview(scope, candidate.path, best) if text_map else None,
-        line=best[0] if best else one.first or (passage.start_line if passage else None),
+        line=best[0] if best else (one.first or passage.start_line) if passage else None,
         total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
         score=one.score,
         root=shown.root,
@@ -199,9 +199,9 @@ def ranked_file(scope: Scope, one: Ranked, laid: Laid) -> RankedFile:
 
 def _passage(candidate: Candidate) -> FoundPassage | None:
     """Where the index points to in a file that no term matches."""
-    numbers = sorted(candidate.lines)
     if candidate.indexed is None:
         return None
+    numbers = sorted(candidate.lines)
     return FoundPassage(
         start_line=candidate.indexed.first,
         end_line=candidate.indexed.last,

@@ -121,18 +121,20 @@ async def _find_with_index(request: Request) -> Found:
 
     Raises TermsTooBroad and SearchTimedOut only where the index has nothing, either.
     """
-    from winnow.keyword_index import ALONE_SECONDS, SECONDS
-
     assert request.index is not None
     search = await _searched(request)
     try:
         found = _usable(request, search)
     except (TermsTooBroad, SearchTimedOut):
-        said, _ = await request.index.answer(ALONE_SECONDS)
+        said, _ = await request.index.answer(alone=True)
         if said is None or not said.joining:
             raise
         found = Found(search, [], [], request.laid)
-    said, warning = await request.index.answer(SECONDS if found.candidates else ALONE_SECONDS)
+    request.index.begin()
+    if request.index.is_pending and found.candidates:
+        # Who watches need not wait for the index.
+        _tell_local(request, await ranked_locally(request, search, found.candidates))
+    said, warning = await request.index.answer(alone=not found.candidates)
     if said is not None:
         found = msgspec.structs.replace(found, candidates=said.joined(found.candidates), said=said)
     return msgspec.structs.replace(found, warnings=[warning] * bool(warning))
@@ -231,6 +233,8 @@ async def _tell_while_searching(request: Request, search: Search) -> None:
         if candidates:
             _tell_local(request, await ranked_locally(request, search, candidates, said))
             pause = NEXT_PARTIAL_SECONDS
+            if request.index:
+                request.index.begin()
 
 
 async def ranked_locally(

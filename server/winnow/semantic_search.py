@@ -44,9 +44,6 @@ from winnow.types.semantic_search import (
 )
 from winnow.workspace import Workspace
 
-# Vectors of meaning are another engine.
-ENGINE: Engine = "lexical"
-
 
 class Meant(Struct, frozen=True):
     """What was found about a question, and by what."""
@@ -121,7 +118,8 @@ async def find_meant(
         indexed, trouble = None, error.data["detail"]
     state = indexed.state if indexed is not None else workspace.index.state()
     if indexed is not None and state.state == "ready" and indexed.settled:
-        return Meant(_only_indexed(workspace.scope(params), query, indexed, wanted), ENGINE)
+        found = _only_indexed(workspace.scope(params), query, indexed, wanted)
+        return Meant(found, _engine(indexed), indexed.model)
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, params, query, progress)
     if indexed is None or not indexed.knows:
@@ -133,7 +131,12 @@ async def find_meant(
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
     fallback = Fallback(wanted="semantic", used="text", reason=reason, partly=True)
-    return Meant(_with_state(found, state, reason), ENGINE, None, fallback)
+    found = _with_state(found, state, reason)
+    return Meant(found, _engine(indexed), indexed.model, fallback)
+
+
+def _engine(indexed: Indexed) -> Engine:
+    return "lexical+embeddings" if indexed.model is not None else "lexical"
 
 
 async def _from_index(

@@ -452,3 +452,13 @@ async def test_a_worker_that_ended_while_nobody_read_comes_back(
         while workers.pids and not workers._has_work():
             await asyncio.sleep(0.01)
     assert sorted(found) == names
+
+
+async def test_what_somebody_waits_for_is_not_held_back_by_other_programs(
+    governor: Governor, machine: OtherMachine
+) -> None:
+    machine.others = 0.93
+    await loaded(governor, machine)
+    with governor.hurry():
+        assert await held_for(governor, machine) == 0
+    assert await held_for(governor, machine) == module.LOADED_SECONDS

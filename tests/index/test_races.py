@@ -19,6 +19,8 @@ from index.test_texts import (
     make_workspace,
 )
 from winnow.index import folder as module
+from winnow.index.folder import FolderIndex
+from winnow.index.sources import Changes, Covers
 from winnow.workspace import Workspace
 
 __all__ = ["make_workspace"]
@@ -164,3 +166,24 @@ async def test_renames_in_a_loop_lose_no_file(
     ended = True
     await renaming
     assert await eventually(workspace, "first_") == sorted(files)
+
+
+async def test_a_store_that_is_deleted_while_changes_are_looked_for_is_not_taken_for_complete(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    folder = folder_of(workspace)
+    changes = type(folder).changes
+
+    async def deleted_meanwhile(self: FolderIndex, covers: Covers, whole: bool = False) -> Changes:
+        found = await changes(self, covers, whole)
+        shutil.rmtree(project / ".winnow", ignore_errors=True)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(folder), "changes", deleted_meanwhile)
+        await folder.check(Covers(), 50)
+        assert not folder.complete
+    assert await holding(workspace, "first") == ["a.py"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -57,3 +58,16 @@ def test_a_file_that_is_only_touched_stays_itself_whatever_is_parked(tmp_path: P
         ).fetchone()
     assert parked == 6
     store.close()
+
+
+def test_segments_that_a_killed_process_has_left_are_deleted(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    left = [store.file.with_name(f"{store.file.stem}-{name}.seg") for name in ("old", "new")]
+    unfinished = store.file.with_name(f"{store.file.stem}-old.seg.x.part")
+    for file in (*left, unfinished):
+        file.write_bytes(b"")
+    os.utime(left[0], (1, 1))
+    os.utime(unfinished, (1, 1))
+    store.close()
+    Store.open(tmp_path).close()
+    assert [file.exists() for file in (*left, unfinished)] == [False, True, False]

@@ -46,6 +46,7 @@ def test_a_file_that_was_opened_is_raised_for_the_same_query_and_less_for_a_simi
 def test_only_paths_that_are_asked_for_are_moved() -> None:
     made = table(("gone.py", "up", 0), ("a.py", "opened", 0))
     assert boosts(made) == {"a.py": IMPLICIT / 2}
+    assert made.boosts(QUERY, None, NOW).keys() == {"gone.py", "a.py"}
 
 
 def test_signals_count_as_much_as_they_say() -> None:

@@ -77,7 +77,8 @@ async def test_an_index_is_deleted_and_made_anew(client: Client) -> None:
     assert built["action"] == "build"
     await ready(client)
     result = await client.request("$/semanticSearch", {"query": "where are plugins loaded"})
-    assert (result["engine"], result["results"][0]["path"]) == ("lexical", "src/loader.py")
+    assert result["engine"].startswith("lexical")
+    assert result["results"][0]["path"] == "src/loader.py"
 
 
 async def test_a_folder_with_too_many_files_is_indexed_with_consent_only(
@@ -95,7 +96,8 @@ async def test_a_folder_with_too_many_files_is_indexed_with_consent_only(
     assert result["results"][0]["path"] == "src/loader.py"
     await ready(client)
     result = await client.request("$/codeSearch", {"query": "where are plugins loaded"})
-    assert (result["search_type_used"], result["engine"]) == ("semantic", "lexical")
+    assert result["search_type_used"] == "semantic"
+    assert result["engine"].startswith("lexical")
 
 
 async def test_the_background_is_paused_and_goes_on(client: Client, project: Path) -> None:

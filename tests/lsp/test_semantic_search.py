@@ -49,7 +49,7 @@ async def test_passages_come_from_the_index(client: Client, project: Path) -> No
     assert "def load_plugins(self, names):" in first["snippet"]
     assert first["symbol"] == "Loader"
     assert first["why"]
-    assert result["engine"] == "lexical"
+    assert result["engine"].startswith("lexical")
     assert result["completeness"]["complete"] is True
     assert result["completeness"]["index"]["state"] == "ready"
     assert not {"fallback", "index_offer"} & result.keys()
@@ -154,7 +154,7 @@ async def test_a_cancelled_search_ends_its_processes_and_the_server_goes_on(
     client.lsp.cancel_request(types.CancelParams(id="slow"))
     started = time.monotonic()
     while any(map(alive, ripgrep)):
-        assert time.monotonic() - started < 1.0, "ripgrep is still alive"
+        assert time.monotonic() - started < 5.0, "ripgrep is still alive"
         await asyncio.sleep(0.005)
     with pytest.raises(JsonRpcException) as cancelled:
         await running

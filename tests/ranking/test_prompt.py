@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planted import Draw, all_planted, private_key
 from winnow.ranking import prompt
-from winnow.types import Candidate, Line
+from winnow.types import Candidate, Indexed, Line
 
 
 def candidate(path: str, matching: list[int], lines: int = 30, text: str = "text") -> Candidate:
@@ -33,6 +33,19 @@ def test_each_path_stands_once_with_its_lines_under_it_and_the_query_last() -> N
     ]
     assert [sent.path for sent in built.sent.values()] == ["a.py", "big.txt"]
     assert (built.context, built.left_out) == (10, 0)
+
+
+def test_of_a_file_that_only_an_index_has_found_its_passage_stands_there() -> None:
+    lines = {number: Line(f"text {number}", 7) for number in range(5, 17)}
+    alone = Candidate("a.py", lines, {}, {}, Indexed(5, 40, 0.9, "path says text"))
+    note = "(an index points to these lines)"
+    built = prompt.build("q", [alone], 10_000)
+    assert built.body.split("\n") == ["[f01] a.py", *(f"{n}-text {n}" for n in range(5, 17)), note]
+    assert prompt.build("q", [alone] * 9, 1).body.split("\n")[:3] == [
+        "[f01] a.py",
+        "5-text 5",
+        "(2 further lines left out)",
+    ]
 
 
 def test_the_fence_is_another_one_each_time_and_the_body_is_not() -> None:

@@ -79,6 +79,8 @@ Report = Callable[[int, int], None]
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SECONDS = 1.0
 URGENT_SECONDS = 0.03
+# Of more changes at once, nobody waits for the first ones.
+MOST_URGENT = 200
 # A check for changes costs at most this part of the time.
 CHECK_SECONDS = 0.1
 CHECK_SHARE = 5
@@ -137,6 +139,7 @@ class FolderIndex:
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
         self._cleared = False  # and not asked for since
+        self._unfinished: tuple[int | None] | None = None  # with which limit one is to be made
         self._workers = workers
         self._ripgrep = ripgrep
         self._settings = settings
@@ -194,11 +197,17 @@ class FolderIndex:
             await self.repair()
             self._cleared = False
             await self._take_all(covers, max_files, report)
+            self._unfinished = None
+
+    def build_soon(self, max_files: int | None) -> None:
+        """Have the next look build it, unless a build is finished before."""
+        self._unfinished = (max_files,)
 
     async def _take_all(self, covers: Covers, max_files: int | None, report: Report | None) -> None:
         finished = False
         # A store that is lost meanwhile takes what was written with it.
         while not finished:
+            store = await self.store()
             changes = await self.changes(covers, whole=True)
             consented = CONSENT in await self._with_store(_notes)
             if max_files is not None and not consented and self.total > max_files:
@@ -208,7 +217,7 @@ class FolderIndex:
             if max_files is None and not consented:
                 await self._with_store(lambda store: store.note(CONSENT, "yes"))
             self.built = True
-            finished = await self._complete(changes, report)
+            finished = await self._complete(store, changes, report)
 
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
@@ -239,16 +248,20 @@ class FolderIndex:
         Where an earlier process has left a store in which only a ``few`` files are not up to date,
         that makes it complete; more are for `build`.
         """
+        if self._unfinished is not None:
+            await self.build(covers, *self._unfinished)
+            return
+        store = await self.store()
         changes = await self.changes(covers)
         if self._cleared:
             return
         if self.built or self.complete or len(changes) <= few:
-            await self._complete(changes, urgent=len(changes) <= few)
+            await self._complete(store, changes, urgent=len(changes) <= few)
 
     async def _complete(
-        self, changes: Changes, report: Report | None = None, urgent: bool = False
+        self, store: Store, changes: Changes, report: Report | None = None, urgent: bool = False
     ) -> bool:
-        store = await self.store()
+        """Take all that was found to differ from a store; whether that is the one there still."""
         await self.apply(changes, self._listed_as, report, urgent)
         # If it had to be left meanwhile, the new one lacks what was in it.
         self.complete = store is self._store
@@ -365,6 +378,7 @@ class FolderIndex:
         async with self._opening:
             await self._forget()
             self.built, self._cleared = False, True
+            self._unfinished = None
             self.total = self.indexed = 0
             await asyncio.to_thread(delete, store.file)
 
@@ -386,6 +400,8 @@ class FolderIndex:
             else:  # a build may have listed them, and read them before
                 self.look_soon()
         await self.apply(changes, covers, urgent=True)
+        if self.complete:
+            self.total = self.indexed = await self._with_store(_count)
 
     async def _covered(self, new: Collection[str], covers: Covers) -> list[str]:
         """Of files and folders that are new, the files that a search covers: that is for ripgrep to
@@ -507,7 +523,8 @@ class FolderIndex:
             )
             for path in paths
         ]
-        seconds = URGENT_SECONDS if urgent else BATCH_SECONDS
+        few = urgent and len(paths) <= MOST_URGENT
+        seconds = URGENT_SECONDS if few else BATCH_SECONDS
         batch: dict[str, FileFacts | None] = {}
         size, started = 0, time.monotonic()
         async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
@@ -645,6 +662,11 @@ def _any_file(root: Path, paths: Iterable[str]) -> bool:
 
 def _any_folder(root: Path, paths: Iterable[str]) -> bool:
     return any(os.path.isdir(root / path) for path in paths)
+
+
+def _count(store: Store) -> int:
+    with store.read() as reader:
+        return reader.file_count()
 
 
 def _notes(store: Store) -> dict[str, str]:

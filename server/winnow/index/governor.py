@@ -67,7 +67,9 @@ def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
     homes = (environment.get("HOME"), environment.get("USERPROFILE"), os.path.expanduser("~"))
     if any(is_below(os.path.realpath(home), real) for home in homes if home):
         return False
-    shared = {os.path.realpath(folder) for folder in (*SHARED_FOLDERS, tempfile.gettempdir())}
+    shared = set(map(os.path.realpath, SHARED_FOLDERS))
+    with contextlib.suppress(FileNotFoundError):  # the disk is full
+        shared.add(os.path.realpath(tempfile.gettempdir()))
     return os.path.dirname(real) != real and real not in shared
 
 
@@ -136,6 +138,7 @@ class Governor:
         self._battery = _Kept(self._machine, BATTERY_SECONDS, self._machine.is_on_battery)
         self._paused = False
         self._requests = 0
+        self._hurries = 0
         self._open_until = 0.0
         self._held: dict[object, str] = {}  # who waits for a turn, and why
 
@@ -154,6 +157,16 @@ class Governor:
             yield
         finally:
             self._requests -= 1
+
+    @contextlib.contextmanager
+    def hurry(self) -> Iterator[None]:
+        """While the block lasts somebody waits for the work: other programs' use of the processors
+        does not hold it back, beside its low priority."""
+        self._hurries += 1
+        try:
+            yield
+        finally:
+            self._hurries -= 1
 
     @property
     def state(self) -> State:
@@ -216,6 +229,8 @@ class Governor:
         return True
 
     def _too_busy(self) -> str:
+        if self._hurries:
+            return ""
         share = self._load.of_others(self._pids())
         if share <= self._limits().cpu_throttle_threshold:
             return ""

@@ -120,6 +120,7 @@ class Index:
         self._unsaved: dict[str, Unsaved] = {}
         self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
         self._watching = False
+        self._asked = False  # for a build: a folder that is gone is built when it is there
         self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
@@ -346,6 +347,7 @@ class Index:
             task.result()
 
     async def _build(self, report: Report | None, consent: bool) -> None:
+        self._asked = True
         for folder in self._current():
             with _logged(folder):
                 if consent:
@@ -353,9 +355,10 @@ class Index:
                 elif not is_indexable(folder.root, self._environment):
                     folder.problem = "it is the root of a file system, or holds a home folder"
                     continue
+                max_files = None if consent else self._config().index.max_files
+                folder.build_soon(max_files)  # should this fail: the folder may come back
                 if self._watching:
                     await folder.watch(self._covers(folder), self.files_changed)
-                max_files = None if consent else self._config().index.max_files
                 await folder.build(self._covers(folder), max_files, report)
 
     def keep_watching(self) -> None:
@@ -530,6 +533,8 @@ class Index:
                     self._ordered,
                     self._config().index.enabled and is_indexable(root, self._environment),
                 )
+                if self._asked and self._known[root].writable:
+                    self._known[root].build_soon(self._config().index.max_files)
         return [self._known[root] for root in roots]
 
     def _covers(self, folder: FolderIndex) -> Covers:

@@ -108,9 +108,12 @@ class Store:
         try:
             file = _prepared(root, variant)
             with _alone(file):
-                return cls._opened(file)
+                store = cls._opened(file)
         except (OSError, sqlite3.Error, StoreDamaged):
             return cls.temporary()
+        with contextlib.suppress(sqlite3.Error, StoreDamaged):
+            store._let_go()  # what a process that was killed has left
+        return store
 
     @classmethod
     def _opened(cls, file: Path) -> Store:
@@ -414,6 +417,7 @@ class Store:
         return rows.segment_row(connection, name, documents, size)
 
     def _let_go(self) -> None:
+        """Delete the segments that no row names, once nobody can be reading them."""
         # Nobody can write a row meanwhile.
         with self._transaction() as connection:
             names = [row[0] for row in connection.execute("SELECT name FROM segment")]
