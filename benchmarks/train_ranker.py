@@ -3,6 +3,8 @@
     python benchmarks/train_ranker.py --annotations dev.jsonl --repositories repos.json \
         --corpora DIR [--histories DIR] [--save] [--no-embeddings]
 
+Needs `winnow-ls[benchmark,embeddings]`; takes some ten minutes.
+
 Annotations are questions to repositories with the files that answer them. With `--histories`,
 commits of the same repositories are questions, too: their subjects, and the one or two files that
 they changed; they count less. `--save` puts the model where the package has it.
@@ -48,7 +50,7 @@ FOLDS = 5
 # What a commit counts, where a question is 1, and how many of a repository there are at most.
 COMMIT = "commit"
 COMMIT_WEIGHT = 0.3
-COMMITS = 100
+COMMITS = 60
 # Features that weigh otherwise where a single name is asked for.
 SYMBOL_FEATURES = ("defines", "defines_type", "named_like", "best_chunk", "definition")
 # On the squares of weights: 100 to 400 do as well.

@@ -70,7 +70,6 @@ def test_a_text_is_measured() -> None:
     assert measures == {
         "lines": 17,
         "definitions": 3,
-        "types": 1,
         "functions": 1,
         "imports": 2,
         "generated": 0,

@@ -51,9 +51,9 @@ FIELDS = (
     Field("import", "document"),
 )
 # Numbers that are kept for each document, in the order of `Contents.measures`: lines; definitions
-# and types that are not in functions; lines that import or pass on what is defined elsewhere;
-# whether it says of itself that a program has written it.
-MEASURES = ("lines", "definitions", "types", "functions", "imports", "generated")
+# that are not in functions, and how many of them are functions; lines that import or pass on what
+# is defined elsewhere; whether it says of itself that a program has written it.
+MEASURES = ("lines", "definitions", "functions", "imports", "generated")
 
 
 class Postings(Struct, frozen=True, array_like=True):
@@ -164,7 +164,6 @@ def contents_of(
         measures=[
             len(lines),
             len(known),
-            len(types),
             functions,
             len(imports),
             float(bool(_GENERATED.search(head[:_GENERATED_CHARACTERS]))),
