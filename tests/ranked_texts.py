@@ -30,7 +30,7 @@ def corpus_of(files: Mapping[str, str], *, segments: int = 1, embed: Embed | Non
         for one in known:
             definitions[one.name].append((number, one))
     return Corpus(
-        [_part(part) for part in parts],
+        [_part(part, gone=number == 0) for number, part in enumerate(parts)],
         [*files],
         ["/root"],
         np.zeros(len(files), np.int32),
@@ -39,10 +39,11 @@ def corpus_of(files: Mapping[str, str], *, segments: int = 1, embed: Embed | Non
     )
 
 
-def _part(contents: Mapping[int, Contents]) -> Part:
-    # Another order than that of the files, and a text that no file has any more.
+def _part(contents: Mapping[int, Contents], gone: bool) -> Part:
+    # Another order than that of the files, and in one part a text that no file has any more.
     numbers = sorted(contents, reverse=True)
     texts = {number.to_bytes(16, "big"): contents[number] for number in numbers}
-    texts[b"gone" * 4] = contents_of("gone.py", b"cookie jar gone\n" * 9, (), "", covered=True)
+    if gone:
+        texts[b"gone" * 4] = contents_of("gone.py", b"cookie jar gone\n" * 9, (), "", covered=True)
     documents = np.arange(len(numbers), dtype=np.uint16)
     return Part(in_memory(texts), documents, np.array(numbers, np.int32))
