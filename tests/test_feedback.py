@@ -51,7 +51,13 @@ async def test_what_is_not_known_is_refused(make_workspace: MakeWorkspace, proje
         await call(workspace, "feedback", **{**told, "path": "src/nowhere.py"})
     with pytest.raises(PathOutsideWorkspace):
         await call(workspace, "feedback", **{**told, "path": "../x.py"})
-    for wrong in ({"action": "liked"}, {"rank": -1}, {"path": ""}, {"search_id": ""}):
+    for wrong in (
+        {"action": "liked"},
+        {"rank": -1},
+        {"rank": 2**63},
+        {"path": ""},
+        {"search_id": ""},
+    ):
         with pytest.raises(InvalidParams):
             await call(workspace, "feedback", **{**told, **wrong})
     assert (await call(workspace, "search_metrics")).satisfaction.opened == 0

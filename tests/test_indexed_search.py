@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from conftest import FAKE_KEY, MakeWorkspace, git_init, write_files
 from winnow.config import Config, Index
+from winnow.config import merged as with_layer
 from winnow.errors import InvalidParams
 from winnow.hits import Hit
 from winnow.indexed_search import merged
@@ -309,3 +311,48 @@ def test_files_that_the_index_does_not_know_stand_where_their_texts_place_them()
     ]  # fmt: skip
     assert merged([], texts, frozenset(["new"]))[0].path == "new"
     assert merged(indexed, [], frozenset()) == indexed
+
+
+async def test_files_without_a_text_are_found_by_their_names(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    names = ("migrations/__init__.py", "migrations/applied/__init__.py", "how migrations.py")
+    root = write_files(git_init(tmp_path / "empty"), dict.fromkeys(names, "") | {"nl.txt": "\n\n"})
+    workspace = make_workspace(root, config=LEXICAL)
+    await workspace.index.build()
+    assert set(await paths(workspace, "where are migrations applied")) <= set(names)
+
+
+async def test_what_has_no_room_in_the_index_is_told_by_a_search_for_symbols(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    words = random.Random(5)
+    files = {
+        f"m{number}.py": f"def only_in_{number}(): ...\n"
+        + "".join(f"v{words.getrandbits(64):x} = 1\n" for _ in range(4_000))
+        for number in range(12)
+    }
+    root = write_files(git_init(tmp_path / "full"), files)
+    workspace = make_workspace(root, config=LEXICAL)
+    await workspace.index.build()
+    small, _ = with_layer(LEXICAL, {"index": {"max_index_size_mb": 4}}, "test")
+    workspace.reconfigure(small)
+    await workspace.index.build()
+    [folder] = (await workspace.index.status()).folders
+    assert folder.bytes_on_disk is not None
+    assert folder.bytes_on_disk <= 4 * 1024 * 1024
+    left_out = folder.not_covered.size_limit
+    assert left_out
+    result = await TOOLS["find_symbol"].call(workspace, {"name": "only_in_3"}, no_progress)
+    assert not result.completeness.complete
+    assert any(f"{left_out} files are left out" in one for one in result.completeness.reasons)
+
+
+async def test_an_index_that_the_settings_forbid_is_not_used(workspace: Workspace) -> None:
+    await workspace.index.build()
+    assert workspace.index.state().state == "ready"
+    off, _ = with_layer(LEXICAL, {"index": {"enabled": False}}, "test")
+    workspace.reconfigure(off)
+    assert workspace.index.state().state == "none"
+    result = await search(workspace, "how is a password compared")
+    assert result.fallback is not None

@@ -156,7 +156,8 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     except SearchError as error:
         return _fail(tool, error, options.format)
     print(_rendered(tool, result, options.format))
-    return FOUND if getattr(result, "returned", 1) else NOTHING_FOUND
+    found = getattr(result, "done", None) or getattr(result, "returned", 1)
+    return FOUND if found else NOTHING_FOUND
 
 
 async def _call(tool: Tool[Any, Any], raw: dict[str, Any], status: _Status) -> Result:

@@ -236,6 +236,10 @@ def _in_vain(workspace: Workspace, params: IndexParams) -> list[str]:
 
 def _warnings(workspace: Workspace) -> list[str]:
     found = list(workspace.index.hindrances())
+    found += [
+        f"{shown_path(str(root))[0]}: its index ends with this process: nothing is written there"
+        for root in workspace.index.not_kept()
+    ]
     if workspace.index.state().state == "none":
         found.append(NO_INDEX)
     return found

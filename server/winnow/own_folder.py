@@ -15,7 +15,7 @@ def own_folder(root: Path) -> Path:
     OSError, also where somebody has put something else in its place."""
     folder = root / OWN_FOLDER
     with contextlib.suppress(FileExistsError):
-        folder.mkdir()
+        folder.mkdir(0o700)
     # A stranger's link would have us write elsewhere.
     if not stat.S_ISDIR(folder.lstat().st_mode):
         raise NotADirectoryError(folder)

@@ -138,6 +138,7 @@ class FolderIndex:
         self.complete = False  # it has been up to date since the start
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
+        self.left_out = 0  # files for which there is no room
         self._cleared = False  # and not asked for since
         self._unfinished: tuple[int | None] | None = None  # with which limit one is to be made
         self._workers = workers
@@ -218,6 +219,8 @@ class FolderIndex:
                 await self._with_store(lambda store: store.note(CONSENT, "yes"))
             self.built = True
             finished = await self._complete(store, changes, report)
+        await self._make_room()
+        self.left_out = await self._with_store(_left_out)
 
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
@@ -547,6 +550,7 @@ class FolderIndex:
         limit = self._settings().max_size_mb * MEGABYTE
         emptied = await self._with_store(lambda store: store.trim(limit))
         if emptied:
+            self.left_out = await self._with_store(_left_out)
             size = await self._with_store(Store.size)
             await self._with_store(lambda store: store.note(FULL_AT, f"{limit} {size}"))
         return emptied > 0
@@ -667,6 +671,11 @@ def _any_folder(root: Path, paths: Iterable[str]) -> bool:
 def _count(store: Store) -> int:
     with store.read() as reader:
         return reader.file_count()
+
+
+def _left_out(store: Store) -> int:
+    with store.read() as reader:
+        return reader.problem_counts().get(FULL, 0)
 
 
 def _notes(store: Store) -> dict[str, str]:

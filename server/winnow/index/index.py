@@ -13,6 +13,7 @@ import functools
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -31,7 +32,7 @@ from msgspec import Struct
 
 from winnow.config import Config
 from winnow.errors import SearchError
-from winnow.index.files import FileFacts, FileState, Job
+from winnow.index.files import FULL, FileFacts, FileState, Job
 from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.governor import Governor, is_indexable, most_parsed
 from winnow.index.reader import Reader, ReaderStopped, SegmentGone, StoreDamaged
@@ -59,6 +60,8 @@ CATCH_UP_SECONDS = 0.15
 # And for a look for others, where it was told of some: what somebody asks about after a change is
 # that change, and in a large tree the look takes long.
 LOOK_SECONDS = 0.02
+# That a folder has become a repository, or is gone, is seen this late.
+ROOT_SECONDS = 0.05
 UNSAVED_SECONDS = 2.0
 # As many changed files go before the work of the background.
 FEW = 50
@@ -120,6 +123,8 @@ class Index:
         self._unsaved: dict[str, Unsaved] = {}
         self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
         self._watching = False
+        self._found_roots: tuple[list[Path], int, list[Path]] | None = None
+        self._consented = False
         self._asked = False  # for a build: a folder that is gone is built when it is there
         self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
@@ -256,6 +261,8 @@ class Index:
             state = "building" if self._builds or known else "none"
         elif self._builds or _is_busy(self._taking) or _is_busy(self._checking):
             state = "stale"
+        if not (self._config().index.enabled or self._consented):
+            state = "none"  # whatever an earlier setting has left
         return IndexState(
             state=state,
             files_indexed=sum(one.indexed for one in folders),
@@ -314,9 +321,20 @@ class Index:
                 reader.close()
         return count
 
+    def not_kept(self) -> list[Path]:
+        """The folders whose index ends with this process: nothing is or can be written there."""
+        return [one.root for one in self._current() if one.opened and one.opened.is_temporary]
+
     def hindrances(self) -> list[str]:
         """Why folders are not indexed as they should."""
-        return [f"{one.root}: {one.problem}" for one in self._current() if one.problem]
+        folders = self._current()
+        found = [f"{one.root}: {one.problem}" for one in folders if one.problem]
+        if left_out := sum(one.left_out for one in folders):
+            found.append(f"{left_out} files are left out: {FULL}")
+        waits_for = self.governor.reason
+        if waits_for and not all(one.complete for one in folders):
+            found.append(f"the background waits: {waits_for}")
+        return found
 
     async def problems(self) -> dict[str, str]:
         """The files of which no facts could be taken, by absolute path, and why; and the folders
@@ -348,6 +366,7 @@ class Index:
 
     async def _build(self, report: Report | None, consent: bool) -> None:
         self._asked = True
+        self._consented |= consent
         for folder in self._current():
             with _logged(folder):
                 if consent:
@@ -520,7 +539,7 @@ class Index:
     def _current(self) -> list[FolderIndex]:
         """The folders of the workspace, with what is known of each."""
         try:
-            roots = search_roots(self._folders())
+            roots = self._roots()
         except SearchError:
             return []
         for root in roots:
@@ -536,6 +555,14 @@ class Index:
                 if self._asked and self._known[root].writable:
                     self._known[root].build_soon(self._config().index.max_files)
         return [self._known[root] for root in roots]
+
+    def _roots(self) -> list[Path]:
+        """The roots of the folders, looked for anew now and then: one query asks a dozen times."""
+        folders, now = list(self._folders()), time.monotonic()
+        if self._found_roots is None or self._found_roots[:2] != (folders, int(now / ROOT_SECONDS)):
+            found = search_roots(folders)
+            self._found_roots = folders, int(now / ROOT_SECONDS), found
+        return self._found_roots[2]
 
     def _covers(self, folder: FolderIndex) -> Covers:
         others = [one.root for one in self._current() if one is not folder]

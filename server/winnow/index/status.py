@@ -33,7 +33,7 @@ def folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStat
     own = state if folder.complete or state == "none" else "building"
     return FolderStatus(
         folder=shown_path(folder.root.as_posix())[0],
-        state="none" if not (folder.complete or folder.built) else own,  # type: ignore[arg-type]
+        state="none" if state == "none" or not (folder.complete or folder.built) else own,  # type: ignore[arg-type]
         files_indexed=folder.indexed,
         files_total=folder.total,
         not_covered=not_covered(reader.problem_counts(), reader.binaries()),

@@ -43,7 +43,7 @@ WRITER_CACHE_KB = 8 * 1024
 READER_CACHE_KB = 2 * 1024
 IDLE_READERS = 4
 # Databases of other versions of Winnow that nobody has written for so long are deleted.
-OLD_SECONDS = 3 * 24 * 3600.0
+OLD_SECONDS = 6 * 3600.0
 # What is full is emptied a little further, or the next file would have it emptied again.
 TRIM_SHARE = 0.05
 # Segments grow as the levels of a log-structured merge tree do (O'Neil et al., 1996): so many of
@@ -534,17 +534,16 @@ def _prepared(root: Path, variant: str) -> Path:
     folder = own_folder.own_folder(root)
     file = folder / f"index-{version(variant)}.db"
     own_folder.regular(*own_folder.database_files(file))
-    if not file.exists():
-        _delete_old(folder)
+    _delete_old(folder, file)
     return file
 
 
-def _delete_old(folder: Path) -> None:
+def _delete_old(folder: Path, own: Path) -> None:
     """Delete stores of other versions, unless a server has written them lately."""
     limit = time.time() - OLD_SECONDS
     for file in (*folder.glob("index-*.db*"), *folder.glob("symbols-*.db*")):
         with contextlib.suppress(OSError):
-            if file.lstat().st_mtime < limit:
+            if file.stem != own.stem and file.lstat().st_mtime < limit:
                 file.unlink()
                 for suffix in (".sum", ".lock", ".open", ".damaged"):
                     file.with_suffix(suffix).unlink(missing_ok=True)

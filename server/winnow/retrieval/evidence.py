@@ -187,14 +187,16 @@ def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Cand
             _best_chunks(rough, first, last)
             for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
         ]
-        ids.append(np.concatenate(chosen))
+        ids.append(np.concatenate([np.zeros(0, np.int64), *chosen]))
         owners.append(np.repeat(here, [len(one) for one in chosen]))
         lengths.append(segment.lengths("body")[ids[-1]].astype(np.float32))
         defining.append(segment.lengths("definition")[ids[-1]].astype(np.float32))
         scores.append(rough[ids[-1]])
         for field in CHUNK_FIELDS:
             rows = [_counts_at(found, ids[-1]) for found in known[field]]
-            counts[field].append(np.array(rows, np.float32).reshape(len(rows), len(ids[-1])))
+            counts[field].append(
+                np.array(rows, np.float32).reshape(len(question.terms), len(ids[-1]))
+            )
     return Chunks(
         owners=np.concatenate(owners),
         ids=np.concatenate(ids),

@@ -42,3 +42,18 @@ def processor_seconds(pid: int) -> float:
     except psutil.Error:
         return 0.0
     return float(times.user + times.system)
+
+
+def wants_processor(pid: int) -> bool:
+    """Whether a process of ours would go on if it had a processor or a disk's answer; False for one
+    that waits for something else, or has ended."""
+    if os.path.exists("/proc/self/stat"):
+        with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"R", b"D")
+        return False
+    import psutil
+
+    try:
+        return psutil.Process(pid).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
+    except psutil.Error:
+        return False

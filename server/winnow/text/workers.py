@@ -23,7 +23,7 @@ import msgspec
 
 import winnow
 from winnow.errors import SearchFailed
-from winnow.text.memory import anonymous_bytes, processor_seconds
+from winnow.text.memory import anonymous_bytes, processor_seconds, wants_processor
 from winnow.text.process import Child, Processes
 
 J = TypeVar("J")
@@ -133,8 +133,8 @@ class _Batch(Generic[J, A]):
 
 
 class _Patience:
-    """Ends a worker that takes too long: so many seconds of a processor's time, for it may have to
-    wait for others; at most :data:`WAITING` times as long."""
+    """Ends a worker that takes too long: so many seconds of a processor's time, for which it may
+    have to wait, at most :data:`WAITING` times as long."""
 
     def __init__(self, child: Child, seconds: float) -> None:
         self.is_over = False
@@ -150,7 +150,8 @@ class _Patience:
 
     def _look(self) -> None:
         left = self._seconds - (processor_seconds(self._child.pid) - self._begun)
-        if left <= 0.01 * self._seconds or self._loop.time() >= self._end:
+        waits = not wants_processor(self._child.pid)
+        if waits or left <= 0.01 * self._seconds or self._loop.time() >= self._end:
             self.is_over = True
             self._child.kill()
         else:

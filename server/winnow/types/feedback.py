@@ -36,7 +36,9 @@ class FeedbackParams(Params, frozen=True, kw_only=True):
     rank: Annotated[
         int,
         Meta(
-            description="The place of the result in the answer, from 1; 0 if it is not known.", ge=0
+            description="The place of the result in the answer, from 1; 0 if it is not known.",
+            ge=0,
+            le=1_000_000,
         ),
     ] = 0
 
