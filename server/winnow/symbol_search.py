@@ -476,6 +476,9 @@ def _completeness(search: _Search) -> Completeness:
     state = search.state
     if state is not None and state.state == "stale":
         reasons.append("some files have changed, and are being read anew")
+    if state is not None and state.knows_all:
+        lacking = search.workspace.index.hindrances()
+        reasons += [f"the index lacks something: {one}" for one in lacking]
     return Completeness(
         complete=not reasons,
         reasons=reasons,
