@@ -434,3 +434,24 @@ async def test_the_status_says_what_is_not_covered_and_why(
     assert folder.bytes_on_disk > 10_000
     assert (folder.watching, folder.problem) == ("asked", None)
     assert status.settings.max_index_size_mb == 100
+
+
+async def test_a_paused_index_says_so_and_goes_on_when_it_may(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    workspace.index.pause()
+    building = asyncio.create_task(workspace.index.build())
+    status = await workspace.index.status()
+    for _ in range(500):
+        if status.folders[0].state == "paused":
+            break
+        await asyncio.sleep(0.02)
+        status = await workspace.index.status()
+    assert status.folders[0].state == "paused"
+    assert status.paused
+    assert any("paused" in one for one in workspace.index.hindrances())
+    workspace.index.resume()
+    await building
+    assert (await workspace.index.status()).folders[0].state == "ready"

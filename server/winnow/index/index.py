@@ -28,6 +28,7 @@ from collections.abc import (
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from winnow.config import Config
@@ -281,6 +282,14 @@ class Index:
                 folders.append(await asyncio.to_thread(folder_status, folder, reader, state))
             finally:
                 reader.close()
+        paused = self.governor.state == "paused"
+        if paused:
+            folders = [
+                msgspec.structs.replace(one, state="paused")
+                if one.state in ("building", "stale")
+                else one
+                for one in folders
+            ]
         return IndexStatus(
             folders=folders,
             settings=IndexSettings(
@@ -296,7 +305,7 @@ class Index:
             workers=len(self._workers.pids),
             memory_mb=round(self.governor.memory() / 1e6, 1),
             workers_memory_mb=round(sum(map(anonymous_bytes, self._workers.pids)) / 1e6, 1),
-            paused=self.governor.state == "paused",
+            paused=paused,
             waits_for=self.governor.reason or None,
             embeddings=told_of(index.embeddings),
         )
