@@ -19,6 +19,7 @@ pytest.register_assert_rewrite("symbols.references")
 from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, Model, merged  # noqa: E402
+from winnow.index.governor import Machine
 from winnow.types import Progress, Result  # noqa: E402
 from winnow.workspace import Workspace  # noqa: E402
 
@@ -212,6 +213,19 @@ def requires(*programs: str) -> pytest.MarkDecorator:
 # How long an example takes depends on what else the machine does.
 settings.register_profile("winnow", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("winnow")
+
+
+@pytest.fixture(autouse=True)
+def _pytest_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of tests have left in memory what no server has: an index made in this process would
+    be held back for it."""
+    memory_of = Machine.memory_of
+
+    def without_pytest(machine: Machine, pid: int) -> int:
+        return 0 if pid == os.getpid() else memory_of(machine, pid)
+
+    monkeypatch.setattr(Machine, "memory_of", without_pytest)
+
 
 requires_linux = pytest.mark.skipif(
     sys.platform != "linux", reason="only inotify says that all has been told"
