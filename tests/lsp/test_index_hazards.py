@@ -183,7 +183,7 @@ def segment_files(root: Path) -> int:
 # --- killed --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
 def test_kill_9_at_any_moment(tmp_path: Path, kills: int) -> None:
     """While the index is built, while it takes changes one by one, while segments are merged."""
     project = Project(tmp_path / "project", 150, seed=kills)
@@ -277,7 +277,7 @@ def damage(root: Path, one: random.Random) -> str:
     return f"{how.__name__} of {file.name}"
 
 
-@pytest.mark.parametrize("damages", [4, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("damages", [4, pytest.param(20, marks=pytest.mark.long)])
 def test_what_is_damaged_between_sessions(tmp_path: Path, damages: int) -> None:
     project = Project(tmp_path / "project", 100, seed=1)
     one = random.Random(damages)
@@ -298,7 +298,7 @@ def test_what_is_damaged_between_sessions(tmp_path: Path, damages: int) -> None:
     assert len(done) >= damages
 
 
-@pytest.mark.parametrize("damages", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("damages", [5, pytest.param(20, marks=pytest.mark.long)])
 def test_what_is_damaged_under_the_server(tmp_path: Path, damages: int) -> None:
     """Text search never misses a match; the others are right as soon as they can know."""
     project = Project(tmp_path / "project", 100, seed=2)
@@ -505,7 +505,7 @@ def test_a_file_that_is_written_a_hundred_times_a_second(tmp_path: Path) -> None
         assert live_documents(project.root) == (len(project.files), 1)
 
 
-@pytest.mark.parametrize("files", [3_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("files", [3_000, pytest.param(20_000, marks=pytest.mark.long)])
 def test_thousands_of_files_that_come_at_once(tmp_path: Path, files: int) -> None:
     project = Project(tmp_path / "project", 50, seed=9)
     with ready(project.root) as session:

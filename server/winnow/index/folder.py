@@ -140,6 +140,7 @@ class FolderIndex:
         self.problem = ""
         self.left_out = 0  # files for which there is no room
         self._cleared = False  # and not asked for since
+        self._too_many = False  # files, to be indexed unless somebody asks for it
         self._unfinished: tuple[int | None] | None = None  # with which limit one is to be made
         self._workers = workers
         self._ripgrep = ripgrep
@@ -212,12 +213,12 @@ class FolderIndex:
             changes = await self.changes(covers, whole=True)
             consented = CONSENT in await self._with_store(_notes)
             if max_files is not None and not consented and self.total > max_files:
-                self.complete = False
+                self.complete, self._too_many = False, True
                 self.problem = f"it has {self.total:,} files, and index.max_files is {max_files:,}"
                 return
             if max_files is None and not consented:
                 await self._with_store(lambda store: store.note(CONSENT, "yes"))
-            self.built = True
+            self.built, self._too_many = True, False
             finished = await self._complete(store, changes, report)
         await self._make_room()
         self.left_out = await self._with_store(_left_out)
@@ -256,7 +257,7 @@ class FolderIndex:
             return
         store = await self.store()
         changes = await self.changes(covers)
-        if self._cleared:
+        if self._cleared or self._too_many:
             return
         if self.built or self.complete or len(changes) <= few:
             await self._complete(store, changes, urgent=len(changes) <= few)
@@ -267,8 +268,9 @@ class FolderIndex:
         """Take all that was found to differ from a store; whether that is the one there still."""
         await self.apply(changes, self._listed_as, report, urgent)
         # If it had to be left meanwhile, the new one lacks what was in it.
-        self.complete = store is self._store
-        return self.complete
+        is_same = store is self._store
+        self.complete = is_same and not self._too_many
+        return is_same
 
     @functools.cached_property
     def table(self) -> FileTable:
