@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WATCHED = "**/*"
+# With numpy they take a tenth of a second to load. The first request would do that in the loop, and
+# keep all others waiting.
+LOADED_FIRST = ("winnow.index.filetable", "winnow.narrowing", "winnow.retrieval.search")
 
 
 async def watch_files(server: WinnowServer) -> None:
@@ -54,6 +58,8 @@ async def build_index(server: WinnowServer, consent: bool = False) -> None:
     not made unless somebody asks for it."""
     if server.searching is None or not (server.searching.config.index.enabled or consent):
         return
+    for module in LOADED_FIRST:
+        await asyncio.to_thread(importlib.import_module, module)
     async with background_progress(server, "Indexing", "files") as report:
         server.searching.index.keep_watching()
         await server.searching.index.build(report, consent)
