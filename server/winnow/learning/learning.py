@@ -83,7 +83,8 @@ class Learning:
 
     def viewed(self, path: str | Path) -> None:
         """Take down that a file was shown or read."""
-        self._take(Viewed(time.time(), os.fspath(path)))
+        if "\0" not in os.fspath(path):  # no file has such a name, whatever an editor says
+            self._take(Viewed(time.time(), os.fspath(path)))
 
     def ran(self, command: str) -> None:
         """Take down a pipeline of programs."""

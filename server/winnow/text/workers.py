@@ -1,8 +1,8 @@
 """Workers: processes that read files of strangers, and what becomes of those that fail.
 
 Jobs of queries go before those of the background, which a regulator holds back where the machine
-has other things to do. A file on which a worker hangs, or twice dies, is answered with a problem,
-the worker is replaced, and the other files do not notice.
+has other things to do. A file on which a worker hangs, or dies again and again, is answered with a
+problem, the worker is replaced, and the other files do not notice.
 
 What bounds the memory of all together: a worker that has grown is replaced, jobs that may take much
 are done one at a time, and nothing more is begun for somebody who does not take the answers.
@@ -35,6 +35,8 @@ IDLE_SECONDS = 20.0
 REPLACE_SECONDS = 2.0
 START_SECONDS = 30.0
 START_ATTEMPTS = 3
+# A job over which so many workers end is at fault, not whoever kills them.
+CRASHES = 3
 # A worker of low priority has a tenth of a processor where others want it all.
 WAITING = 10
 MOST_WORKERS = 4
@@ -120,14 +122,14 @@ class _Batch(Generic[J, A]):
         self.caller = caller
         self.alone = alone
         self.weighed = alone
-        self.crashed = False  # the first job has ended a worker once
+        self.crashes = 0  # how many workers the first job has ended
 
     @property
     def urgent(self) -> bool:
         return self.caller.urgent
 
     def answer(self, answer: A, size: int = 0) -> None:
-        self.crashed = False
+        self.crashes = 0
         self.caller.unread += size
         self.caller.answers.put_nowait((self.jobs.popleft(), answer, size))
 
@@ -425,8 +427,8 @@ class Workers(Generic[J, A]):
     def _blame(self, batch: _Batch[J, A], hung: bool) -> None:
         """A worker has ended over the first job of a batch. Not every death is a file's fault: one
         that was only killed is tried again."""
-        if not hung and not batch.crashed:
-            batch.crashed = True
+        batch.crashes += 1
+        if not hung and batch.crashes < CRASHES:
             return
         problem = f"it took longer than {self._seconds:g} s" if hung else "its parser has crashed"
         batch.answer(self._kind.failed(batch.jobs[0], problem))
