@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ from index.test_texts import (
 from winnow.index import folder as module
 from winnow.index.folder import FolderIndex
 from winnow.index.sources import Changes, Covers
+from winnow.text.listing import Listing
 from winnow.workspace import Workspace
 
 __all__ = ["make_workspace"]
@@ -166,6 +169,30 @@ async def test_renames_in_a_loop_lose_no_file(
     ended = True
     await renaming
     assert await eventually(workspace, "first_") == sorted(files)
+
+
+@requires_linux
+async def test_after_a_listing_with_a_gap_files_are_listed_again_at_once(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    assert await eventually(workspace, "first") == ["a.py"]
+    listed = module.listed_paths
+
+    async def with_a_gap(*args: Any) -> Listing:
+        listing = await listed(*args)
+        return replace(listing, unreadable={"moved while it was read"})
+
+    folder = folder_of(workspace)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "listed_paths", with_a_gap)
+        folder.look_soon()
+        await folder.check(folder._listed_as, 50)
+    write_files(project, {"b.py": "first = 2\n"})
+    assert await eventually(workspace, "first") == ["a.py", "b.py"]
 
 
 async def test_a_store_that_is_deleted_while_changes_are_looked_for_is_not_taken_for_complete(

@@ -242,7 +242,7 @@ class FolderIndex:
         else:
             changes = await asyncio.to_thread(changes_of, self.root, known)
         cost = time.monotonic() - started
-        pause = WATCHED_CHECK_SECONDS if self.is_watched else CHECK_SECONDS
+        pause = WATCHED_CHECK_SECONDS if self._is_certain else CHECK_SECONDS
         self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
         return changes
 
@@ -298,15 +298,20 @@ class FolderIndex:
     def knows_files_of(self, covers: Covers) -> bool:
         """Whether it knows all files that a search covers, and every change is told. Where a search
         covers others than when they were listed, the next look lists them anew."""
-        if not (self.complete and self.is_watched and self._outside is not None):
-            return False
-        if self._looked < self._doubts:
+        if not (self.complete and self._is_certain):
             return False
         outside = outside_times(self.root, self._ripgrep().environment)
         if covers == self._listed_as and outside == self._outside:
             return True
         self.look_soon()
         return False
+
+    @property
+    def _is_certain(self) -> bool:
+        """Whether every change is told, and the files were listed without a gap since the last
+        doubt of that."""
+        listed = self._outside is not None and self._looked >= self._doubts
+        return self.is_watched and listed
 
     def has_folder(self, path: str) -> bool:
         """Whether a search covers the folder with this path, as far as that is known: for one in
