@@ -35,16 +35,3 @@ def regular(*files: Path) -> None:
     for file in files:
         if os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode):
             raise FileExistsError(file)
-
-
-def database_files(file: Path) -> tuple[Path, Path, Path]:
-    """The files of a SQLite database with a write-ahead log."""
-    return file, Path(f"{file}-wal"), Path(f"{file}-shm")
-
-
-def put_aside(file: Path) -> None:
-    """Move a damaged database away, where it is the only one of its kind."""
-    _, *logs = database_files(file)
-    for log in logs:
-        log.unlink(missing_ok=True)
-    file.replace(file.with_suffix(".damaged"))

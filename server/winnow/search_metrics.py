@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 
+from winnow.database import StoreDamaged
 from winnow.display import shown_path
 from winnow.errors import SearchError
 from winnow.feedback import NOTHING_SKIPPED, OFF
 from winnow.index.files import EXCLUDED, FULL, OF_SECRETS
-from winnow.index.reader import StoreDamaged
 from winnow.learning.improvements import Indexing, improvements
 from winnow.learning.metrics import Seen
 from winnow.text.files import search_roots

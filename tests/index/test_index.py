@@ -16,9 +16,9 @@ import pytest
 
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.config import Config, merged
+from winnow.database import StoreDamaged
 from winnow.index import folder as folder_module
 from winnow.index.files import FileState
-from winnow.index.reader import StoreDamaged
 from winnow.index.store import Store
 from winnow.workspace import Workspace
 

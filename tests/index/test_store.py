@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from conftest import requires_posix
+from winnow.database import StoreDamaged
 from winnow.index import store as module
 from winnow.index.files import FileFacts, FileState
-from winnow.index.reader import Counts, Skeletons, StoreDamaged
+from winnow.index.reader import Counts, Skeletons
 from winnow.index.store import Store
 from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
 from winnow.symbols.packed import packed
@@ -212,6 +213,18 @@ def test_damage_in_the_middle_is_an_error_or_nothing(tmp_path: Path) -> None:
         finally:
             again.close()
     assert noticed >= 10
+
+
+def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
+    """SQLite's own checks find nothing wrong with it."""
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("a")})
+    with store._transaction() as connection:
+        connection.execute("UPDATE file SET problem=CAST(x'ff' AS TEXT)")
+    store.check()
+    with store.read() as reader, pytest.raises(StoreDamaged):
+        reader.files()
+    store.close()
 
 
 @requires_posix

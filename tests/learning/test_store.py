@@ -16,6 +16,7 @@ import pytest
 
 from conftest import requires_posix
 from winnow.config import OWN_FOLDER
+from winnow.database import StoreDamaged
 from winnow.learning import store as module
 from winnow.learning.records import KEPT_PATHS, Event, Search
 from winnow.learning.store import NAME, TOGETHER, LearningStore
@@ -162,7 +163,7 @@ def test_values_that_are_none_of_ours_are_damage(
     store = LearningStore.open(tmp_path)
     store.write([search("s")], [])
     store._connection.execute(f"UPDATE search SET {column}=?", (value,))
-    with pytest.raises(module.StoreDamaged):
+    with pytest.raises(StoreDamaged):
         store.all()
     store.discard()
     again = LearningStore.open(tmp_path)

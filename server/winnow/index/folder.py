@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 
 from winnow.config import OWN_FOLDER
+from winnow.database import StoreDamaged
 from winnow.errors import IndexUnavailable, SearchError
 from winnow.index.files import (
     EXCLUDED,
@@ -41,7 +42,7 @@ from winnow.index.files import (
 )
 from winnow.index.hindrance import Hindrance
 from winnow.index.lock import locked
-from winnow.index.reader import Reader, StoreDamaged
+from winnow.index.reader import Reader
 from winnow.index.sources import (
     Changes,
     Covers,

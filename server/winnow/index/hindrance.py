@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.index.reader import StoreDamaged
+from winnow.database import StoreDamaged
 from winnow.own_folder import own_folder
 
 if TYPE_CHECKING:

@@ -32,11 +32,13 @@ import msgspec
 from msgspec import Struct
 
 from winnow.config import Config
+from winnow.database import StoreDamaged
 from winnow.errors import SearchError
 from winnow.index.files import FULL, FileFacts, FileState, Job
 from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.governor import Governor, is_indexable, most_parsed
-from winnow.index.reader import Reader, ReaderStopped, SegmentGone, StoreDamaged
+from winnow.index.reader import Reader, ReaderStopped
+from winnow.index.segments import SegmentGone
 from winnow.index.sources import Covers, is_as_known, text_of
 from winnow.index.view import Overlay, StoreView
 from winnow.index.workers import Workers

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
 import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msgspec import MsgspecError, Struct
+from msgspec import Struct
 
+from winnow.database import StoreDamaged, damage
 from winnow.index.files import FULL, NO_SOURCE, FileState
+from winnow.index.segments import Segments
 from winnow.symbols.facts import Definition, Skeleton
 from winnow.symbols.packed import Packed, definition_of, skeleton_of
 from winnow.symbols.view import File
 
-if TYPE_CHECKING:
-    from winnow.index.segments import Segments
-
 # Encoded; decoded, skeletons take about ten times as much.
 SKELETON_BYTES = 2 * 1024 * 1024
-
-
-class StoreDamaged(Exception):
-    """What was read is not what was written: the store is to be made anew."""
-
-
-class SegmentGone(StoreDamaged):
-    """A file of the store is not there. It may have been replaced since the reading began."""
 
 
 class ReaderStopped(Exception):
@@ -387,26 +377,3 @@ def unpacked_names(packed: bytes) -> list[str]:
     except (zlib.error, UnicodeDecodeError) as error:
         raise StoreDamaged(str(error)) from error
     return text.split("\0") if text else []
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether an error means that the database is not what it was."""
-    if type(error) is sqlite3.DatabaseError:  # "malformed", "not a database"
-        return True
-    # Tables that are missing, or others than ours; a header that is of no version.
-    told = ("no such", "unsupported file format", "malformed")
-    return isinstance(error, sqlite3.OperationalError) and any(one in str(error) for one in told)
-
-
-@contextlib.contextmanager
-def damage() -> Iterator[None]:
-    """Raise StoreDamaged for errors in the block that a damaged database makes."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        if is_damage(error):
-            raise StoreDamaged(str(error)) from error
-        raise
-    # SQLite's own messages may quote what is no text any more.
-    except (MsgspecError, UnicodeDecodeError) as error:
-        raise StoreDamaged(str(error)) from error

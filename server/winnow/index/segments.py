@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.index.reader import SegmentGone, StoreDamaged
+from winnow.database import StoreDamaged
 from winnow.postings.contents import Contents
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ SUFFIX = ".seg"
 # A process that has read a row opens its file at once, and another one may be writing a file whose
 # row is to come.
 GRACE_SECONDS = 60.0
+
+
+class SegmentGone(StoreDamaged):
+    """A file of the store is not there. It may have been replaced since the reading began."""
+
 
 # When a file was changed last, and which one it is.
 Touched = tuple[int, int, int]

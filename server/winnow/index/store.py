@@ -28,14 +28,16 @@ import winnow.index
 import winnow.postings
 import winnow.secrets
 import winnow.symbols
-from winnow import own_folder
+from winnow import database
+from winnow.database import StoreDamaged, damage
 from winnow.index import rows
 from winnow.index.files import FileFacts, FileState
 from winnow.index.lock import locked_briefly
-from winnow.index.reader import KnownText, Reader, Skeletons, StoreDamaged, damage
+from winnow.index.reader import KnownText, Reader, Skeletons
 from winnow.index.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.seal import broken_at, seal
 from winnow.index.segments import Segments
+from winnow.own_folder import own_folder, regular
 
 # How long one process waits for another's transaction, which takes some tenths of a second.
 BUSY_SECONDS = 10.0
@@ -95,8 +97,7 @@ class Store:
         self._closed = False
         self._writer = self._connect(WRITER_CACHE_KB)
         try:
-            with damage():
-                _create(self._writer)
+            database.make_tables(self._writer, SCHEMA)
         except BaseException:
             self._writer.close()
             raise
@@ -335,16 +336,8 @@ class Store:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, damage():
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._writer
-                self._writer.execute("COMMIT")
-            except BaseException:
-                # A full disk has ended the transaction already.
-                with contextlib.suppress(sqlite3.Error):
-                    self._writer.execute("ROLLBACK")
-                raise
+        with self._lock, damage(), database.transaction(self._writer):
+            yield self._writer
 
     # --- segments --------------------------------------------------------------------------
 
@@ -438,8 +431,8 @@ class Store:
         """As :meth:`read`; the caller closes it."""
         with self._lock:
             connection = self._idle.pop() if self._idle else None
+        connection = connection or self._connect(READER_CACHE_KB)
         with damage():
-            connection = connection or self._connect(READER_CACHE_KB)
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM file LIMIT 1").fetchone()  # from here on it is held
         if not self.is_current():
@@ -457,22 +450,12 @@ class Store:
         connection.close()
 
     def _connect(self, cache_kb: int) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        return database.connect(
+            self.file,
+            busy_seconds=BUSY_SECONDS,
+            cache_kb=cache_kb,
+            settings="PRAGMA auto_vacuum=INCREMENTAL;",
         )
-        # The folder is a stranger's, and so may the database be.
-        try:
-            with damage():
-                connection.executescript(
-                    "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
-                    "PRAGMA auto_vacuum=INCREMENTAL;"
-                    f"PRAGMA synchronous=NORMAL; PRAGMA cache_size=-{cache_kb};"
-                    "PRAGMA temp_store=MEMORY;"
-                )
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
 
 def _inodes(file: Path) -> list[int]:
@@ -510,14 +493,14 @@ def _alone(file: Path) -> Iterator[None]:
 
 
 def _put_aside(file: Path) -> None:
-    own_folder.put_aside(file)
+    database.put_aside(file)
     _delete_segments(file)
 
 
 def delete(file: Path) -> None:
     """Delete a database and its segments, as far as that is possible."""
     with contextlib.suppress(OSError), _alone(file):
-        for one in reversed(own_folder.database_files(file)):
+        for one in reversed(database.database_files(file)):
             with contextlib.suppress(OSError):
                 one.unlink(missing_ok=True)
         _delete_segments(file)
@@ -531,9 +514,9 @@ def _delete_segments(file: Path) -> None:
 
 def _prepared(root: Path, variant: str) -> Path:
     """Where the database of this version is, in a folder that exists then. Raises OSError."""
-    folder = own_folder.own_folder(root)
+    folder = own_folder(root)
     file = folder / f"index-{version(variant)}.db"
-    own_folder.regular(*own_folder.database_files(file))
+    regular(*database.database_files(file))
     _delete_old(folder, file)
     return file
 
@@ -563,32 +546,3 @@ def _to_merge(sizes: Mapping[int, int]) -> list[int]:
             return some if len(some) > 1 else []
         smallest = level
     return []
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    """Make the tables, unless they are there. Raises StoreDamaged if there are others."""
-    (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
-    if mode != "wal":
-        raise sqlite3.OperationalError("the file system does not allow a write-ahead log")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        found = _tables(connection)
-        if not found:
-            for statement in SCHEMA.split(";\n"):
-                connection.execute(statement)
-        elif found != _own_tables():
-            raise StoreDamaged("it has other tables")
-    finally:
-        connection.execute("COMMIT")
-
-
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
-    return {row[0] for row in found}
-
-
-@functools.cache
-def _own_tables() -> frozenset[str]:
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(SCHEMA)
-        return frozenset(_tables(connection))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from winnow.config import OWN_FOLDER
-from winnow.index.reader import StoreDamaged
+from winnow.database import StoreDamaged
 from winnow.index.store import Store, version
 
 MOST_TREES = 16

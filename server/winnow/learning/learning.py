@@ -18,11 +18,12 @@ from pathlib import Path
 
 import msgspec
 
+from winnow.database import StoreDamaged
 from winnow.errors import UnknownSearch
 from winnow.learning.queries import kind_of
 from winnow.learning.records import KEPT_CHARACTERS, Action, Event, Search
 from winnow.learning.signals import AGAIN_SECONDS, Command, Latest, Viewed
-from winnow.learning.store import TOGETHER, LearningStore, Rows, StoreDamaged
+from winnow.learning.store import TOGETHER, LearningStore, Rows
 from winnow.learning.suggest import KnownTerms, suggested
 from winnow.learning.table import Table
 

@@ -9,17 +9,18 @@ store is in memory and ends with the process.
 from __future__ import annotations
 
 import contextlib
-import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from winnow import database
 from winnow.config import OWN_FOLDER
+from winnow.database import StoreDamaged, damage
 from winnow.learning.records import KEPT_PATHS, Event, Search
-from winnow.own_folder import database_files, own_folder, put_aside, regular
+from winnow.own_folder import own_folder, regular
 
 NAME = "learning.db"
 SCHEMA = """
@@ -42,6 +43,11 @@ MOST_EVENTS = 20_000
 MOST_BYTES = 1_200_000
 LOG_BYTES = 400_000
 PAGE_BYTES = 4096
+CACHE_KB = 512
+SETTINGS = (
+    f"PRAGMA page_size={PAGE_BYTES}; PRAGMA journal_size_limit={LOG_BYTES};"
+    f"PRAGMA wal_autocheckpoint={LOG_BYTES // PAGE_BYTES // 2};"
+)
 # A transaction of more would make the log grow.
 TOGETHER = 200
 # What is too much goes in portions, so that there is not something to delete every time.
@@ -52,10 +58,6 @@ BUSY_SECONDS = 1.0
 Rows = tuple[list[Search], list[Event]]
 
 
-class StoreDamaged(Exception):
-    """The database is not what was written, or none of ours."""
-
-
 class LearningStore:
     """Searches and events of one workspace; safe to use from several threads."""
 
@@ -64,15 +66,14 @@ class LearningStore:
         and OSError."""
         self.file = file
         self._lock = threading.Lock()
-        self._connection = sqlite3.connect(
-            file or ":memory:",
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
+        self._connection = database.connect(
+            file or database.MEMORY,
+            busy_seconds=BUSY_SECONDS,
+            cache_kb=CACHE_KB,
+            settings=SETTINGS,
         )
         try:
-            with _damage():
-                _create(self._connection, file is not None)
+            database.make_tables(self._connection, SCHEMA)
             self._inode = file.stat().st_ino if file else 0
         except BaseException:
             self._connection.close()
@@ -85,11 +86,11 @@ class LearningStore:
         if root is not None:
             with contextlib.suppress(OSError, sqlite3.Error, StoreDamaged):
                 file = own_folder(root) / NAME
-                regular(*database_files(file))
+                regular(*database.database_files(file))
                 try:
                     return cls(file)
                 except StoreDamaged:
-                    put_aside(file)
+                    database.put_aside(file)
                     return cls(file)
         return cls(None)
 
@@ -118,7 +119,7 @@ class LearningStore:
         self.close()
         if self.file is not None and current:
             with contextlib.suppress(OSError):
-                put_aside(self.file)
+                database.put_aside(self.file)
 
     # --- writing ---------------------------------------------------------------------------
 
@@ -126,17 +127,9 @@ class LearningStore:
         """Keep searches and events, in one transaction, so not many more than TOGETHER; a search
         that is known is left as it is. Raises StoreDamaged, and sqlite3.Error where the disk is
         full or somebody else holds the store."""
-        with self._lock, _damage():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                _insert(self._connection, searches, events)
-                _trim(self._connection)
-            except BaseException:
-                # A full disk has ended the transaction already.
-                with contextlib.suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+        with self._lock, damage(), database.transaction(self._connection):
+            _insert(self._connection, searches, events)
+            _trim(self._connection)
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -158,7 +151,7 @@ class LearningStore:
     def told(self, after: int) -> tuple[list[Search], list[Event], int]:
         """What was opened or judged after the event of this number, and the searches that it was
         of, the oldest first; and the number of the last event."""
-        with self._lock, _damage():
+        with self._lock, damage():
             (last,) = self._connection.execute("SELECT max(number) FROM event").fetchone()
         last = max(after, last or 0)
         new = "path<>'' AND number>? AND number<=?"
@@ -177,7 +170,7 @@ class LearningStore:
         events: str,
         bound_events: tuple[object, ...],
     ) -> Rows:
-        with self._lock, _damage():
+        with self._lock, damage():
             self._connection.execute("BEGIN")  # both are of one moment
             try:
                 rows = self._connection.execute(
@@ -193,55 +186,6 @@ class LearningStore:
             return [_search(row) for row in rows], [
                 msgspec.convert(list(row), Event) for row in more
             ]
-
-
-@contextlib.contextmanager
-def _damage() -> Iterator[None]:
-    """Raise StoreDamaged for errors in the block that a damaged database makes."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        # "malformed", "not a database"; tables that are missing; a header that is of no version.
-        other = re.search("no such|unsupported file format|malformed", str(error))
-        if other or type(error) is sqlite3.DatabaseError:
-            raise StoreDamaged(str(error)) from error
-        raise
-    except msgspec.MsgspecError as error:  # values that are none of ours
-        raise StoreDamaged(str(error)) from error
-
-
-def _create(connection: sqlite3.Connection, on_disk: bool) -> None:
-    """Make the tables, unless they are there. Raises StoreDamaged if there are others."""
-    # The folder is a stranger's, and so may the database be.
-    connection.executescript(
-        "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA synchronous=NORMAL;"
-        f"PRAGMA cache_size=-512; PRAGMA page_size={PAGE_BYTES}; PRAGMA temp_store=MEMORY;"
-        f"PRAGMA journal_size_limit={LOG_BYTES};"
-        f"PRAGMA wal_autocheckpoint={LOG_BYTES // PAGE_BYTES // 2};"
-    )
-    if on_disk:
-        (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
-        if mode != "wal":
-            raise sqlite3.OperationalError("the file system does not allow a write-ahead log")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        found = _tables(connection)
-        if not found:
-            for statement in SCHEMA.split(";\n"):
-                connection.execute(statement)
-        elif found != _own_tables():
-            raise StoreDamaged("it has other tables")
-    finally:
-        connection.execute("COMMIT")
-
-
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    rows = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
-    return {row[0] for row in rows}
-
-
-def _own_tables() -> set[str]:
-    return {statement.strip() for statement in SCHEMA.split(";\n") if statement.strip()}
 
 
 def _insert(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from winnow.database import StoreDamaged
 from winnow.errors import SearchError
-from winnow.index.reader import StoreDamaged
 from winnow.lsp.convert import path_of
 from winnow.lsp.progress import CLIENT_SECONDS, background_progress
 
