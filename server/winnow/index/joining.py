@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,7 @@ from winnow.index.reader import Reader
 from winnow.postings.corpus import Corpus, Part
 from winnow.postings.segment import in_memory
 from winnow.symbols.facts import Definition
-
-if TYPE_CHECKING:
-    from winnow.index.view import StoreView
+from winnow.symbols.view import View
 
 # Where folders are several, or a document has no file yet, what is derived from paths is kept here,
 # for the last such list.
@@ -25,7 +23,7 @@ OF = "of these paths"  # no name that anybody else gives to what is kept
 
 
 def joined(
-    view: StoreView,
+    view: View,
     stores: Sequence[tuple[str, Reader]],
     states: Sequence[TableState],
     unsaved: Mapping[str, FileFacts],
@@ -116,9 +114,7 @@ def _kept_for(paths: list[str]) -> dict[str, Any]:
     return _KEPT[-1]
 
 
-def _definitions(
-    view: StoreView, numbers: _Numbers
-) -> Callable[[str], list[tuple[int, Definition]]]:
+def _definitions(view: View, numbers: _Numbers) -> Callable[[str], list[tuple[int, Definition]]]:
     def definitions(name: str) -> list[tuple[int, Definition]]:
         return [
             (number, definition)
