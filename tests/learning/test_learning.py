@@ -323,6 +323,17 @@ async def test_what_cannot_be_written_is_written_later(
     assert [one.signal for one in events] == ["kept"]
 
 
+async def test_what_can_never_be_written_holds_up_nothing(tmp_path: Path) -> None:
+    learning = learning_in(tmp_path)
+    learning.searched(search("s1", tmp_path, "a.py"))
+    await learning.told("s1", str(tmp_path / "a.py"), "up", 2**70)
+    learning.searched(search("s2", tmp_path, "a.py"))
+    await learning.aclose()
+    searches, events = stored(tmp_path)
+    assert [one.id for one in searches] == ["s1", "s2"]
+    assert events == []
+
+
 async def test_what_comes_too_fast_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from conftest import requires_posix
@@ -169,6 +170,34 @@ def test_values_that_are_none_of_ours_are_damage(
     again = LearningStore.open(tmp_path)
     assert again.all() == ([], [])
     again.close()
+
+
+def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
+    store = LearningStore.open(tmp_path)
+    store.write([search("s")], [])
+    store._connection.execute("UPDATE search SET query=CAST(x'ff' AS TEXT)")
+    with pytest.raises(StoreDamaged):
+        store.all()
+    store.close()
+
+
+def test_what_no_database_can_hold_is_left_out_and_the_rest_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = LearningStore.open(tmp_path)
+    store.write(
+        [
+            search("s1"),
+            search("half", query="half a character: \ud83d"),
+            search("path", 1.0, "no-\udcff.py"),
+            msgspec.structs.replace(search("many"), returned=2**63),
+            search("s2"),
+        ],
+        [event("s1"), msgspec.structs.replace(event("s1"), rank=2**63), event("s2")],
+    )
+    assert store.all() == ([search("s1"), search("s2")], [event("s1"), event("s2")])
+    assert len(caplog.messages) == 4
+    store.close()
 
 
 @requires_posix

@@ -9,9 +9,10 @@ store is in memory and ends with the process.
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -55,7 +56,12 @@ PORTION = 0.05
 # Writing takes milliseconds; a process that holds the store for longer hangs.
 BUSY_SECONDS = 1.0
 
+# A number of more than 64 bits; half a character; a text that is too long; no number.
+UNWRITABLE = (OverflowError, UnicodeError, sqlite3.DataError, sqlite3.IntegrityError)
+
 Rows = tuple[list[Search], list[Event]]
+
+logger = logging.getLogger(__name__)
 
 
 class LearningStore:
@@ -125,8 +131,8 @@ class LearningStore:
 
     def write(self, searches: Sequence[Search], events: Sequence[Event]) -> None:
         """Keep searches and events, in one transaction, so not many more than TOGETHER; a search
-        that is known is left as it is. Raises StoreDamaged, and sqlite3.Error where the disk is
-        full or somebody else holds the store."""
+        that is known is left as it is, and what no database can hold is left out. Raises
+        StoreDamaged, and sqlite3.Error where the disk is full or somebody else holds the store."""
         with self._lock, damage(), database.transaction(self._connection):
             _insert(self._connection, searches, events)
             _trim(self._connection)
@@ -191,20 +197,35 @@ class LearningStore:
 def _insert(
     connection: sqlite3.Connection, searches: Sequence[Search], events: Sequence[Event]
 ) -> None:
-    connection.executemany(
-        f"INSERT OR IGNORE INTO search ({_SEARCH}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608
-        [
-            (
-                *(one.id, one.at, one.tool, one.query, one.kind, one.seconds, one.returned),
-                msgspec.json.encode(one.paths[:KEPT_PATHS]).decode(),
-                *(one.scope, one.indexed, one.fallback, one.continued),
+    for search in searches:
+        with _dropped():
+            connection.execute(
+                f"INSERT OR IGNORE INTO search ({_SEARCH}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608
+                _row_of(search),
             )
-            for one in searches
-        ],
-    )
-    connection.executemany(
-        f"INSERT INTO event ({_EVENT}) VALUES (?,?,?,?,?,?)",  # noqa: S608
-        [(one.search, one.at, one.signal, one.path, one.rank, one.tool) for one in events],
+    for one in events:
+        with _dropped():
+            connection.execute(
+                f"INSERT INTO event ({_EVENT}) VALUES (?,?,?,?,?,?)",  # noqa: S608
+                (one.search, one.at, one.signal, one.path, one.rank, one.tool),
+            )
+
+
+@contextlib.contextmanager
+def _dropped() -> Iterator[None]:
+    """Leave a row out that cannot be written: it could not be later either, and all others would
+    wait for it."""
+    try:
+        yield
+    except UNWRITABLE as error:
+        logger.warning("What cannot be kept of a search is left out: %s", error)
+
+
+def _row_of(one: Search) -> tuple[object, ...]:
+    return (
+        *(one.id, one.at, one.tool, one.query, one.kind, one.seconds, one.returned),
+        msgspec.json.encode(one.paths[:KEPT_PATHS]).decode(),
+        *(one.scope, one.indexed, one.fallback, one.continued),
     )
 
 
