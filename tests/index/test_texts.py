@@ -15,8 +15,9 @@ import pytest_asyncio
 
 from conftest import git, git_commit, requires_linux, write_files
 from winnow.config import Config, merged
+from winnow.index import rows
 from winnow.index.files import EXCLUDED, FULL, FileFacts, Job
-from winnow.index.folder import FolderIndex
+from winnow.index.folder import FULL_AT, MEGABYTE, FolderIndex
 from winnow.index.store import Store
 from winnow.index.workers import Workers
 from winnow.postings.corpus import Corpus
@@ -271,6 +272,27 @@ async def test_a_full_index_leaves_out_the_oldest_files_and_says_so(
     await workspace.index.build()
     assert await workspace.index.problems() == {}
     assert len(await holding(workspace, "only_in_")) == 12
+
+
+async def test_what_has_found_room_again_is_told_of_no_longer(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project, max_index_size_mb=50)
+    await workspace.index.build()
+    folder = folder_of(workspace)
+    store = await folder.store()
+    with store._transaction() as connection:
+        (number,) = connection.execute("SELECT min(id) FROM file").fetchone()
+        rows.empty(connection, number, rows.next_stamp(connection))
+    store.note(FULL_AT, f"{50 * MEGABYTE} {store.size()}")
+    write_files(project, {"src/new.py": "def new(): ...\n"})
+    assert await workspace.index.refresh([project / "src/new.py"], SECONDS)
+    assert workspace.index.hindrances() == [f"1 files are left out: {FULL}"]
+    config, _ = merged(workspace.config, {"index": {"max_index_size_mb": 100}}, "test")
+    workspace.reconfigure(config)
+    assert await workspace.index.refresh([], SECONDS)
+    assert workspace.index.hindrances() == []
 
 
 async def test_many_small_changes_do_not_leave_many_segments(

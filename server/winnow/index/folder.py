@@ -222,7 +222,6 @@ class FolderIndex:
             self.built, self._too_many = True, False
             finished = await self._complete(store, changes, report)
         await self._make_room()
-        self.left_out = await self._with_store(_left_out)
 
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
@@ -461,6 +460,8 @@ class FolderIndex:
             if await self._make_room() and not urgent:
                 await self._leave_out([path for path in left if path not in taken], FULL)
                 break
+        if changes or not self.complete:
+            self.left_out = await self._with_store(_left_out)
         self.indexed = self.total
         self.updated_at = time.time()
 
