@@ -6,6 +6,7 @@ import os
 
 from winnow.display import shown_path
 from winnow.errors import IndexUnavailable, NotFound
+from winnow.index.folder import BEGUN
 from winnow.index.governor import is_indexable
 from winnow.index.index import again_if_damaged
 from winnow.text.buffers import Overlay
@@ -26,8 +27,6 @@ PARAM = "enable_indexing"
 # For so long, a request waits for what has changed to be known.
 REFRESH_SECONDS = 30.0
 STATUS_SECONDS = 2.0
-# An index with so many of the files was made by somebody, and is kept up.
-BEGUN = 0.5
 NO_INDEX = "there is no index: `index` with action 'build' makes one"
 
 

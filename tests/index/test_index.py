@@ -96,6 +96,23 @@ async def test_a_build_covers_what_searches_cover(
     assert git(project, "status", "--porcelain") == ""
 
 
+async def test_a_look_makes_an_index_of_a_small_folder_or_ends_one_that_was_begun(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    config, _ = merged(Config(), {"index": {"auto_index_threshold": 4}}, "test")
+    workspace = make_workspace(project, config=config)
+    assert await state(workspace) == ("none", 0, 4)
+    await workspace.index.build()
+    write_files(project, {"src/main.py": "def principal(): ...\n"})
+    another = make_workspace(project, config=config)
+    assert await state(another) == ("ready", 4, 4)
+    assert await names(another) == {**ALL, "src/main.py": "principal"}
+    await another.index.clear()
+    assert await state(make_workspace(project, config=config)) == ("none", 0, 4)
+    config, _ = merged(Config(), {"index": {"auto_index_threshold": 5}}, "test")
+    assert await state(make_workspace(project, config=config)) == ("ready", 4, 4)
+
+
 async def test_excluded_files_are_not_indexed_until_the_settings_change(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:

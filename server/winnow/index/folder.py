@@ -92,6 +92,8 @@ ADOPTED = 500
 LEFT_OUT = 2_000
 # For more changes than this, other working trees are asked: a branch was switched, or all is new.
 FEW_CHANGES = 20
+# An index with this part of the files was made by somebody, and is kept up.
+BEGUN = 0.5
 # A note in the store: somebody has asked for the index of a folder with very many files.
 CONSENT = "consent"
 # What was left out for lack of room is taken again where so much has become free since, or where
@@ -104,12 +106,14 @@ MEGABYTE = 1024 * 1024
 
 class FolderSettings(Struct, frozen=True):
     """What settings say of the index of a folder: the largest file that is read, and the largest
-    that is parsed, in bytes; the most that is kept, in MB; whether secrets are masked; where
-    vectors come from; what else decides what is kept."""
+    that is parsed, in bytes; the most that is kept, in MB; from how many files on an index is made
+    only if somebody asks for it; whether secrets are masked; where vectors come from; what else
+    decides what is kept."""
 
     max_bytes: int
     max_parsed: int
     max_size_mb: int
+    threshold: int
     masked: bool = True
     embeddings: str = "off"
     variant: str = ""
@@ -249,8 +253,9 @@ class FolderIndex:
     async def check(self, covers: Covers, few: int) -> None:
         """Take what has changed without anybody telling.
 
-        Where an earlier process has left a store in which only a ``few`` files are not up to date,
-        that makes it complete; more are for `build`.
+        Where only a ``few`` files are not known as they are, that makes the store complete, if an
+        earlier process has begun it, or the folder is one that is indexed when it is first needed;
+        more are for `build`.
         """
         if self._unfinished is not None:
             await self.build(covers, *self._unfinished)
@@ -259,8 +264,11 @@ class FolderIndex:
         changes = await self.changes(covers)
         if self._cleared or self._too_many:
             return
-        if self.built or self.complete or len(changes) <= few:
-            await self._complete(store, changes, urgent=len(changes) <= few)
+        is_few = len(changes) <= few
+        small = self.total < self._settings().threshold
+        begun = len(changes) <= (1 - BEGUN) * self.total
+        if self.built or self.complete or (is_few and (small or begun)):
+            await self._complete(store, changes, urgent=is_few)
 
     async def _complete(
         self, store: Store, changes: Changes, report: Report | None = None, urgent: bool = False

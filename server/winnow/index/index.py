@@ -588,6 +588,7 @@ class Index:
             max_bytes=config.limits.parse_bytes,
             max_parsed=most_parsed(config.index),
             max_size_mb=config.index.max_index_size_mb,
+            threshold=config.index.auto_index_threshold,
             masked=masked,
             embeddings=config.index.embeddings,
             variant=("" if masked else "unmasked") + (model.name if model else ""),
