@@ -18,6 +18,7 @@ from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.config import Config, merged
 from winnow.database import StoreDamaged
 from winnow.index import folder as folder_module
+from winnow.index import unsaved
 from winnow.index.files import FileState
 from winnow.index.store import Store
 from winnow.workspace import Workspace
@@ -524,6 +525,21 @@ async def test_an_index_stays_in_use_while_it_is_built_again(
     assert seen == {"stale"}
     assert workspace.index.state().state == "ready"
     assert await names(workspace) == ALL
+
+
+async def test_a_document_for_which_the_time_was_too_short_makes_the_answer_stale(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    file = project / "src/main.py"
+    buffers = {file: "def principal(): ...\n"}
+    states = []
+    for seconds in (0.0, SECONDS):
+        monkeypatch.setattr(unsaved, "UNSAVED_SECONDS", seconds)
+        async with workspace.index.snapshot(buffers, SECONDS) as (view, told):
+            states.append((told.state, [one.name for one in view.definitions_in(str(file))]))
+    assert states == [("stale", ["main"]), ("ready", ["principal"])]
 
 
 async def test_builds_of_one_folder_follow_each_other(

@@ -34,18 +34,16 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.database import StoreDamaged
 from winnow.errors import SearchError
-from winnow.index.files import FULL, FileFacts, FileState, Job
+from winnow.index.files import FULL
 from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.governor import Governor, is_indexable, most_parsed
 from winnow.index.reader import Reader, ReaderStopped
 from winnow.index.segments import SegmentGone
-from winnow.index.sources import Covers, is_as_known, text_of
+from winnow.index.sources import Covers
+from winnow.index.unsaved import Documents, Unsaved, texts_in_place
 from winnow.index.view import Overlay, StoreView
 from winnow.index.workers import Workers
 from winnow.retrieval.embeddings import model_at, told_of
-from winnow.symbols.facts import Facts
-from winnow.symbols.packed import facts_of
-from winnow.text.buffers import is_unsaved
 from winnow.text.files import search_roots
 from winnow.text.memory import anonymous_bytes
 from winnow.text.paths import held_by
@@ -58,14 +56,13 @@ if TYPE_CHECKING:
     from winnow.postings.corpus import Corpus
     from winnow.postings.trigrams import Required
 
-# What a query waits for changes to be taken, and for unsaved documents.
+# What a query waits for changes to be taken.
 CATCH_UP_SECONDS = 0.15
 # And for a look for others, where it was told of some: what somebody asks about after a change is
 # that change, and in a large tree the look takes long.
 LOOK_SECONDS = 0.02
 # That a folder has become a repository, or is gone, is seen this late.
 ROOT_SECONDS = 0.05
-UNSAVED_SECONDS = 2.0
 # As many changed files go before the work of the background.
 FEW = 50
 # Changes come in groups: a moment makes one transaction of them.
@@ -75,15 +72,6 @@ logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Unsaved(Struct, frozen=True):
-    """A document that stands in the place of a file: its text, and what is known of it, if that is
-    known."""
-
-    text: str
-    taken: FileFacts | None = None
-    facts: Facts | None = None
 
 
 class Candidates(Struct, frozen=True):
@@ -123,13 +111,12 @@ class Index:
             processes, environment, limits.parse_seconds, regulator=self.governor
         )
         self._known: dict[Path, FolderIndex] = {}
-        self._unsaved: dict[str, Unsaved] = {}
+        self._documents = Documents(self._workers, self._settings)
         self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
         self._watching = False
         self._found_roots: tuple[list[Path], int, list[Path]] | None = None
         self._consented = False
         self._asked = False  # for a build: a folder that is gone is built when it is there
-        self._extracting: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._told: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -151,11 +138,26 @@ class Index:
         that no search covers. Waits ``seconds`` at most for files that have changed. One thread at
         a time may read the view, with :meth:`StoreView.read`, until the block ends.
         """
+        async with self._snapshot(buffers, seconds, asked) as (view, state, _, _):
+            yield view, state
+
+    @contextlib.asynccontextmanager
+    async def _snapshot(
+        self, buffers: Mapping[Path, str], seconds: float, asked: Collection[str]
+    ) -> AsyncIterator[tuple[StoreView, IndexState, Sequence[FolderIndex], Mapping[str, Unsaved]]]:
+        """As :meth:`snapshot`, with the folders of the view, and its documents."""
         with self.governor.requests():
             await self._catch_up(seconds)
-            overlay = await self._overlay(buffers, asked)
-        async with self._view(self._current(), overlay) as (view, _):
-            yield view, self.state()
+            folders = self._current()
+            texts = await self._texts_in_place(folders, buffers, asked)
+            unsaved = await self._documents.known(texts)
+        overlay = {path: one.facts for path, one in unsaved.items()}
+        async with self._view(folders, overlay) as (view, _):
+            state = self.state()
+            late = any(path not in unsaved or unsaved[path].text != texts[path] for path in texts)
+            if late and state.state == "ready":
+                state = msgspec.structs.replace(state, state="stale")
+            yield view, state, folders, unsaved
 
     @contextlib.asynccontextmanager
     async def _view(
@@ -196,12 +198,10 @@ class Index:
     ) -> AsyncIterator[tuple[Corpus, IndexState, StoreView]]:
         """All texts as they are now, to be ranked, as far as they are known; how true that is; and
         the view that they are read through, in a thread: its `read`, until the block ends."""
-        async with self.snapshot(buffers, seconds) as (view, state):
-            tables = [folder.table for folder in self._current()]
-            unsaved = {
-                path: one.taken for path, one in self._unsaved.items() if one.taken is not None
-            }
-            yield await view.read(view.corpus, tables, unsaved), state, view
+        async with self._snapshot(buffers, seconds, ()) as (view, state, folders, unsaved):
+            tables = [folder.table for folder in folders]
+            taken = {path: one.taken for path, one in unsaved.items() if one.taken is not None}
+            yield await view.read(view.corpus, tables, taken), state, view
 
     async def candidates(
         self, required: Required, seconds: float = CATCH_UP_SECONDS
@@ -248,7 +248,7 @@ class Index:
         """See to it that files are known, before the index is complete: gives their paths as they
         come to be in the store. ``paths`` are absolute, of files that a search covers."""
         end = asyncio.get_running_loop().time() + seconds
-        for folder, below in self._by_folder(paths).items():
+        for folder, below in _by_folder(self._current(), paths).items():
             left = end - asyncio.get_running_loop().time()
             async with contextlib.aclosing(folder.take(sorted(below), left)) as taken:
                 async for some in taken:
@@ -423,7 +423,7 @@ class Index:
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed; those of the index are taken soon,
         and a query that begins meanwhile waits a moment for them."""
-        for folder, below in self._by_folder(paths).items():
+        for folder, below in _by_folder(self._current(), paths).items():
             if folder.is_open:
                 self._told.setdefault(folder, set()).update(below)
         if self._told and not _is_busy(self._taking) and not self._closed:
@@ -433,10 +433,10 @@ class Index:
         """End what is under way, and the workers; close the stores."""
         self._closed = True
         tasks = [one for one in (self._taking, self._checking, *self._builds) if one is not None]
-        tasks += [task for _, task in self._extracting.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._documents.aclose()
         await self._workers.aclose()
         for folder in self._known.values():
             await folder.aclose()
@@ -477,73 +477,23 @@ class Index:
         watchers = [one.watcher for one in self._current() if one.watcher and one.is_watched]
         return all(await asyncio.gather(*[one.settle(seconds) for one in watchers]))
 
-    async def _overlay(
-        self, buffers: Mapping[Path, str], asked: Collection[str]
-    ) -> dict[str, Facts | None]:
-        """The facts of documents that stand in the place of files, by the paths of these."""
+    async def _texts_in_place(
+        self,
+        folders: Sequence[FolderIndex],
+        buffers: Mapping[Path, str],
+        asked: Collection[str],
+    ) -> dict[str, str]:
+        """The texts that stand in the place of files, by the absolute paths of these."""
+        documents: dict[FolderIndex, dict[str, str | None]] = {}
+        for path, text in {**dict.fromkeys(map(Path, asked)), **buffers}.items():
+            for folder, (below,) in _by_folder(folders, [path]).items():
+                documents.setdefault(folder, {})[below] = text
         texts: dict[str, str] = {}
-        documents = {**dict.fromkeys(map(Path, asked)), **buffers}
-        for folder, by_path in self._documents(documents).items():
+        for folder, by_path in documents.items():
             known = await folder.known(by_path)
             wanted = {path for path in by_path if folder.prefix + path in asked}
-            texts |= await asyncio.to_thread(_overlaid, folder, by_path, known, wanted)
-        for path in [path for path in self._unsaved if path not in texts]:
-            del self._unsaved[path]
-        tasks = [task for path, text in texts.items() if (task := self._begin(path, text))]
-        if tasks:
-            await asyncio.wait(tasks, timeout=UNSAVED_SECONDS)
-        return {path: self._unsaved[path].facts for path in texts if path in self._unsaved}
-
-    def _begin(self, path: str, text: str) -> asyncio.Task[None] | None:
-        """What takes the facts of an unsaved document; None if they are known. It goes on when a
-        query waits no longer: else each one would begin anew."""
-        if path in self._unsaved and self._unsaved[path].text == text:
-            return None
-        if len(text) > self._config().limits.parse_bytes:
-            self._unsaved[path] = Unsaved(text)
-            return None
-        begun = self._extracting.get(path)
-        if begun is None or begun[0] != text:
-            if begun is not None:
-                begun[1].cancel()
-            begun = self._extracting[path] = (
-                text,
-                asyncio.create_task(self._extract_unsaved(path, text)),
-            )
-        return begun[1]
-
-    async def _extract_unsaved(self, path: str, text: str) -> None:
-        settings = self._settings()
-        raw = text.encode("utf-8", "replace")
-        job = Job(
-            b"",
-            os.fsencode(path),
-            0,
-            raw,
-            settings.masked,
-            settings.max_parsed,
-            settings.embeddings,
-        )
-        try:
-            async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
-                async for _, found in answers:
-                    known = found.facts if found else None
-                    self._unsaved[path] = Unsaved(text, found, facts_of(known) if known else None)
-        except SearchError as error:
-            logger.warning("Unsaved documents: %s", error)
-        finally:
-            if self._extracting[path][1] is asyncio.current_task():
-                del self._extracting[path]
-
-    def _documents(
-        self, documents: Mapping[Path, str | None]
-    ) -> dict[FolderIndex, dict[str, str | None]]:
-        """Documents by their paths below the folders that hold them."""
-        found: dict[FolderIndex, dict[str, str | None]] = {}
-        for path, text in documents.items():
-            for folder, (below,) in self._by_folder([path]).items():
-                found.setdefault(folder, {})[below] = text
-        return found
+            texts |= await asyncio.to_thread(texts_in_place, folder, by_path, known, wanted)
+        return texts
 
     # --- folders ---------------------------------------------------------------------------
 
@@ -594,21 +544,23 @@ class Index:
             variant=("" if masked else "unmasked") + (model.name if model else ""),
         )
 
-    def _by_folder(self, paths: Iterable[str | Path]) -> dict[FolderIndex, set[str]]:
-        """Paths below the folders that hold them; the client may spell a folder in another way."""
-        folders = self._current()
-        roots = [os.path.realpath(one.root) for one in folders]
-        found: dict[FolderIndex, set[str]] = {}
-        parents: dict[str, str] = {}
-        for path in paths:
-            with contextlib.suppress(OSError, ValueError):
-                parent, name = os.path.split(path)
-                if parent not in parents:
-                    parents[parent] = os.path.realpath(parent)
-                held = held_by(os.path.join(parents[parent], name), roots)
-                if held:
-                    found.setdefault(folders[held[0]], set()).add(held[1])
-        return found
+
+def _by_folder(
+    folders: Sequence[FolderIndex], paths: Iterable[str | Path]
+) -> dict[FolderIndex, set[str]]:
+    """Paths below the folders that hold them; the client may spell a folder in another way."""
+    roots = [os.path.realpath(one.root) for one in folders]
+    found: dict[FolderIndex, set[str]] = {}
+    parents: dict[str, str] = {}
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError):
+            parent, name = os.path.split(path)
+            if parent not in parents:
+                parents[parent] = os.path.realpath(parent)
+            held = held_by(os.path.join(parents[parent], name), roots)
+            if held:
+                found.setdefault(folders[held[0]], set()).add(held[1])
+    return found
 
 
 def _candidates(
@@ -631,30 +583,6 @@ def _candidates(
         total += table.count
         binary += table.binary
     return Candidates(files, total, binary)
-
-
-def _overlaid(
-    folder: FolderIndex,
-    documents: Mapping[str, str | None],
-    known: Mapping[str, FileState],
-    asked: Collection[str],
-) -> dict[str, str]:
-    """The texts that stand in the place of files: of documents that differ from these, and of those
-    that are asked for and not known as they are. A file that no search covers stays unknown to all
-    others while it is edited."""
-    found: dict[str, str] = {}
-    for path, document in documents.items():
-        real = os.path.join(folder.root, path)
-        if document is not None and is_unsaved(real, document):
-            covered = path in known or not folder.complete or not os.path.lexists(real)
-            text = document if covered or path in asked else None
-        elif path in asked and not is_as_known(str(folder.root), path, known.get(path)):
-            text = document if document is not None else text_of(folder.root, path)
-        else:
-            text = None
-        if text is not None:
-            found[folder.prefix + path] = text
-    return found
 
 
 def again_if_damaged(request: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
