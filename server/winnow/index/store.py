@@ -14,13 +14,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import os
 import shutil
 import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import winnow
@@ -293,11 +292,10 @@ class Store:
         with self.read() as reader:
             return reader.size()
 
-    def trim(self, limit: int, keep: Collection[str] = ()) -> int:
+    def trim(self, limit: int) -> int:
         """Bring the store below a size in bytes; of how many files nothing is kept any more.
 
-        What is parked goes first, then what is known of the files that were written longest ago,
-        but for those to ``keep``.
+        What is parked goes first, then what is known of the files that were written longest ago.
         """
         if self.size() <= limit:
             return 0
@@ -305,11 +303,10 @@ class Store:
             rows.next_stamp(connection)
             rows.forget_parked(connection, 0)
         self._collect()
-        wanted = {os.fsencode(path) for path in keep}
         target = int(limit * (1 - TRIM_SHARE))
         size, emptied = self.size(), 0
         while size > target:
-            count = self._empty(1 - target / size, wanted)
+            count = self._empty(1 - target / size)
             self._collect()
             emptied += count
             size = self.size()
@@ -317,16 +314,16 @@ class Store:
                 break
         return emptied
 
-    def _empty(self, share: float, keep: Collection[bytes]) -> int:
+    def _empty(self, share: float) -> int:
         """Keep nothing of the oldest files, which are about this share of all bytes; how many."""
         with self._transaction() as connection:
             stamp = rows.next_stamp(connection)
             found = connection.execute(
-                "SELECT id, path, size FROM file WHERE key<>x'' ORDER BY mtime_ns, id"
+                "SELECT id, size FROM file WHERE key<>x'' ORDER BY mtime_ns, id"
             ).fetchall()
-            room = share * sum(row[2] for row in found)
+            room = share * sum(size for _, size in found)
             emptied = 0
-            for number, _, size in sorted(found, key=lambda row: row[1] in keep):
+            for number, size in found:
                 rows.empty(connection, number, stamp)
                 emptied += 1
                 room -= size
