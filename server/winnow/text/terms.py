@@ -374,7 +374,9 @@ class Search:
                     pending += event.line.size
                     first = event.offset if event.matched and first < 0 else first
             elif isinstance(event, ripgrep.FileEnd):
-                if wanted and not (named and event.binary and self._is_left_out(path, first)):
+                if wanted and named and event.binary:
+                    wanted = not await asyncio.to_thread(self._is_left_out, path, first)
+                if wanted:
                     self._take(found, path, lines, event.binary)
                 pending = 0
             else:
