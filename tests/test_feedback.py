@@ -11,6 +11,7 @@ from conftest import MakeWorkspace, write_files
 from winnow.config import Config, merged
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace, UnknownSearch
 from winnow.feedback import OFF
+from winnow.index.files import FULL
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.workspace import Workspace
@@ -74,6 +75,25 @@ async def test_turned_off_both_say_so(make_workspace: MakeWorkspace, project: Pa
     metrics = await call(workspace, "search_metrics")
     assert (metrics.enabled, metrics.returned, metrics.warnings) == (False, 0, [OFF])
     assert TOOLS["search_metrics"].plain(metrics).endswith(f"[note: {OFF}]")
+
+
+async def test_metrics_say_once_that_there_is_no_room(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    (folder,) = workspace.index._current()
+    store = await folder.store()
+    assert store.trim(0)
+    write_files(project, {"src/new.py": "new = 1\n"})
+    assert await workspace.index.refresh([project / "src/new.py"], 30)
+    assert any(FULL in one for one in workspace.index.hindrances())
+    for _ in range(3):
+        await call(workspace, "grep", pattern="load_plugin")
+    metrics = await call(workspace, "search_metrics")
+    (found,) = metrics.improvements
+    assert found.setting == "index.max_index_size_mb"
+    assert found.what.endswith("MB: let it take more")
 
 
 async def test_metrics_name_what_is_not_indexed_and_what_found_nothing(

@@ -75,6 +75,6 @@ async def _indexing(workspace: Workspace, prefix: str) -> Indexing:
             for path, said in problems.items()
             if not said.startswith(SAID)
         },
-        tuple(workspace.index.hindrances()),
+        tuple(one for one in workspace.index.hindrances() if FULL not in one),  # is counted below
         sum(folder.not_covered.size_limit or 0 for folder in status.folders),
     )
