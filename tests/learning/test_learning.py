@@ -334,6 +334,28 @@ async def test_what_can_never_be_written_holds_up_nothing(tmp_path: Path) -> Non
     assert events == []
 
 
+async def test_while_somebody_holds_the_store_one_look_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "REFRESH_SECONDS", -1.0)
+    learning = learning_in(tmp_path)
+    learning.searched(search("s", tmp_path, "a.py"))
+    assert await learning.boosts("plugins") == {}
+    looks: list[bool] = []
+
+    async def slowly(look: bool = False) -> None:
+        looks.append(look)
+        await asyncio.sleep(0.1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learning, "write", slowly)
+        for _ in range(20):
+            await learning.boosts("plugins")
+            await asyncio.sleep(0)
+    assert looks == [True]
+    await learning.aclose()
+
+
 async def test_what_comes_too_fast_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

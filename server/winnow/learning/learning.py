@@ -112,6 +112,11 @@ class Learning:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(WRITE_SECONDS, self._begin_writing)
 
+    @property
+    def _is_writing_soon(self) -> bool:
+        """Whether what was taken down is being written, or is about to be."""
+        return self._timer is not None or (self._writing is not None and not self._writing.done())
+
     def _begin_writing(self) -> None:
         self._timer = None
         self._writing = asyncio.create_task(self.write(look=True))
@@ -169,7 +174,7 @@ class Learning:
         if self._table is None:
             self._table = Table(time.time())
             await self.write(look=True)
-        elif time.monotonic() - self._seen > REFRESH_SECONDS and self._timer is None:
+        elif time.monotonic() - self._seen > REFRESH_SECONDS and not self._is_writing_soon:
             # Nobody waits for what others have written.
             self._begin_writing()
         return self._table
