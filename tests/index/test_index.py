@@ -21,6 +21,7 @@ from winnow.index import folder as folder_module
 from winnow.index import unsaved
 from winnow.index.files import FileState
 from winnow.index.store import Store
+from winnow.types.index_status import IndexStatus
 from winnow.workspace import Workspace
 
 # Generous: a machine may be busy.
@@ -540,6 +541,28 @@ async def test_a_document_for_which_the_time_was_too_short_makes_the_answer_stal
         async with workspace.index.snapshot(buffers, SECONDS) as (view, told):
             states.append((told.state, [one.name for one in view.definitions_in(str(file))]))
     assert states == [("stale", ["main"]), ("ready", ["principal"])]
+
+
+async def test_what_is_left_out_is_counted_when_something_was_written_only(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    asked = []
+    status = workspace.index.status
+
+    async def counted() -> IndexStatus:
+        asked.append(1)
+        return await status()
+
+    monkeypatch.setattr(workspace.index, "status", counted)
+    for _ in range(3):
+        assert await state(workspace) == ("ready", 4, 4)
+        assert (await workspace.index.left_out()).binary is None
+    assert len(asked) == 1
+    write_files(project, {"src/data.bin": "\0" * 10})
+    assert await state(workspace) == ("ready", 5, 5)
+    assert (await workspace.index.left_out()).binary == 1
 
 
 async def test_builds_of_one_folder_follow_each_other(

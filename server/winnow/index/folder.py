@@ -72,6 +72,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
+# A store that was written last by the transaction of this number.
+Written = tuple[Store, int]
 # Says how many files of how many have been taken.
 Report = Callable[[int, int], None]
 
@@ -181,6 +183,10 @@ class FolderIndex:
     async def problems(self) -> dict[str, str]:
         """The files of which no facts could be taken, and why."""
         return await self._with_store(_problems)
+
+    async def written(self) -> Written:
+        """Which store it has, and the number of the last transaction in that."""
+        return await self._with_store(lambda store: (store, store.stamp()))
 
     async def aclose(self) -> None:
         if self.watcher is not None:

@@ -35,11 +35,12 @@ from winnow.config import Config
 from winnow.database import StoreDamaged
 from winnow.errors import SearchError
 from winnow.index.files import FULL
-from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
+from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report, Written
 from winnow.index.governor import Governor, is_indexable, most_parsed
 from winnow.index.reader import Reader, ReaderStopped
 from winnow.index.segments import SegmentGone
 from winnow.index.sources import Covers
+from winnow.index.status import folder_status, total_of
 from winnow.index.unsaved import Documents, Unsaved, texts_in_place
 from winnow.index.view import Overlay, StoreView
 from winnow.index.workers import Workers
@@ -112,7 +113,7 @@ class Index:
         )
         self._known: dict[Path, FolderIndex] = {}
         self._documents = Documents(self._workers, self._settings)
-        self._left_out: tuple[tuple[float, ...], NotCovered] | None = None
+        self._left_out: tuple[list[Written], NotCovered] | None = None
         self._watching = False
         self._found_roots: tuple[list[Path], int, list[Path]] | None = None
         self._consented = False
@@ -275,8 +276,6 @@ class Index:
 
     async def status(self) -> IndexStatus:
         """All that there is to know of the index, and of what works on it."""
-        from winnow.index.status import folder_status
-
         index, state, folders = self._config().index, self.state().state, []
         for folder in self._current():
             reader = await folder.reader()
@@ -314,9 +313,7 @@ class Index:
 
     async def left_out(self) -> NotCovered:
         """How many files there are of which nothing can be found, by reason."""
-        from winnow.index.status import total_of
-
-        written = tuple(one.updated_at for one in self._current())
+        written = [await one.written() for one in self._current()]
         if self._left_out is None or self._left_out[0] != written:
             self._left_out = written, total_of((await self.status()).folders)
         return self._left_out[1]
