@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,10 @@ from index.test_texts import (
     make_workspace,
 )
 from winnow.index import folder as module
+from winnow.index.files import FileFacts, Job
 from winnow.index.folder import FolderIndex
 from winnow.index.sources import Changes, Covers
+from winnow.index.workers import Workers
 from winnow.text.listing import Listing
 from winnow.workspace import Workspace
 
@@ -103,6 +107,89 @@ async def test_a_known_text_that_comes_during_a_build_is_not_put_back(
         await task
         found = [f"src/m{number:03}.py" for number in range(10)]
         assert await eventually(workspace, f"last_of_turn_{turn}") == found
+
+
+@pytest.fixture
+def held_looks(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """The first files that are read from now on are written when that is allowed: events of that
+    they were read, and that they may be written."""
+    extract = Workers.extract
+    read, may_be_written = asyncio.Event(), asyncio.Event()
+
+    async def held(
+        self: Workers, jobs: Sequence[Job], urgent: bool = False
+    ) -> AsyncGenerator[tuple[Job, FileFacts | None], None]:
+        is_first = not read.is_set()
+        async with contextlib.aclosing(extract(self, jobs, urgent)) as answers:
+            async for answer in answers:
+                if is_first:
+                    read.set()
+                    await may_be_written.wait()
+                yield answer
+
+    monkeypatch.setattr(Workers, "extract", held)
+    return read, may_be_written
+
+
+@pytest.mark.parametrize("path", ["a.py", "new.py"])
+async def test_what_a_look_has_read_is_not_written_over_what_was_told_since(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    path: str,
+) -> None:
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    folder = folder_of(workspace)
+    read, may_be_written = request.getfixturevalue("held_looks")
+    write_files(project, {path: "second = 22\n"})
+    folder.look_soon()
+    look = asyncio.create_task(folder.check(folder._listed_as, 50))
+    await read.wait()
+    write_files(project, {path: "third = 333\n"})
+    await folder.told([path], folder._listed_as)
+    may_be_written.set()
+    await look
+    now = (project / path).stat().st_mtime_ns
+    assert (await folder.known([path]))[path].mtime_ns == now
+
+
+@pytest.mark.parametrize("path", ["new.py", "new/one.py"])
+async def test_a_file_that_is_gone_again_before_a_look_has_written_it_is_not_written(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    path: str,
+) -> None:
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    folder = folder_of(workspace)
+    read, may_be_written = request.getfixturevalue("held_looks")
+    write_files(project, {path: "second = 2\n"})
+    folder.look_soon()
+    look = asyncio.create_task(folder.check(folder._listed_as, 50))
+    await read.wait()
+    top = project / path.partition("/")[0]
+    top.unlink() if top.is_file() else shutil.rmtree(top)
+    await folder.told([top.name], folder._listed_as)
+    may_be_written.set()
+    await look
+    assert list(await folder.known(["a.py", path])) == ["a.py"]
+
+
+async def test_what_says_which_files_are_ignored_makes_no_index(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    await workspace.index.clear()
+    assert await workspace.index.files_known() == 0
+    write_files(project, {".gitignore": "*.txt\n"})
+    await workspace.index.refresh([project / ".gitignore"], SECONDS)
+    assert await workspace.index.files_known() == 0
 
 
 @requires_linux

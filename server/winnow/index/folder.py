@@ -18,8 +18,10 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
+    Iterator,
     Mapping,
     Sequence,
+    Set,
 )
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -169,7 +171,10 @@ class FolderIndex:
         # all has been looked at since.
         self._doubts = 0
         self._looked = 0
-        # Files that were taken while a build was going on, which may have read them before.
+        # How many are taking what was listed, which files, and those that somebody has told of
+        # meanwhile: they may have been read before.
+        self._takers = 0
+        self._in_hand: set[str] = set()
         self._overtaken: set[str] = set()
 
     async def reader(self) -> Reader:
@@ -203,7 +208,7 @@ class FolderIndex:
         was complete before stays so."""
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._building)
-            stack.callback(self._overtaken.clear)
+            stack.enter_context(self._taking())
             store = await self.store()
             if not store.is_temporary:
                 await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
@@ -267,14 +272,27 @@ class FolderIndex:
             await self.build(covers, *self._unfinished)
             return
         store = await self.store()
-        changes = await self.changes(covers)
-        if self._cleared or self._too_many:
-            return
-        is_few = len(changes) <= few
-        small = self.total < self._settings().threshold
-        begun = len(changes) <= (1 - BEGUN) * self.total
-        if self.built or self.complete or (is_few and (small or begun)):
-            await self._complete(store, changes, urgent=is_few)
+        with self._taking():
+            changes = await self.changes(covers)
+            if self._cleared or self._too_many:
+                return
+            is_few = len(changes) <= few
+            small = self.total < self._settings().threshold
+            begun = len(changes) <= (1 - BEGUN) * self.total
+            if self.built or self.complete or (is_few and (small or begun)):
+                await self._complete(store, changes, urgent=is_few)
+
+    @contextlib.contextmanager
+    def _taking(self) -> Iterator[None]:
+        """For the time of the block, files are listed, read and written."""
+        self._takers += 1
+        try:
+            yield
+        finally:
+            self._takers -= 1
+            if not self._takers:
+                self._in_hand.clear()
+                self._overtaken.clear()
 
     async def _complete(
         self, store: Store, changes: Changes, report: Report | None = None, urgent: bool = False
@@ -410,9 +428,11 @@ class FolderIndex:
         """Take files of which somebody says that they have changed; paths below the folder."""
         if any(is_ignore_file(path) for path in paths):
             self._times = None
-            await self.apply(await self.changes(covers), covers)
+            if self.complete:
+                with self._taking():
+                    await self.apply(await self.changes(covers), covers)
         known = await self._with_store(lambda store: _known_of(store, paths))
-        if self._building.locked():
+        if self._takers:
             self._overtaken.update(known)
         changes = await asyncio.to_thread(changes_of, self.root, known)
         # There may be a folder where a file was.
@@ -423,7 +443,10 @@ class FolderIndex:
                 changes = Changes([*changes.changed, *more], changes.gone)
             else:  # a build may have listed them, and read them before
                 self.look_soon()
-        await self.apply(changes, covers, urgent=True)
+        if self._takers:
+            gone = await asyncio.to_thread(below_any, list(self._in_hand), wanted.difference(new))
+            self._overtaken.update(changes.changed, gone)
+        await self.apply(changes, covers, urgent=True, told=True)
         if self.complete:
             self.total = self.indexed = await self._with_store(_count)
 
@@ -447,8 +470,9 @@ class FolderIndex:
         covers: Covers,
         report: Report | None = None,
         urgent: bool = False,
+        told: bool = False,
     ) -> None:
-        """Write what has changed into the store."""
+        """Write what has changed into the store; what is ``told`` is newer than what was listed."""
         done, total = 0, len(changes.changed)
         before = max(self.total - total, 0)
         self.indexed = before
@@ -458,7 +482,9 @@ class FolderIndex:
             if await asyncio.to_thread(_any_file, self.root, changes.gone):
                 self.look_soon()
         left = await self._kept_empty(changes.changed, covers)
-        left = await self._adopted(left, urgent)
+        overtaken: Set[str] = frozenset() if told else self._overtaken
+        self._in_hand.update(() if told else left)
+        left = await self._adopted(left, overtaken)
         done = total - len(left)
         if len(left) > FEW_CHANGES and not urgent:
             left = await self._ordered(self.root, left)
@@ -466,7 +492,6 @@ class FolderIndex:
         async for batch in self._batches(left, urgent):
             done += len(batch)
             taken.update(batch)
-            overtaken = set() if urgent else self._overtaken
             await self._write({path: one for path, one in batch.items() if path not in overtaken})
             self.indexed = before + done
             if report:
@@ -495,9 +520,9 @@ class FolderIndex:
                 {path: failed(Job(root, os.fsencode(path), 0), problem) for path in some}
             )
 
-    async def _adopted(self, paths: Sequence[str], urgent: bool) -> list[str]:
+    async def _adopted(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
         """Take the files whose text was seen before, here or in another working tree of the
-        repository; gives the others."""
+        repository; gives the others, and those that were overtaken."""
         others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
         if not (others or await self._with_store(_has_keys)):
             return list(paths)  # an index that is new has seen nothing
@@ -507,7 +532,7 @@ class FolderIndex:
         for at in range(0, len(paths), ADOPTED):
             some = paths[at : at + ADOPTED]
             keys = await asyncio.to_thread(_keys_of, self.root, some, settings.max_bytes)
-            for path in () if urgent else self._overtaken.intersection(keys):
+            for path in overtaken & keys.keys():
                 del keys[path]
             taken = set(await self._with_store(functools.partial(adopting, keys)))
             left += [path for path in some if path not in taken]
