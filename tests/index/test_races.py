@@ -23,6 +23,7 @@ from index.test_texts import (
     make_workspace,
 )
 from winnow.index import folder as module
+from winnow.index import sources
 from winnow.index.files import FileFacts, Job
 from winnow.index.folder import FolderIndex
 from winnow.index.sources import Changes, Covers
@@ -267,7 +268,7 @@ async def test_after_a_listing_with_a_gap_files_are_listed_again_at_once(
     workspace.index.keep_watching()
     await workspace.index.build()
     assert await eventually(workspace, "first") == ["a.py"]
-    listed = module.listed_paths
+    listed = sources.listed_paths
 
     async def with_a_gap(*args: Any) -> Listing:
         listing = await listed(*args)
