@@ -20,6 +20,7 @@ from winnow.database import StoreDamaged
 from winnow.index import folder as folder_module
 from winnow.index import unsaved
 from winnow.index.files import FileState
+from winnow.index.sources import Covers
 from winnow.index.store import Store
 from winnow.types.index_status import IndexStatus
 from winnow.workspace import Workspace
@@ -506,6 +507,19 @@ def test_a_file_state_says_when_a_file_was_only_just_written() -> None:
 
     assert file_state(told(10**9)) == FileState(now - 10**9, now - 10**9, 7)
     assert file_state(told(0)).ctime_ns == 0
+
+
+async def test_a_file_that_is_dated_to_a_far_future_is_one_as_others_are(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    os.utime(project / "src/main.py", (10**10, 10**10))
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    assert await state(workspace) == ("ready", 4, 4)
+    assert await names(workspace) == ALL
+    assert len(await workspace.index._current()[0].changes(Covers(), whole=True)) == 0
+    (project / "src/main.py").write_text("def principal(): ...\n")
+    assert await names(workspace) == {**ALL, "src/main.py": "principal"}
 
 
 async def test_an_index_stays_in_use_while_it_is_built_again(

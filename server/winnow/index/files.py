@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 
+import msgspec
 from msgspec import Struct
 
 from winnow.postings.contents import Contents
@@ -14,6 +15,8 @@ from winnow.symbols.packed import Packed
 
 # Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
 CLOCK_NS = 50_000_000
+# No later time has a place in a database: it is that of a file that is dated to the year 2262.
+LAST_NS = 2**63 - 1
 KEY_BYTES = 16
 MOST_PARSED = 4 * 1024 * 1024
 FIRST_LINE_BYTES = 200
@@ -98,8 +101,14 @@ def key_begun(path: str, language: Language | None) -> hashlib.blake2b:
 
 def file_state(told: os.stat_result) -> FileState:
     """The state of a file that is read now."""
-    fresh = 0 <= time.time_ns() - told.st_ctime_ns < CLOCK_NS
-    return FileState(told.st_mtime_ns, 0 if fresh else told.st_ctime_ns, told.st_size)
+    state = told_state(told)
+    fresh = 0 <= time.time_ns() - state.ctime_ns < CLOCK_NS
+    return msgspec.structs.replace(state, ctime_ns=0) if fresh else state
+
+
+def told_state(told: os.stat_result) -> FileState:
+    """The state of a file as the system tells it."""
+    return FileState(min(told.st_mtime_ns, LAST_NS), min(told.st_ctime_ns, LAST_NS), told.st_size)
 
 
 def without_facts(state: FileState, problem: str, language: Language | None) -> FileFacts:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from winnow.errors import SearchError
 from winnow.globs import escaped, glob_regex
-from winnow.index.files import CLOCK_NS, EXCLUDED, FULL, FileState
+from winnow.index.files import CLOCK_NS, EXCLUDED, FULL, FileState, told_state
 from winnow.text.buffers import Overlay
 from winnow.text.encodings import decoded
 from winnow.text.files import IGNORE_FILE, search_scope
@@ -187,7 +187,7 @@ def look(base: str, path: str) -> FileState | None:
         return None
     if not stat.S_ISREG(told.st_mode):
         return None
-    return FileState(told.st_mtime_ns, told.st_ctime_ns, told.st_size)
+    return told_state(told)
 
 
 def is_as_known(base: str, path: str, known: FileState | None) -> bool:
