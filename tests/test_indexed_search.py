@@ -243,6 +243,10 @@ async def test_while_an_index_is_made_the_rest_is_searched_as_text(
     folder = write_files(git_init(tmp_path / "project"), files)
     workspace = make_workspace(folder, config=LEXICAL)
     workspace.start_indexing = lambda consent: None  # as in a language server
+    workspace.index.pause()
+    build = asyncio.create_task(workspace.index.build())
+    while workspace.index.state().state != "building":
+        await asyncio.sleep(0.01)
     some = [str(folder / f"src/part_{n}.py") for n in range(10)]
     async for _ in workspace.index.facts_for(some, 10):
         pass
@@ -254,6 +258,40 @@ async def test_while_an_index_is_made_the_rest_is_searched_as_text(
     scores = [one.score for one in result.results]
     assert scores == sorted(scores, reverse=True)
     assert not result.completeness.complete
+    build.cancel()
+
+
+async def test_what_is_known_where_there_is_no_index_is_no_index(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {f"src/part_{n}.py": f"def rocket_{n}():\n    launch({n})\n" for n in range(120)}
+    folder = write_files(git_init(tmp_path / "project"), files)
+    workspace = make_workspace(folder, config=LEXICAL)
+    workspace.start_indexing = lambda consent: None  # as in a language server
+    async for _ in workspace.index.facts_for([str(folder / "src/part_1.py")], 10):
+        pass
+    result = await search(workspace, "where is launch called", top_k=100)
+    assert result.fallback is not None
+    assert result.fallback.reason.startswith("there is no index: ")
+    assert (result.fallback.partly, result.engine) == (False, "text")
+
+
+async def test_of_two_folders_one_has_an_index_and_the_other_is_searched_as_text(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    small = write_files(git_init(tmp_path / "small"), FILES)
+    parts = {f"src/part_{n}.py": f"def password_{n}(): pass\n" for n in range(120)}
+    large = write_files(git_init(tmp_path / "large"), parts)
+    config = Config(index=Index(embeddings="off", max_files=60))
+    workspace = make_workspace(small, large, config=config)
+    workspace.start_indexing = lambda consent: None  # as in a language server
+    await workspace.index.build()
+    result = await search(workspace, "how is a password compared", top_k=100)
+    assert result.fallback is not None
+    assert (result.fallback.partly, result.engine) == (True, "lexical")
+    assert "index.max_files is 60" in result.fallback.reason
+    assert {one.root for one in result.results} == {str(small), str(large)}
+    assert result.index_offer is not None
 
 
 async def test_a_folder_that_cannot_be_written_is_searched_all_the_same(

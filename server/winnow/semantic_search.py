@@ -122,7 +122,9 @@ async def find_meant(
         return Meant(found, _engine(indexed), indexed.model)
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, params, query, progress)
-    if indexed is None or not indexed.knows:
+    # What was read for other requests, where there is none, is no index.
+    none = state.state == "none" and not workspace.index.knows_a_folder
+    if indexed is None or none or not indexed.knows:
         fallback = Fallback(wanted="semantic", used="text", reason=reason)
         offer = await index_offer(workspace, state)
         return Meant(_with_state(texts, state, reason), "text", None, fallback, offer)

@@ -14,6 +14,7 @@ from pygls.exceptions import JsonRpcException
 from conftest import SLOW_TERM, alive, requires_posix
 from lsp.conftest import Client, StartClient, searches
 from lsp.test_glob import change_document, open_document
+from lsp.test_index_requests import folder_of
 from lsp.test_semantic_search import ready
 
 pytestmark = pytest.mark.wire
@@ -176,7 +177,7 @@ async def test_without_an_index_it_is_offered_where_it_would_pay(
 ) -> None:
     settings = {"index": {"auto_index_threshold": 3, "max_files": 2}}
     client = await start_client(project, options=settings)
-    while "max_files" not in (await search(client, "where are plugins"))["fallback"]["reason"]:
+    while "max_files" not in (await folder_of(client)).get("problem", ""):
         await asyncio.sleep(0.05)  # not all files are listed yet
     result = await search(client, "how are plugins loaded")
     assert result["index_offer"] == {
@@ -186,5 +187,4 @@ async def test_without_an_index_it_is_offered_where_it_would_pay(
         "files": 5,
         "seconds": 0.0,
     }
-    # What was read for other requests is known, and the text is searched of the rest.
-    assert result["fallback"]["to"] == "text"
+    assert (result["search_type_used"], result["fallback"]["to"]) == ("text", "text")

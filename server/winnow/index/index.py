@@ -329,6 +329,11 @@ class Index:
                 reader.close()
         return count
 
+    @property
+    def knows_a_folder(self) -> bool:
+        """Whether all files of some folder are known, though perhaps not of every one."""
+        return any(one.complete for one in self._current())
+
     def not_kept(self) -> list[Path]:
         """The folders whose index ends with this process: nothing is or can be written there."""
         return [one.root for one in self._current() if one.opened and one.opened.is_temporary]
