@@ -245,7 +245,7 @@ async def test_while_an_index_is_made_the_rest_is_searched_as_text(
     workspace.start_indexing = lambda consent: None  # as in a language server
     workspace.index.pause()
     build = asyncio.create_task(workspace.index.build())
-    while workspace.index.state().state != "building":
+    while not workspace.index.state().files_total:
         await asyncio.sleep(0.01)
     some = [str(folder / f"src/part_{n}.py") for n in range(10)]
     async for _ in workspace.index.facts_for(some, 10):
@@ -255,6 +255,10 @@ async def test_while_an_index_is_made_the_rest_is_searched_as_text(
     assert (result.returned, result.total_found) == (100, 120)
     assert result.fallback is not None
     assert (result.fallback.partly, result.engine) == (True, "lexical")
+    assert result.fallback.reason == (
+        "the index is being built (0 of 120 files; it is paused until `index` with action"
+        " 'resume'): the other files were searched for the words of the query"
+    )
     scores = [one.score for one in result.results]
     assert scores == sorted(scores, reverse=True)
     assert not result.completeness.complete
@@ -289,7 +293,10 @@ async def test_of_two_folders_one_has_an_index_and_the_other_is_searched_as_text
     result = await search(workspace, "how is a password compared", top_k=100)
     assert result.fallback is not None
     assert (result.fallback.partly, result.engine) == (True, "lexical")
-    assert "index.max_files is 60" in result.fallback.reason
+    assert result.fallback.reason == (
+        f"not every folder has an index ({large}: it has 120 files, and index.max_files is 60):"
+        " files were searched for the words of the query"
+    )
     assert {one.root for one in result.results} == {str(small), str(large)}
     assert result.index_offer is not None
 

@@ -8,7 +8,7 @@ from winnow.display import shown_path
 from winnow.errors import IndexUnavailable, NotFound
 from winnow.index.folder import BEGUN
 from winnow.index.governor import is_indexable
-from winnow.index.index import again_if_damaged
+from winnow.index.index import Index, again_if_damaged
 from winnow.text.buffers import Overlay
 from winnow.text.files import search_roots
 from winnow.text.listing import list_files
@@ -28,6 +28,20 @@ PARAM = "enable_indexing"
 REFRESH_SECONDS = 30.0
 STATUS_SECONDS = 2.0
 NO_INDEX = "there is no index: `index` with action 'build' makes one"
+PAUSED = "it is paused until `index` with action 'resume'"
+
+
+def state_in_words(index: Index, state: IndexState) -> str:
+    """What is to be said of an index that is not ready, or has turned out not to be."""
+    if state.state == "none":
+        return "not every folder has an index" if index.knows_a_folder else "there is no index"
+    paused = [PAUSED] if index.governor.state == "paused" else []
+    if state.state != "building":
+        return "; ".join(["files have changed that the index does not know yet", *paused])
+    known = f"{state.files_indexed:,} of {state.files_total:,} files"
+    if state.files_indexed >= state.files_total:  # it has not listed all, or is not sure of them
+        known = f"{state.files_indexed:,} files so far"
+    return f"the index is being built ({'; '.join([known, *paused])})"
 
 
 # --- searches ------------------------------------------------------------------------------
@@ -45,7 +59,8 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
         if not wanted or workspace.index.state().knows_all:
             return []
         workspace.start_indexing(True)
-        return ["the index is being made in the background: `index_status` says how far it is"]
+        making = ["the index is being made in the background: `index_status` says how far it is"]
+        return making + [PAUSED] * (workspace.index.governor.state == "paused")
     try:
         async with workspace.index.snapshot(workspace.buffers):
             pass  # what an earlier process has left is up to date then, if little has changed
@@ -130,7 +145,7 @@ async def index_status_of(
         total_found=len(status.folders),
         returned=len(status.folders),
         truncated=False,
-        completeness=_completeness(workspace.index.state()),
+        completeness=_completeness(workspace),
         warnings=_warnings(workspace),
     )
 
@@ -160,7 +175,7 @@ async def refresh_index(
         total_found=state.files_total,
         returned=state.files_indexed,
         truncated=state.files_indexed < state.files_total,
-        completeness=_completeness(state),
+        completeness=_completeness(workspace),
         warnings=_warnings(workspace),
     )
 
@@ -192,7 +207,7 @@ async def change_index(
         total_found=state.files_total,
         returned=state.files_indexed,
         truncated=state.files_indexed < state.files_total,
-        completeness=_completeness(state),
+        completeness=_completeness(workspace),
         warnings=_warnings(workspace) if params.action == "build" else _in_vain(workspace, params),
     )
 
@@ -214,14 +229,9 @@ def _changed_path(workspace: Workspace, path: str) -> str:
         raise
 
 
-def _completeness(state: IndexState) -> Completeness:
-    known = f"{state.files_indexed:,} of {state.files_total:,} files"
-    reasons = {
-        "none": ["there is no index"],
-        "building": [f"the index is being built: {known}"],
-        "stale": ["files have changed that the index does not know yet"],
-        "ready": [],
-    }[state.state]
+def _completeness(workspace: Workspace) -> Completeness:
+    state = workspace.index.state()
+    reasons = [] if state.state == "ready" else [state_in_words(workspace.index, state)]
     return Completeness(
         complete=not reasons, reasons=reasons, skipped=Skipped(), timed_out=False, index=state
     )

@@ -26,7 +26,7 @@ from winnow.hits import (
     with_reasons,
 )
 from winnow.index.index import again_if_damaged
-from winnow.index_requests import begin_index, index_offer
+from winnow.index_requests import begin_index, index_offer, state_in_words
 from winnow.indexed_search import Indexed, lacking, merged, search_index
 from winnow.learning.suggest import found_little, terms_of_index
 from winnow.postings.terms import asked_words
@@ -204,14 +204,14 @@ def _why_not_indexed(workspace: Workspace, state: IndexState, trouble: str) -> s
     searched = "files were searched for the words of the query"
     if not workspace.config.index.enabled:
         return f"index.enabled is off: {searched}"
-    known = f"{state.files_indexed:,} of {state.files_total:,} files"
+    lacks = state_in_words(workspace.index, state)
     if state.state == "building":
-        return f"the index is being built ({known}): the other {searched}"
+        return f"{lacks}: the other {searched}"
     if state.knows_all:
-        return f"files have changed that the index does not know yet: {searched}, too"
+        return f"{lacks}: {searched}, too"
     hindrances = [trouble] if trouble else workspace.index.hindrances()
     because = f" ({'; '.join(hindrances)})" if hindrances else ""
-    return f"there is no index{because}: {searched}"
+    return f"{lacks}{because}: {searched}"
 
 
 def _passage(scope: Scope, place: Place, most: int) -> Passage:

@@ -89,6 +89,25 @@ async def test_changes_during_the_first_build_are_in_it(
     assert "src/m001.py" not in await holding(workspace, "more_7")
 
 
+@pytest.mark.usefixtures("small_batches")
+async def test_what_is_taken_beside_a_build_does_not_count_as_its_end(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = many_files(tmp_path)
+    workspace = make_workspace(project)
+    task = await building(workspace)
+    workspace.index.pause()
+    folder = folder_of(workspace)
+    write_files(project, {"src/m000.py": "changed_text = 1\n"})
+    await folder.told(["src/m000.py"], Covers())
+    state = workspace.index.state()
+    assert (state.state, state.files_total) == ("building", MANY)
+    assert state.files_indexed < MANY
+    workspace.index.resume()
+    await task
+    assert workspace.index.state().files_indexed == MANY
+
+
 @requires_linux
 @pytest.mark.usefixtures("small_batches")
 async def test_a_known_text_that_comes_during_a_build_is_not_put_back(

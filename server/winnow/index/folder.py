@@ -475,7 +475,10 @@ class FolderIndex:
         """Write what has changed into the store; what is ``told`` is newer than what was listed."""
         done, total = 0, len(changes.changed)
         before = max(self.total - total, 0)
-        self.indexed = before
+        # Of a build that goes on, what is taken beside it says nothing.
+        counts = not (urgent and self._building.locked())
+        if counts:
+            self.indexed = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone))
             # What is ignored now is there; but also what was moved about while it was listed.
@@ -493,7 +496,8 @@ class FolderIndex:
             done += len(batch)
             taken.update(batch)
             await self._write({path: one for path, one in batch.items() if path not in overtaken})
-            self.indexed = before + done
+            if counts:
+                self.indexed = before + done
             if report:
                 report(done, total)
             if await self._make_room() and not urgent:
@@ -501,7 +505,8 @@ class FolderIndex:
                 break
         if changes or not self.complete:
             self.left_out = await self._with_store(_left_out)
-        self.indexed = self.total
+        if counts:
+            self.indexed = self.total
         self.updated_at = time.time()
 
     async def _kept_empty(self, paths: Sequence[str], covers: Covers) -> list[str]:
@@ -671,6 +676,7 @@ class FolderIndex:
     async def _forget(self) -> None:
         store, self._store = self._store, None
         self.complete = False
+        self.indexed = 0
         self._times = None
         self._next_check = 0.0
         if store is not None:

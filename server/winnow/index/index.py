@@ -345,7 +345,7 @@ class Index:
         if left_out := sum(one.left_out for one in folders):
             found.append(f"{left_out} files are left out: {FULL}")
         waits_for = self.governor.reason
-        if waits_for and not all(one.complete for one in folders):
+        if waits_for and self._builds and not all(one.complete for one in folders):
             found.append(f"the background waits: {waits_for}")
         return found
 
