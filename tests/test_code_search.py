@@ -192,6 +192,17 @@ async def test_without_an_index_a_name_is_looked_for_in_lines_that_look_like_def
     assert (result.search_type_used, result.results[0].symbol) == ("symbol", "register_plugin")
     result = await search(unindexed, "names")
     assert (result.search_type_used, result.results[0].path) == ("text", "src/loader.py")
+    assert msgspec.to_builtins(result.fallback) == {
+        "from": "symbol",
+        "to": "text",
+        "reason": "as far as is known, nothing is defined by the name names (there is no index:"
+        " lines that look like a definition of it were looked for)",
+    }
+    result = await search(unindexed, "names", search_type="symbol")
+    assert (result.results, result.completeness.complete) == ([], False)
+    assert result.completeness.reasons == [
+        "there is no index; all files with the name or its letters were read (1)"
+    ]
     unindexed.buffers = {project / "src/main.py": "def launch_rocket():\n    pass\n"}
     result = await search(unindexed, "launch_rocket")
     assert (result.search_type_used, result.results[0].path) == ("symbol", "src/main.py")

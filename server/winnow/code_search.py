@@ -33,7 +33,7 @@ from winnow.hits import (
     wanted_hits,
     with_reasons,
 )
-from winnow.index_requests import begin_index, index_offer
+from winnow.index_requests import begin_index, index_offer, state_in_words
 from winnow.query_kind import Reading, Search, as_pattern, readings
 from winnow.ranked_text import files_with
 from winnow.semantic_search import Meant, find_meant, suggestions
@@ -164,8 +164,10 @@ def _why_not(reading: Reading, found: Found) -> str:
     if found.hits:
         return ""
     if reading.search == "symbol":
-        known = "nothing" if found.completeness.complete else "as far as is known, nothing"
-        return f"{known} is defined by the name {reading.wanted}"
+        nothing = f"nothing is defined by the name {reading.wanted}"
+        if found.completeness.complete:
+            return nothing
+        return f"as far as is known, {nothing} ({'; '.join(found.completeness.reasons)})"
     return "no text matches" if reading.search == "text" else "nothing was found"
 
 
@@ -254,9 +256,8 @@ async def _symbols(
         max_results=min(wanted, MOST_HITS),
     )
     if exact and not await _may_be_defined(workspace, scope, name):
-        state = workspace.index.state()
-        known = f"the index has {state.files_indexed} of {state.files_total} files"
-        reason = f"{known}: only lines that look like definitions were searched"
+        known = state_in_words(workspace.index, workspace.index.state())
+        reason = f"{known}: lines that look like a definition of it were looked for"
         return Found(scope, [], 0, lacking(reason))
     progress(f"Looking for symbols: {name[:60]}")
     try:

@@ -24,6 +24,7 @@ from winnow.index.files import may_have_facts
 from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.index.names import NameTables
 from winnow.index.view import StoreView
+from winnow.index_requests import state_in_words
 from winnow.shorten import shorten
 from winnow.symbols.find import Finder, Found, Symbol
 from winnow.symbols.language import generic_languages
@@ -52,7 +53,6 @@ ENOUGH_SECONDS = 1.0
 COLD_FILES = 1_500
 COLD_LISTED = 300
 FIRST_FILES = 24
-NO_INDEX = "the index is not complete"
 # For how long a search waits for a small tree's index to become complete.
 SMALL_SECONDS = 2.0
 # Pages end here: what follows is no better than what is found by another query.
@@ -189,9 +189,10 @@ class _Search:
     async def run(self, progress: Progress) -> None:
         """Find the page; read files first that the index lacks, or that have changed."""
         patience = CATCH_UP_SECONDS
+        read: list[str] = []
 
         async def read_candidates() -> None:
-            self.reasons.append(await self._read_candidates(progress))
+            read.append(await self._read_candidates(progress))
 
         async def look() -> tuple[list[str], IndexState]:
             return await self._look_up(self.query, patience)
@@ -204,8 +205,8 @@ class _Search:
             prepare, patience = None, SMALL_SECONDS
         if not await settled(self.workspace, look, prepare, SEARCH_SECONDS):
             self.reasons.append("files were changing while they were searched")
-        if self.state and self.state.knows_all:
-            self.reasons = [one for one in self.reasons if not one.startswith(NO_INDEX)]
+        if not (self.state and self.state.knows_all):
+            self.reasons[:0] = read
 
     async def _look_up(
         self, query: Query, patience: float = CATCH_UP_SECONDS
@@ -298,8 +299,7 @@ class _Search:
             if not whole or asyncio.get_running_loop().time() > self._until:
                 whole = False
                 break
-        state = self.workspace.index.state()
-        known = f"{NO_INDEX}, which has {state.files_indexed} of {state.files_total} files"
+        known = state_in_words(self.workspace.index, self.workspace.index.state())
         if not self.query.terms:
             return f"{known}; {len(read)} files were read"
         which = "all" if whole else "some"
