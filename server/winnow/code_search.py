@@ -89,9 +89,8 @@ async def search_code(
     if not found.hits:
         warnings.append(NOT_SEARCHED)
     fallback = _fallback(tried)
-    offer = meant.index_offer
-    if offer is None and tried[-1].reading.search != "file":
-        offer = await index_offer(workspace, workspace.index.state())
+    needless = params.enable_indexing or tried[-1].reading.search == "file"
+    offer = None if needless else await index_offer(workspace)
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
         return CodeSearchResult(

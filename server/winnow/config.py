@@ -110,8 +110,9 @@ class Index(Section, frozen=True, kw_only=True):
     max_files: Annotated[int, Meta(ge=1)] = 50_000
     """A folder with more files is not indexed unless somebody asks for it; answers then say so."""
     auto_index_threshold: Annotated[int, Meta(ge=0)] = 1_000
-    """Where there is no index, an answer offers to make one if the folder has at least so many
-    files; with fewer, one is made when it is first needed."""
+    """At the command line, where there is no index, an answer offers to make one if the folder has
+    at least so many files; with fewer, one is made when it is first needed. A language server makes
+    it when a session begins, and offers it where that is not done or it was deleted."""
     exclude_patterns: Annotated[tuple[Glob, ...], Meta(max_length=100)] = (
         "target/",
         "node_modules/",

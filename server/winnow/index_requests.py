@@ -72,19 +72,23 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
     return []
 
 
-async def index_offer(workspace: Workspace, state: IndexState) -> IndexOffer | None:
-    """How to have an index, where there is none and it would pay; None else."""
-    settings = workspace.config.index
+async def index_offer(workspace: Workspace) -> IndexOffer | None:
+    """How to have an index, where there is none and none will come by itself; None else."""
+    settings, state = workspace.config.index, workspace.index.state()
     if state.state != "none" or not settings.enabled or not _may_be_indexed(workspace):
         return None
+    if workspace.start_indexing is not None and not workspace.index.was_asked_for:
+        return None  # the session has just begun
     files = state.files_total or await _count_files(workspace)
-    if files < settings.auto_index_threshold:
-        return None
+    if workspace.start_indexing is None and files < settings.auto_index_threshold:
+        return None  # it could not be made
     seconds = round(files / FILES_PER_SECOND, 1)
+    takes = f"about {seconds:,.0f} seconds" if seconds > 1 else "a second"
+    takes += " in the background" * (workspace.start_indexing is not None)
     return IndexOffer(
-        text=f"An index of these {files:,} files answers by meaning, and sooner. It takes about"
-        f" {seconds:,.0f} seconds in the background and at most {settings.max_index_size_mb} MB in"
-        " .winnow: pass enable_indexing to code_search, or ask for `index` with action 'build'.",
+        text=f"An index of these {files:,} files answers by meaning, and sooner. It takes {takes}"
+        f" and at most {settings.max_index_size_mb} MB in .winnow: pass enable_indexing to"
+        " code_search, or ask for `index` with action 'build'.",
         param=PARAM,
         command=COMMAND,
         files=files,

@@ -36,7 +36,6 @@ from winnow.types import Completeness, IndexState, Progress, ScopeParams, Skippe
 from winnow.types.semantic_search import (
     Engine,
     Fallback,
-    IndexOffer,
     Passage,
     SemanticSearchParams,
     SemanticSearchPartial,
@@ -52,7 +51,6 @@ class Meant(Struct, frozen=True):
     engine: Engine
     model: str | None = None
     fallback: Fallback | None = None
-    index_offer: IndexOffer | None = None
     suggestions: Sequence[str] = ()
 
 
@@ -76,6 +74,7 @@ async def search_meaning(
     first, changed = page_start(params, found)
     texts = Texts(found.scope, workspace.buffers)
     places = await asyncio.to_thread(places_of, texts, found, first, params.top_k)
+    offer = await index_offer(workspace)
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> SemanticSearchResult:
         return SemanticSearchResult(
@@ -84,7 +83,7 @@ async def search_meaning(
             engine=meant.engine,
             model=meant.model,
             fallback=meant.fallback,
-            index_offer=meant.index_offer,
+            index_offer=offer,
             suggestions=list(meant.suggestions),
             total_found=max(found.total, first + count),
             total_is_lower_bound=not found.all_seen,
@@ -126,8 +125,7 @@ async def find_meant(
     none = state.state == "none" and not workspace.index.knows_a_folder
     if indexed is None or none or not indexed.knows:
         fallback = Fallback(wanted="semantic", used="text", reason=reason)
-        offer = await index_offer(workspace, state)
-        return Meant(_with_state(texts, state, reason), "text", None, fallback, offer)
+        return Meant(_with_state(texts, state, reason), "text", None, fallback)
     lacks = await lacking(workspace, texts.scope, texts.hits, indexed.knows)
     hits = merged(indexed.hits, texts.hits, lacks)
     words = {**telling_words(query), **texts.words}

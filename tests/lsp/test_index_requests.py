@@ -73,6 +73,7 @@ async def test_an_index_is_deleted_and_made_anew(client: Client) -> None:
     assert (status["index"]["folders"][0]["state"], status["warnings"]) == ("none", [NO_INDEX])
     result = await client.request("$/semanticSearch", {"query": "where are plugins loaded"})
     assert (result["engine"], result["results"][0]["path"]) == ("text", "src/loader.py")
+    assert result["index_offer"]["files"] == 5  # few, but none is made by itself
     built = await client.request("$/index", BUILD)
     assert built["action"] == "build"
     await ready(client)
@@ -94,6 +95,7 @@ async def test_a_folder_with_too_many_files_is_indexed_with_consent_only(
     params = {"query": "where are plugins loaded", "enable_indexing": True}
     result = await client.request("$/codeSearch", params)
     assert result["results"][0]["path"] == "src/loader.py"
+    assert "index_offer" not in result  # it is taken
     await ready(client)
     result = await client.request("$/codeSearch", {"query": "where are plugins loaded"})
     assert result["search_type_used"] == "semantic"

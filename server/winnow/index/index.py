@@ -334,6 +334,11 @@ class Index:
         """Whether all files of some folder are known, though perhaps not of every one."""
         return any(one.complete for one in self._current())
 
+    @property
+    def was_asked_for(self) -> bool:
+        """Whether it was to be built already: where there is none all the same, none comes."""
+        return self._asked
+
     def not_kept(self) -> list[Path]:
         """The folders whose index ends with this process: nothing is or can be written there."""
         return [one.root for one in self._current() if one.opened and one.opened.is_temporary]

@@ -45,7 +45,7 @@ class IndexOffer(Result, frozen=True, kw_only=True):
     param: Annotated[str, Meta(description="The param that starts the index with the next search.")]
     command: Annotated[str, Meta(description="The command that makes it.")]
     files: Annotated[int, Meta(description="How many files there are to index.")]
-    seconds: Annotated[float, Meta(description="About how long that takes, in the background.")]
+    seconds: Annotated[float, Meta(description="About how long that takes.")]
 
 
 class Passage(Result, frozen=True, kw_only=True):
