@@ -40,6 +40,11 @@ def names(*texts: str) -> Names:
         ("conf", "configuration", True),
         ("cat", "car", False),
         ("word", "wrong", False),
+        ("todo", "too_large", False),
+        ("todo", "todo_list", True),
+        ("note", "node_of", False),
+        ("hack", "fall_back", False),
+        ("locate", "rotate", False),
         ("plugin", "unrelated", False),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -94,8 +95,21 @@ def _nearness(word: str, other: str) -> float:
     shorter, longer = sorted((word, other), key=len)
     if len(shorter) >= PREFIX and longer.startswith(shorter):
         return 0.8
+    if not _may_be_misspelled(word, other):
+        return 0.0
     apart = distance(word, other, mistakes(word))
     return 0.0 if apart is None else 0.85 - 0.15 * apart
+
+
+def _may_be_misspelled(word: str, other: str) -> bool:
+    """Whether a word may have been meant for another: who mistypes one seldom does so in its first
+    letter. Short words are often a letter apart and have nothing to do with each other, as `note`
+    and `node`: one of two has to have all letters of the other."""
+    if len(other) < PREFIX or word[0] != other[0]:
+        return False
+    if len(word) >= LONG:
+        return True
+    return not (Counter(word) - Counter(other) and Counter(other) - Counter(word))
 
 
 def mistakes(word: str) -> int:
