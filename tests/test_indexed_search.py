@@ -92,6 +92,29 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: Workspac
     assert result.warnings == ["1 files are not searched that index.exclude_patterns names"]
 
 
+async def test_what_the_index_could_not_read_is_told(workspace: Workspace) -> None:
+    (folder,) = workspace.index._current()
+    await folder._leave_out(["docs/mail.md"], "it took longer than 5 seconds")
+    await folder._leave_out(["src/mail/sending.py"], "it is larger than 1,000 bytes")
+    await folder._leave_out(["tests/test_login.py"], "it cannot be read")
+    result = await search(workspace, "how is a password compared")
+    assert (result.completeness.complete, result.completeness.reasons) == (
+        False,
+        [
+            "1 files took too much time or memory to be read for the index: code_search with"
+            " search_type 'text' searches them",
+            "1 files could not be read",
+        ],
+    )
+    assert result.warnings == [
+        "1 files are not searched that index.exclude_patterns names",
+        "1 files are not searched that are larger than limits.parse_bytes: code_search with"
+        " search_type 'text' searches them",
+    ]
+    skipped = result.completeness.skipped
+    assert (skipped.too_large, skipped.unreadable) == (1, 1)
+
+
 async def test_each_file_is_found_once_and_cursors_lead_through_all(workspace: Workspace) -> None:
     query = "password mail server login session"
     every = await paths(workspace, query, top_k=50)

@@ -161,8 +161,20 @@ def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Fo
             f"{count:,} files are not in the index, which has index.max_index_size_mb: code_search"
             " with search_type 'text' searches them"
         )
+    if count := left_out.failed:
+        reasons.append(
+            f"{count:,} files took too much time or memory to be read for the index: code_search"
+            " with search_type 'text' searches them"
+        )
+    if count := left_out.unreadable:
+        reasons.append(f"{count:,} files could not be read")
     if count := left_out.excluded:
         warnings.append(f"{count:,} files are not searched that index.exclude_patterns names")
+    if count := left_out.too_large:
+        warnings.append(
+            f"{count:,} files are not searched that are larger than limits.parse_bytes: code_search"
+            " with search_type 'text' searches them"
+        )
     skipped = Skipped(
         binary=left_out.binary,
         too_large=left_out.too_large,

@@ -35,9 +35,13 @@ class Skipped(Result, frozen=True, kw_only=True):
     ] = None
     hidden: Annotated[int | None, Meta(description="Names that begin with a dot.")] = None
     binary: Annotated[int | None, Meta(description="Files with NUL bytes.")] = None
-    too_large: Annotated[int | None, Meta(description="Files larger than `limits.file_bytes`.")] = (
-        None
-    )
+    too_large: Annotated[
+        int | None,
+        Meta(
+            description="Files larger than `limits.file_bytes`; for an index, than"
+            " `limits.parse_bytes`."
+        ),
+    ] = None
     unreadable: Annotated[int | None, Meta(description="What may not be read, or has gone.")] = None
     symlink: Annotated[
         int | None, Meta(description="Symlinks, which are not followed unless asked for.")
