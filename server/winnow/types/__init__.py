@@ -131,7 +131,8 @@ class PageParams(Params, frozen=True, kw_only=True):
         int,
         Meta(
             description="Shorten the answer in steps until it is estimated to fit this many"
-            " tokens; `truncated` says so. 0 is no limit.",
+            " tokens; `truncated` says so. One result is left at least, and a warning says where"
+            " that takes more. 0 is no limit.",
             ge=0,
         ),
     ] = 0
