@@ -255,6 +255,14 @@ async def test_a_text_is_found_as_it_stands(unindexed: Workspace, text: str) -> 
     assert await paths(unindexed, f'"{text}"') == ["src/odd.py"]
 
 
+async def test_what_a_line_that_is_too_long_to_be_read_has_is_not_counted(
+    unindexed: Workspace,
+) -> None:
+    write_files(unindexed.folders[0], {"src/bundle.js": "x" * 5_000_000 + " pin\n"})
+    result = await search(unindexed, '"pin"')
+    assert [(one.path, one.matches) for one in result.results] == [("src/bundle.js", None)]
+
+
 async def test_several_lines_find_the_file_that_has_most_of_them(workspace: Workspace) -> None:
     lines = "def register_plugin(name, plugin):\n    registry[name] = plugin"
     assert (await paths(workspace, lines, search_type="text"))[0] == "src/registry.py"

@@ -192,7 +192,7 @@ def _hit(one: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
         "match",
         one.score or 0.0,
         why,
-        matches=max(len(marks), *candidate.counts.values()),
+        matches=max(len(marks), *candidate.counts.values()) or None,
         marks=marks,
     )
 
