@@ -10,8 +10,8 @@ from winnow.learning.calls import searches
 from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.tool import tool
 from winnow.types import Progress
-from winnow.types.code_search import CodeSearchResult
 from winnow.types.semantic_search import (
+    LocalAnswer,
     Passage,
     SemanticSearchParams,
     SemanticSearchPartial,
@@ -56,7 +56,7 @@ def numbered(snippet: str | None, first: int, style: Style) -> Iterator[str]:
         yield f"{style.dim(f'{number:6}:')} {line}"
 
 
-def offers(result: SemanticSearchResult | CodeSearchResult, style: Style) -> Iterator[str]:
+def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
     """Why text was searched, how to have an index, and what else to ask."""
     if result.fallback:
         yield style.dim(f"[{result.fallback.wanted} → {result.fallback.used}]")

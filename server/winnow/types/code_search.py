@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import Result, ScopeParams, SearchAnswer
-from winnow.types.semantic_search import Engine, Fallback, IndexOffer
+from winnow.types import Result, ScopeParams
+from winnow.types.semantic_search import Engine, LocalAnswer
 
 SearchType = Literal["auto", "text", "semantic", "symbol", "file"]
 UsedType = Literal["text", "semantic", "symbol", "file"]
@@ -82,7 +82,7 @@ class CodeHit(Result, frozen=True, kw_only=True):
     )
 
 
-class CodeSearchResult(SearchAnswer, frozen=True, kw_only=True):
+class CodeSearchResult(LocalAnswer, frozen=True, kw_only=True):
     """What was found, the best first. `total_found` counts files, definitions, files that match, or
     passages, as the search that was made finds them."""
 
@@ -95,19 +95,6 @@ class CodeSearchResult(SearchAnswer, frozen=True, kw_only=True):
         Engine | None,
         Meta(description="Of a search by meaning: what ranked, see `semantic_search`."),
     ] = None
-    total_is_lower_bound: Annotated[
-        bool, Meta(description="There may be more: the best are looked for.")
-    ] = False
-    fallback: Annotated[
-        Fallback | None,
-        Meta(description="Where another search was tried or wanted first: which, and why not."),
-    ] = None
-    index_offer: Annotated[
-        IndexOffer | None, Meta(description="Where there is no index: how to have one.")
-    ] = None
-    suggestions: Annotated[
-        list[str], Meta(description="Where little was found: words of the code base to ask with.")
-    ] = []
 
 
 class CodeSearchPartial(Result, frozen=True, kw_only=True):

@@ -48,6 +48,24 @@ class IndexOffer(Result, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(description="About how long that takes.")]
 
 
+class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):
+    """What each of these searches says of itself beside what it found."""
+
+    total_is_lower_bound: Annotated[
+        bool, Meta(description="There may be more: the best are looked for.")
+    ] = False
+    fallback: Annotated[
+        Fallback | None,
+        Meta(description="Where another search was wanted or tried first: which, and why not."),
+    ] = None
+    index_offer: Annotated[
+        IndexOffer | None, Meta(description="Where there is no index: how to have one.")
+    ] = None
+    suggestions: Annotated[
+        list[str], Meta(description="Where little was found: words of the code base to ask with.")
+    ] = []
+
+
 class Passage(Result, frozen=True, kw_only=True):
     """Some lines of a file that are about what was asked; lines are 1-based."""
 
@@ -77,7 +95,7 @@ class Passage(Result, frozen=True, kw_only=True):
     )
 
 
-class SemanticSearchResult(SearchAnswer, frozen=True, kw_only=True):
+class SemanticSearchResult(LocalAnswer, frozen=True, kw_only=True):
     """The passages, the best first."""
 
     results: Annotated[
@@ -94,19 +112,6 @@ class SemanticSearchResult(SearchAnswer, frozen=True, kw_only=True):
     model: Annotated[
         str | None, Meta(description="With embeddings: whose vectors. They are on this machine.")
     ] = None
-    total_is_lower_bound: Annotated[
-        bool, Meta(description="There may be more: the best are looked for.")
-    ] = False
-    fallback: Annotated[
-        Fallback | None,
-        Meta(description="Whether text was searched instead of the index, and why."),
-    ] = None
-    index_offer: Annotated[
-        IndexOffer | None, Meta(description="Where there is no index: how to have one.")
-    ] = None
-    suggestions: Annotated[
-        list[str], Meta(description="Where little was found: words of the code base to ask with.")
-    ] = []
 
 
 class SemanticSearchPartial(Result, frozen=True, kw_only=True):
