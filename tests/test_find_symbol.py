@@ -221,6 +221,18 @@ async def test_unsaved_text_counts(make_workspace: MakeWorkspace, project: Path)
     assert await names(workspace, "brand_new") == []
 
 
+async def test_what_is_defined_in_files_that_the_index_leaves_out_is_not_known(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    write_files(project, {"web/app.min.js": "function launchRocket() {}\n"})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    result = await find(workspace, "launchRocket")
+    assert result.warnings == ["1 files are not searched that index.exclude_patterns names"]
+    assert (await find(workspace, "launchRocket", path="src")).warnings == []
+    assert (await find(workspace, "load_plugin")).warnings == []
+
+
 async def test_before_there_is_an_index_the_files_that_hold_the_name_are_read(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -101,18 +101,23 @@ async def test_what_the_index_could_not_read_is_told(workspace: Workspace) -> No
     assert (result.completeness.complete, result.completeness.reasons) == (
         False,
         [
-            "1 files took too much time or memory to be read for the index: code_search with"
-            " search_type 'text' searches them",
+            "1 files took too much time or memory to be read: code_search with search_type 'text'"
+            " searches them",
             "1 files could not be read",
         ],
     )
     assert result.warnings == [
         "1 files are not searched that index.exclude_patterns names",
-        "1 files are not searched that are larger than limits.parse_bytes: code_search with"
-        " search_type 'text' searches them",
+        "1 files are larger than limits.parse_bytes: code_search with search_type 'text' searches"
+        " them",
     ]
     skipped = result.completeness.skipped
     assert (skipped.too_large, skipped.unreadable) == (1, 1)
+    # Of the files that are asked for, and no others.
+    result = await search(workspace, "how is a password compared", path="src")
+    skipped = result.completeness.skipped
+    assert (skipped.too_large, skipped.unreadable) == (1, None)
+    assert (result.completeness.reasons, len(result.warnings)) == ([], 1)
 
 
 async def test_each_file_is_found_once_and_cursors_lead_through_all(workspace: Workspace) -> None:

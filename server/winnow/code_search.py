@@ -164,9 +164,10 @@ def _why_not(reading: Reading, found: Found) -> str:
         return ""
     if reading.search == "symbol":
         nothing = f"nothing is defined by the name {reading.wanted}"
-        if found.completeness.complete:
-            return nothing
-        return f"as far as is known, {nothing} ({'; '.join(found.completeness.reasons)})"
+        if not found.completeness.complete:
+            nothing = f"as far as is known, {nothing}"
+        but = [*found.completeness.reasons, *found.warnings]
+        return f"{nothing} ({'; '.join(but)})" if but else nothing
     return "no text matches" if reading.search == "text" else "nothing was found"
 
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import msgspec
 
 from winnow.display import shown_path
 from winnow.errors import IndexUnavailable, NotFound
 from winnow.index.folder import BEGUN
 from winnow.index.governor import is_indexable
 from winnow.index.index import Index, again_if_damaged
+from winnow.index.status import not_covered
 from winnow.text.buffers import Overlay
-from winnow.text.files import search_roots
+from winnow.text.files import Scope, search_roots
 from winnow.text.listing import list_files
-from winnow.text.paths import is_inside, locate
+from winnow.text.paths import held_by, is_inside, locate
 from winnow.types import Completeness, IndexState, Progress, SearchParams, Skipped
 from winnow.types.index import IndexParams, IndexResult
-from winnow.types.index_status import IndexStatusParams, IndexStatusResult
+from winnow.types.index_status import IndexStatusParams, IndexStatusResult, NotCovered
 from winnow.types.refresh import RefreshParams, RefreshResult
 from winnow.types.semantic_search import IndexOffer
 from winnow.workspace import Workspace
+
+# Whether a file is one that was asked for: the place of its root, and its path below that.
+Covers = Callable[[int, str], bool]
 
 # About how many files are read in a second, with two processors; the estimate errs upwards.
 FILES_PER_SECOND = 250
@@ -42,6 +51,44 @@ def state_in_words(index: Index, state: IndexState) -> str:
     if state.files_indexed >= state.files_total:  # it has not listed all, or is not sure of them
         known = f"{state.files_indexed:,} files so far"
     return f"the index is being built ({'; '.join([known, *paused])})"
+
+
+async def left_out_of(workspace: Workspace, scope: Scope, covers: Covers | None) -> NotCovered:
+    """How many files the index leaves out of those that are asked for, by reason. What was not
+    counted is absent: where not all files are asked for, the binary ones."""
+    left_out = await workspace.index.left_out()
+    if covers is None:
+        return left_out
+    if msgspec.structs.replace(left_out, binary=None) == NotCovered():
+        return NotCovered()
+    problems = await workspace.index.problems()
+    return await asyncio.to_thread(_left_out_there, scope, covers, problems)
+
+
+def _left_out_there(scope: Scope, covers: Covers, problems: Mapping[str, str]) -> NotCovered:
+    roots = [root.as_posix() for root in scope.roots]
+    located = ((held_by(path, roots), problem) for path, problem in problems.items())
+    return not_covered(Counter(problem for at, problem in located if at and covers(*at)), 0)
+
+
+def left_out_in_words(left_out: NotCovered) -> tuple[list[str], list[str]]:
+    """Why an answer lacks something for which the index leaves out files; and warnings of those
+    that it is not to have."""
+    searched = "code_search with search_type 'text' searches them"
+    reasons, warnings = [], []
+    if count := left_out.size_limit:
+        reasons.append(
+            f"{count:,} files are not in the index, which has index.max_index_size_mb: {searched}"
+        )
+    if count := left_out.failed:
+        reasons.append(f"{count:,} files took too much time or memory to be read: {searched}")
+    if count := left_out.unreadable:
+        reasons.append(f"{count:,} files could not be read")
+    if count := left_out.excluded:
+        warnings.append(f"{count:,} files are not searched that index.exclude_patterns names")
+    if count := left_out.too_large:
+        warnings.append(f"{count:,} files are larger than limits.parse_bytes: {searched}")
+    return reasons, warnings
 
 
 # --- searches ------------------------------------------------------------------------------

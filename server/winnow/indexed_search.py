@@ -7,7 +7,7 @@ made once more, until all that was found is as it was found.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from msgspec import Struct
 from winnow.hits import Hit
 from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.index.sources import Emptied
+from winnow.index_requests import Covers, left_out_of
 from winnow.ranking.local import LEARNED
 from winnow.symbol_search import SEARCH_SECONDS, settled
 from winnow.text.files import Scope
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 STALE_SECONDS = 0.5
 # Without a word of the query in it, a passage is answered if it is so likely to be meant.
 NEAR = 0.02
-# Whether a file is one that was asked for: the place of its root, and its path below that.
-Covers = Callable[[int, str], bool]
 
 
 class Indexed(Struct, frozen=True):
@@ -94,7 +93,7 @@ async def search_index(
             knows = frozenset[str]()
             if state.state != "ready":
                 knows = await view.read(_known, corpus, scope, covers)
-            left_out = await workspace.index.left_out()
+            left_out = await left_out_of(workspace, scope, covers if narrowed else None)
         found[:] = [Indexed(hits, knows, state, True, left_out, model)]
         return changed, state
 

@@ -26,7 +26,12 @@ from winnow.hits import (
     with_reasons,
 )
 from winnow.index.index import again_if_damaged
-from winnow.index_requests import begin_index, index_offer, state_in_words
+from winnow.index_requests import (
+    begin_index,
+    index_offer,
+    left_out_in_words,
+    state_in_words,
+)
 from winnow.indexed_search import Indexed, lacking, merged, search_index
 from winnow.learning.suggest import found_little, terms_of_index
 from winnow.postings.terms import asked_words
@@ -155,26 +160,7 @@ async def _from_index(
 def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Found:
     """The index's own answer, with what it leaves out."""
     left_out = indexed.left_out
-    reasons, warnings = [], list(scope.warnings)
-    if count := left_out.size_limit:
-        reasons.append(
-            f"{count:,} files are not in the index, which has index.max_index_size_mb: code_search"
-            " with search_type 'text' searches them"
-        )
-    if count := left_out.failed:
-        reasons.append(
-            f"{count:,} files took too much time or memory to be read for the index: code_search"
-            " with search_type 'text' searches them"
-        )
-    if count := left_out.unreadable:
-        reasons.append(f"{count:,} files could not be read")
-    if count := left_out.excluded:
-        warnings.append(f"{count:,} files are not searched that index.exclude_patterns names")
-    if count := left_out.too_large:
-        warnings.append(
-            f"{count:,} files are not searched that are larger than limits.parse_bytes: code_search"
-            " with search_type 'text' searches them"
-        )
+    reasons, warnings = left_out_in_words(left_out)
     skipped = Skipped(
         binary=left_out.binary,
         too_large=left_out.too_large,
@@ -190,6 +176,7 @@ def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Fo
     )
     hits, all_seen = indexed.hits, len(indexed.hits) < wanted
     words = telling_words(query)
+    warnings = [*scope.warnings, *warnings]
     return Found(scope, hits, len(hits), completeness, words, warnings, all_seen)
 
 

@@ -24,7 +24,7 @@ from winnow.index.files import may_have_facts
 from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.index.names import NameTables
 from winnow.index.view import StoreView
-from winnow.index_requests import state_in_words
+from winnow.index_requests import left_out_in_words, left_out_of, state_in_words
 from winnow.shorten import shorten
 from winnow.symbols.find import Finder, Found, Symbol
 from winnow.symbols.language import generic_languages
@@ -261,7 +261,9 @@ class _Search:
         located = self.located(file.path)
         if located is None:
             return False
-        place, below = located
+        return self._covers(*located)
+
+    def _covers(self, place: int, below: str) -> bool:
         return self.scope.within_paths(place, below) and self.scope.covers_named(
             self.scope.prefix(place) + below, self.types
         )
@@ -363,6 +365,14 @@ class _Search:
                     f" {self.shown(self.found.symbols[:1])[0].path}"
                 )
         self.found = Found([], 0, True)
+        if self.state and self.state.knows_all:
+            left_out = await left_out_of(self.workspace, self.scope, self._covers)
+            # What has no room is said in any case.
+            reasons, warnings = left_out_in_words(
+                msgspec.structs.replace(left_out, size_limit=None)
+            )
+            self.reasons += reasons
+            notes += warnings
         return notes
 
     # --- the answer ------------------------------------------------------------------------
