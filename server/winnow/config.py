@@ -106,7 +106,7 @@ class Index(Section, frozen=True, kw_only=True):
 
     enabled: bool = True
     """Keep an index. Without it, queries for symbols read files when they are asked, and searches
-    by meaning fall back to text."""
+    by meaning fall back to text. Turned on, it takes effect at the next start."""
     max_files: Annotated[int, Meta(ge=1)] = 50_000
     """A folder with more files is not indexed unless somebody asks for it; answers then say so."""
     auto_index_threshold: Annotated[int, Meta(ge=0)] = 1_000
