@@ -106,8 +106,7 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
         if not wanted or workspace.index.state().knows_all:
             return []
         workspace.start_indexing(True)
-        making = ["the index is being made in the background: `index_status` says how far it is"]
-        return making + [PAUSED] * (workspace.index.governor.state == "paused")
+        return _making(workspace)
     try:
         async with workspace.index.snapshot(workspace.buffers):
             pass  # what an earlier process has left is up to date then, if little has changed
@@ -117,6 +116,12 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
     except IndexUnavailable as error:
         return [error.message]
     return []
+
+
+def _making(workspace: Workspace) -> list[str]:
+    paused = workspace.index.governor.state == "paused"
+    making = "the index is being made in the background: `index_status` says how far it is"
+    return [making, *[PAUSED] * paused]
 
 
 async def index_offer(workspace: Workspace) -> IndexOffer | None:
@@ -259,7 +264,7 @@ async def change_index(
         returned=state.files_indexed,
         truncated=state.files_indexed < state.files_total,
         completeness=_completeness(workspace),
-        warnings=_warnings(workspace) if params.action == "build" else _in_vain(workspace, params),
+        warnings=_about(workspace, params, state),
     )
 
 
@@ -288,8 +293,13 @@ def _completeness(workspace: Workspace) -> Completeness:
     )
 
 
-def _in_vain(workspace: Workspace, params: IndexParams) -> list[str]:
-    if params.action == "clear" or workspace.start_indexing is not None:
+def _about(workspace: Workspace, params: IndexParams, state: IndexState) -> list[str]:
+    """What is to be said of what was done."""
+    has_background = workspace.start_indexing is not None
+    if params.action == "build":
+        begun = has_background and state.state != "ready"
+        return _making(workspace) if begun else _warnings(workspace)
+    if params.action == "clear" or has_background:
         return []
     return ["this holds for a language server only: a command has no background"]
 

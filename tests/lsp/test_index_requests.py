@@ -75,7 +75,10 @@ async def test_an_index_is_deleted_and_made_anew(client: Client) -> None:
     assert (result["engine"], result["results"][0]["path"]) == ("text", "src/loader.py")
     assert result["index_offer"]["files"] == 5  # few, but none is made by itself
     built = await client.request("$/index", BUILD)
-    assert built["action"] == "build"
+    assert (built["action"], built["done"]) == ("build", False)
+    assert built["warnings"] == [
+        "the index is being made in the background: `index_status` says how far it is"
+    ]
     await ready(client)
     result = await client.request("$/semanticSearch", {"query": "where are plugins loaded"})
     assert result["engine"].startswith("lexical")
