@@ -108,10 +108,12 @@ class Texts:
         source = self._sources.read(self._real(path))
         if source is None:
             return None
-        lines = source.data.split(b"\n", -1 if last is None else last)[:last]
+        # Decoded in one go: of a passage far down in a file, most lines are before it.
+        text = source.data.decode("utf-8", "replace")
+        lines = text.split("\n", -1 if last is None else last)[:last]
         if lines and not lines[-1] and (last is None or len(lines) < last):
             del lines[-1]
-        return [line.decode("utf-8", "replace").removesuffix("\r") for line in lines]
+        return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
     def _resolved(self, path: str) -> str:
         return _real(Path(self._scope.absolute(path)))

@@ -214,19 +214,23 @@ class Names:
         self._blocks = tuple(blocks)
 
     def like(self, word: str, mistakes: int, limit: int) -> list[str]:
-        """The names that lack at most so many of the word's letters, the shortest ``limit``."""
+        """The names that lack at most so many of the word's letters: the ``limit`` that lack
+        fewest, of these the shortest."""
         text = fold(word)
         letters = np.uint64(_letters(text))
-        found: list[str] = []
-        for block in self._blocks:  # those of short names come first
+        found: list[tuple[int, int, str]] = []
+        for block in self._blocks:
             if block.rows.shape[1] < len(text) - mistakes:
                 continue
             lacking = np.bitwise_count(letters & ~block.letters)
             rows = np.flatnonzero(lacking <= mistakes)
-            rows = rows[np.argsort(_lengths(block.rows[rows]), kind="stable")]
-            found += [block.name(row) for row in rows[:limit].tolist()]
-        found.sort(key=len)
-        return found[:limit]
+            rows = rows[np.lexsort((_lengths(block.rows[rows]), lacking[rows]))][:limit]
+            names = map(block.name, rows.tolist())
+            found += [
+                (lacks, len(name), name)
+                for lacks, name in zip(lacking[rows].tolist(), names, strict=True)
+            ]
+        return [name for _, _, name in sorted(found)[:limit]]
 
     def candidates(self, pattern: Pattern, limit: int) -> _Candidates:
         found = _Candidates(pattern, limit)
