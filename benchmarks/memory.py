@@ -68,19 +68,25 @@ class Peaks:
                 alive = children(self._pid)
             except OSError:  # one of the server's threads has ended
                 continue
-            each = {pid: memory for pid in alive if (memory := _memory(pid))}
+            each = {pid: memory for pid in alive if (memory := self._memory_of(pid))}
             self.server = max(self.server, server)
             self.child = max([self.child, *each.values()])
             self.together = max(self.together, server + sum(each.values()))
             self.at_once = max(self.at_once, len(each))
             self.children |= each.keys()
 
+    def _memory_of(self, child: int) -> float:
+        """The memory of a child; none of one that has ended, or has yet to become another program:
+        until then it has the server's memory, not its own."""
+        try:
+            memory = anonymous_memory(child)
+            return memory if _command(child) != _command(self._pid) else 0.0
+        except (OSError, IndexError):
+            return 0.0
 
-def _memory(pid: int) -> float:
-    try:
-        return anonymous_memory(pid)
-    except (OSError, IndexError):  # it has ended
-        return 0.0
+
+def _command(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def measure(tree: Path, folder: Path, limit: int) -> str:

@@ -186,7 +186,7 @@ async def test_without_memory_there_is_one_worker_and_it_waits(
     governor: Governor, machine: OtherMachine
 ) -> None:
     assert (governor.memory(), governor.workers()) == (30 * MB, 2)
-    assert governor.worker_bytes() == 50 * MB
+    assert governor.worker_bytes() == 40 * MB
     machine.each = 72 * MB
     machine.pass_time(1.0)
     assert governor.memory() == 216 * MB
@@ -197,6 +197,20 @@ async def test_without_memory_there_is_one_worker_and_it_waits(
     machine.pass_time(1.0)
     assert await held_for(governor, machine) == 0
     assert governor.workers() == 2
+
+
+def test_what_the_server_has_is_not_given_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, server = OtherMachine(cores=2), 100 * MB
+    monkeypatch.setattr(machine, "memory_of", lambda pid: server if pid == os.getpid() else 0)
+    settings = Index(max_memory_usage_mb=300)
+    governor = Governor(lambda: settings, lambda: WORKERS, machine)
+    assert (governor.workers(), governor.worker_bytes()) == (2, 85 * MB)
+    server = 150 * MB
+    machine.pass_time(1.0)
+    assert (governor.workers(), governor.worker_bytes()) == (2, 60 * MB)
+    server = 221 * MB
+    machine.pass_time(1.0)
+    assert (governor.workers(), governor.worker_bytes()) == (1, 49 * MB)
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,12 @@ LOAD_SECONDS = 0.5
 LONGEST_LOAD_SECONDS = 5.0
 MEMORY_SECONDS = 0.1
 BATTERY_SECONDS = 30.0
-# What the server itself has while it makes an index, and a worker that has just begun its work.
+# What the server itself has while it makes an index, or comes to have, and a worker that has just
+# begun its work.
 SERVER_BYTES = 100 * MB
 WORKER_BYTES = 40 * MB
+# Workers are given this part of the limit: what the last batch of one takes is seen after it.
+GIVEN_SHARE = 0.9
 # The largest file that is parsed may have this part of the limit: a worker takes thirty times its
 # bytes, and the answer four times, of which the server holds three copies for a moment.
 PARSED_SHARE = 0.0075
@@ -135,6 +138,7 @@ class Governor:
         self._machine = machine or Machine()
         self._load = _Load(self._machine)
         self._memory = _Kept(self._machine, MEMORY_SECONDS, self._sum_memory)
+        self._server = _Kept(self._machine, MEMORY_SECONDS, self._server_memory)
         self._battery = _Kept(self._machine, BATTERY_SECONDS, self._machine.is_on_battery)
         self._paused = False
         self._requests = 0
@@ -201,14 +205,15 @@ class Governor:
         """How many workers may have batches of the background now."""
         if self._is_short() or self._battery():
             return 1
-        room = (self._limit - SERVER_BYTES) // WORKER_BYTES
+        room = (self._limit - self._server()) // WORKER_BYTES
         return max(1, min(workers_for(self._machine.cores), room))
 
     def worker_bytes(self) -> int:
         """How much memory a worker may have now."""
         if self._is_short():
             return WORKER_BYTES
-        return max((self._limit - SERVER_BYTES) // self.workers(), WORKER_BYTES)
+        given = int(self._limit * GIVEN_SHARE) - self._server()
+        return max(given // self.workers(), WORKER_BYTES)
 
     # --- what holds it back ----------------------------------------------------------------
 
@@ -247,6 +252,9 @@ class Governor:
     @property
     def _limit(self) -> int:
         return self._limits().max_memory_usage_mb * MB
+
+    def _server_memory(self) -> int:
+        return max(self._machine.memory_of(os.getpid()), SERVER_BYTES)
 
     def _sum_memory(self) -> int:
         return sum(map(self._machine.memory_of, (os.getpid(), *self._pids())))

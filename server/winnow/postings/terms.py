@@ -18,7 +18,7 @@ import Stemmer
 # Beyond this a word is no name that anyone asks for, but data: base64, digests, tables.
 WORD_CHARACTERS = 80
 # Words that are kept split and numbered; those of a code base repeat.
-CACHED_WORDS = 1 << 15
+CACHED_WORDS = 1 << 12
 
 # What is in nearly every text, and says nothing of it.
 _UNTOLD = frozenset(
