@@ -3,9 +3,10 @@
     python benchmarks/retrieval_runner.py [--no-embeddings] CORPUS
 
 The files that ripgrep lists in CORPUS are copied into a temporary folder, where a workspace makes
-its index; nothing is written into CORPUS. Then a line of JSON on standard error tells the seconds
-that the index took, and each line ``{"query": …}`` on standard input is answered with one on
-standard output: a list of ``{"path": …, "line": …, "end_line": …}``, the best first.
+its index and keeps it, as a language server does; nothing is written into CORPUS. Then a line of
+JSON on standard error tells the seconds that the index took, and each line ``{"query": …}`` on
+standard input is answered with one on standard output: a list of ``{"path": …, "line": …,
+"end_line": …}``, the best first. `retrieval_peers.py` does the same for others.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ def copied(corpus: Path, folder: Path) -> None:
 
 async def answer(folder: Path, embeddings: str) -> None:
     """Make the index, and answer until the input ends."""
-    config = Config(index=Index(embeddings=embeddings, watch=False, cpu_throttle_threshold=1.0))
+    config = Config(index=Index(embeddings=embeddings, cpu_throttle_threshold=1.0))
     workspace = Workspace([folder], config)
     search = TOOLS["semantic_search"]
     try:
+        workspace.index.keep_watching()
         started = time.perf_counter()
         await workspace.index.build()
         seconds = time.perf_counter() - started

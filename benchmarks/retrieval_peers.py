@@ -1,0 +1,116 @@
+"""Peers as runners for a retrieval benchmark, with the lines of `retrieval_runner.py`.
+
+    python benchmarks/retrieval_peers.py semble|bm25 CORPUS
+
+`semble` is the package of that name, which here has the vectors of the package `wordllama`, since
+nothing is fetched at run time; `bm25` is plain BM25 over windows of lines, by the package `bm25s`.
+They need an environment of their own: ``pip install semble wordllama bm25s PyStemmer``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bm25s
+import Stemmer
+from safetensors.numpy import load_file, save_file
+from semble import SembleIndex
+
+RESULTS = 10
+# Of the windows of BM25, in lines; each begins where half of the one before has passed.
+WINDOW = 50
+MOST_BYTES = 1_000_000
+
+Answers = Callable[[str], list[dict[str, Any]]]
+
+
+def semble(corpus: Path, model: Path) -> Answers:
+    index = SembleIndex.from_path(corpus, model_path=str(model))
+
+    def search(query: str) -> list[dict[str, Any]]:
+        chunks = [one.chunk for one in index.search(query, top_k=RESULTS)]
+        return [
+            {"path": one.file_path, "line": one.start_line, "end_line": one.end_line}
+            for one in chunks
+        ]
+
+    return search
+
+
+def model_of_wordllama(folder: Path) -> None:
+    """Lay the vectors and the tokenizer of wordllama out as a model2vec folder."""
+    spec = importlib.util.find_spec("wordllama")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    package = Path(spec.submodule_search_locations[0])
+    table = load_file(package / "weights/l2_supercat_256.safetensors")["embedding.weight"]
+    save_file({"embeddings": table.astype("float32")}, folder / "model.safetensors")
+    shutil.copy(package / "tokenizers/l2_supercat_tokenizer_config.json", folder / "tokenizer.json")
+    (folder / "config.json").write_text(json.dumps({"normalize": True}))
+
+
+def bm25(corpus: Path, model: Path) -> Answers:
+    command = ["rg", "--files", "--null"]
+    listed = subprocess.run(command, cwd=corpus, stdout=subprocess.PIPE, check=True).stdout
+    places: list[tuple[str, int, int]] = []
+    texts: list[str] = []
+    for path in sorted(os.fsdecode(name) for name in listed.split(b"\0") if name):
+        raw = (corpus / path).read_bytes()
+        if b"\0" in raw or len(raw) > MOST_BYTES:
+            continue
+        lines = raw.decode("utf-8", "replace").split("\n")
+        for at in range(0, len(lines), WINDOW // 2):
+            some = lines[at : at + WINDOW]
+            places.append((path, at + 1, at + len(some)))
+            texts.append("\n".join([path, *some]))
+    stemmer = Stemmer.Stemmer("english")
+    index = bm25s.BM25()
+    index.index(bm25s.tokenize(texts, stemmer=stemmer, show_progress=False), show_progress=False)
+
+    def search(query: str) -> list[dict[str, Any]]:
+        asked = bm25s.tokenize(query, stemmer=stemmer, show_progress=False)
+        found, _ = index.retrieve(asked, k=min(10 * RESULTS, len(texts)), show_progress=False)
+        best = {places[number][0]: places[number] for number in reversed(found[0].tolist())}
+        ordered = dict.fromkeys(places[number][0] for number in found[0].tolist())
+        return [
+            dict(zip(("path", "line", "end_line"), best[path], strict=True))
+            for path in list(ordered)[:RESULTS]
+        ]
+
+    return search
+
+
+PEERS = {"semble": semble, "bm25": bm25}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("peer", choices=PEERS)
+    parser.add_argument("corpus", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        model_of_wordllama(Path(folder))
+        make = PEERS[arguments.peer]
+        started = time.perf_counter()
+        search = make(arguments.corpus, Path(folder))
+        seconds = time.perf_counter() - started
+        print(json.dumps({"index_seconds": seconds}), file=sys.stderr, flush=True)
+        for line in iter(sys.stdin.readline, ""):
+            print(json.dumps(search(json.loads(line)["query"])), flush=True)
+
+
+if __name__ == "__main__":
+    main()
