@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -229,6 +230,19 @@ def _pytest_is_no_server(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     monkeypatch.setattr(Machine, "memory_of", without_pytest)
 
 
+def _permissions_hold() -> bool:
+    """Whether it is for this user that something may not be read or written. Root may, unless
+    `scripts/test` has taken that away."""
+    if os.name == "nt":
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o500)
+        return not os.access(folder, os.W_OK)
+
+
+requires_permissions = pytest.mark.skipif(
+    not _permissions_hold(), reason="whoever runs this may read and write all"
+)
 requires_linux = pytest.mark.skipif(
     sys.platform != "linux", reason="only inotify says that all has been told"
 )

@@ -13,7 +13,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from conftest import MakeWorkspace, Recorder, git, git_commit, git_init, requires_posix, write_files
+from conftest import (
+    MakeWorkspace,
+    Recorder,
+    git,
+    git_commit,
+    git_init,
+    requires_permissions,
+    requires_posix,
+    write_files,
+)
 from winnow.config import Config, merged
 from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace, SearchTimedOut
 from winnow.shorten import estimated_tokens
@@ -578,7 +587,7 @@ async def test_what_was_listed_in_time_is_answered(
         await glob(make_workspace(root, config=config), "*.none")
 
 
-@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root may read all")
+@requires_permissions
 async def test_folders_that_cannot_be_read_are_told(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import MakeWorkspace, Recorder, requires_posix
+from conftest import MakeWorkspace, Recorder, requires_permissions, requires_posix
 from winnow.config import Limits
 from winnow.errors import (
     BinaryFile,
@@ -580,8 +580,7 @@ def test_names_need_not_be_unicode_nor_on_one_line(tmp_path: Path) -> None:
         assert result.uri == "file://" + quote_from_bytes(raw)
 
 
-@requires_posix
-@pytest.mark.skipif(sys.platform != "win32" and os.geteuid() == 0, reason="root may read all")
+@requires_permissions
 def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a\n")
     (tmp_path / "a").chmod(0)

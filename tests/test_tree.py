@@ -11,7 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from conftest import MakeWorkspace, Recorder, git, git_commit, git_init, requires_posix, write_files
+from conftest import (
+    MakeWorkspace,
+    Recorder,
+    git,
+    git_commit,
+    git_init,
+    requires_permissions,
+    requires_posix,
+    write_files,
+)
 from winnow.config import Config, merged
 from winnow.errors import InvalidParams, NotAFolder, NotFound, PathOutsideWorkspace, SearchTimedOut
 from winnow.shorten import estimated_tokens
@@ -321,7 +330,7 @@ async def test_unsaved_documents_are_shown(make_workspace: MakeWorkspace, projec
     ]  # fmt: skip
 
 
-@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root may read all")
+@requires_permissions
 async def test_folders_that_cannot_be_read_are_told_once(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from conftest import alive, requires_posix, write_files
+from conftest import alive, requires_permissions, requires_posix, write_files
 from lsp.conftest import Client, StartClient, searches
 from lsp.test_glob import change_document, open_document
 
@@ -119,8 +118,7 @@ async def test_where_there_is_to_be_no_index_texts_are_searched(
     assert not (project / ".winnow").exists()
 
 
-@requires_posix
-@pytest.mark.skipif(os.geteuid() == 0 if hasattr(os, "geteuid") else False, reason="root may write")
+@requires_permissions
 async def test_a_read_only_folder_is_searched_all_the_same(
     start_client: StartClient, project: Path
 ) -> None:

@@ -6,11 +6,10 @@ import os
 import stat
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import requires_posix, write_files
+from conftest import requires_permissions, requires_posix, write_files
 from winnow.text.folders import Node, add_sizes, add_unlisted, folders_of
 
 
@@ -90,7 +89,7 @@ def test_a_folder_that_has_gone_meanwhile_is_empty(tmp_path: Path) -> None:
     assert nested(top) == {"gone": {"x": "file"}}
 
 
-@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root may read all")
+@requires_permissions
 def test_folders_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     (tmp_path / "a/closed").mkdir(parents=True)
     (tmp_path / "a/closed").chmod(0)
