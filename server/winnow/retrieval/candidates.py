@@ -8,16 +8,16 @@ Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from winnow.postings.corpus import Corpus, Part
+from winnow.retrieval.best import Floats, best_of_each
 from winnow.retrieval.paths import KINDS, PathIndex
 from winnow.retrieval.question import Question
 
-Floats = npt.NDArray[np.floating[Any]]
 Numbers = npt.NDArray[np.int64]
 
 # How many files are looked at more closely, and of how many the kind is asked.
@@ -173,21 +173,8 @@ def _part_scores(
     """BM25 of each chunk; of each document's best chunk, of the names it defines, and of its
     comments."""
     segment = part.segment
-    chunks = np.zeros(segment.chunks, np.float32)
-    lengths = segment.lengths("body")
-    for (units, counts), rarity in zip(known["body"], looked.rarity["body"], strict=True):
-        if len(units):
-            chunks[units] += rarity * bm25(
-                counts.astype(np.float32),
-                lengths[units].astype(np.float32),
-                "body",
-                looked.average["body"],
-            )
-    best = np.zeros(segment.documents, np.float32)
-    if segment.chunks:
-        owners = segment.chunk_documents
-        starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
-        best[owners[starts]] = np.maximum.reduceat(chunks, starts)
+    chunks = _unit_scores(part, known, looked, "body")
+    best = best_of_each(segment.chunk_documents, chunks, segment.documents)
     defined = np.zeros(segment.documents, np.float32)
     for (units, counts), rarity in zip(
         known["definition"], looked.rarity["definition"], strict=True
@@ -195,17 +182,23 @@ def _part_scores(
         if len(units):
             total = np.bincount(segment.chunk_documents[units], counts, segment.documents)
             defined += rarity * (total / (total + 1)).astype(np.float32)
-    said = np.zeros(segment.documents, np.float32)
-    lengths = segment.lengths("comment")
-    for (units, counts), rarity in zip(known["comment"], looked.rarity["comment"], strict=True):
+    said = _unit_scores(part, known, looked, "comment")
+    return chunks, {"body": best, "definition": defined, "comment": said}
+
+
+def _unit_scores(part: Part, known: dict[str, list[Found]], looked: Looked, field: str) -> Floats:
+    """BM25 of each chunk or document of a part, by one field."""
+    lengths = part.segment.lengths(field)
+    scores = np.zeros(len(lengths), np.float32)
+    for (units, counts), rarity in zip(known[field], looked.rarity[field], strict=True):
         if len(units):
-            said[units] += rarity * bm25(
+            scores[units] += rarity * bm25(
                 counts.astype(np.float32),
                 lengths[units].astype(np.float32),
-                "comment",
-                looked.average["comment"],
+                field,
+                looked.average[field],
             )
-    return chunks, {"body": best, "definition": defined, "comment": said}
+    return scores
 
 
 def path_scores(index: PathIndex, question: Question) -> Floats:

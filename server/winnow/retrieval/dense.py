@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from winnow.postings.corpus import Corpus, Part
 from winnow.postings.segment import Segment
+from winnow.retrieval.best import best_of_each, top_of_each
 from winnow.retrieval.embeddings import Rows, scale_of
 
 Numbers = npt.NDArray[np.int64]
@@ -25,8 +26,6 @@ BLOCK = 1024
 # With more chunks than this, documents are chosen by one vector each, and so many are looked at.
 MOST_CHUNKS = 200_000
 CHOSEN = 2_000
-# So many of the best chunks of a text speak for it together; of one with fewer they say less.
-TOP = 3
 
 
 class Nearness(NamedTuple):
@@ -55,14 +54,11 @@ def dense_features(corpus: Corpus, query: Rows, files: Sequence[int] | Numbers) 
         assert segment.document_vectors is not None
         found.document[places] = _products(segment.document_vectors, query, documents)
         firsts, counts = _chunks_of(segment, documents)
-        some = counts > 0
-        if some.any():
-            firsts, counts = firsts[some], counts[some]
-            starts = np.cumsum(counts) - counts
-            chunks = np.arange(counts.sum()) + np.repeat(firsts - starts, counts)
-            cosines = _products(segment.vectors, query, chunks)
-            found.best[places[some]] = np.maximum.reduceat(cosines, starts)
-            found.top[places[some]] = _third_of_best(cosines, starts, counts)
+        owners = np.repeat(np.arange(len(documents)), counts)
+        chunks = np.arange(len(owners)) + (firsts - np.cumsum(counts) + counts)[owners]
+        cosines = _products(segment.vectors, query, chunks)
+        found.best[places] = best_of_each(owners, cosines, len(documents))
+        found.top[places] = top_of_each(owners, cosines, len(documents))
     return found
 
 
@@ -87,12 +83,8 @@ def _of_files(corpus: Corpus, query: Rows, *, whole: bool) -> Rows:
         if whole:
             cosines = _products(segment.document_vectors, query)
         else:
-            cosines = np.full(segment.documents, -1, np.float32)
-            if segment.chunks:
-                owners = segment.chunk_documents
-                starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
-                of_chunks = _products(segment.vectors, query)
-                cosines[owners[starts]] = np.maximum.reduceat(of_chunks, starts)
+            of_chunks = _products(segment.vectors, query)
+            cosines = best_of_each(segment.chunk_documents, of_chunks, segment.documents, none=-1)
         cosines[~segment.with_vectors] = -1
         found[part.files] = cosines[part.documents]
     return found
@@ -147,13 +139,3 @@ def _products(vectors: npt.NDArray[np.int8], query: Rows, chosen: Numbers | None
         np.copyto(block[: end - at], vectors[at:end] if chosen is None else vectors[chosen[at:end]])
         np.dot(block[: end - at], wanted, out=found[at:end])
     return found
-
-
-def _third_of_best(cosines: Rows, starts: Numbers, counts: Numbers) -> Rows:
-    """A third of the sum of each text's best three cosines; they stand one after the other."""
-    owners = np.repeat(np.arange(len(starts)), counts)
-    ordered = cosines[np.lexsort((-cosines, owners))]
-    places = np.arange(len(cosines)) - np.repeat(starts, counts)
-    sums = np.bincount(owners, np.where(places < TOP, ordered, 0), len(starts))
-    thirds: Rows = (sums / TOP).astype(np.float32)
-    return thirds

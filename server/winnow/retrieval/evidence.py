@@ -14,11 +14,11 @@ import numpy.typing as npt
 from winnow.postings.contents import MEASURES
 from winnow.postings.corpus import Corpus, Part
 from winnow.postings.terms import name_term, term_number
+from winnow.retrieval.best import Floats
 from winnow.retrieval.candidates import (
     CHUNK_FIELDS,
     DOCUMENT_FIELDS,
     Candidates,
-    Floats,
     Found,
     Looked,
     Numbers,

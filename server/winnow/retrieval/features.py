@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.postings.contents import TYPES
-from winnow.retrieval.candidates import DOCUMENT_FIELDS, Floats, Numbers, bm25
+from winnow.retrieval.best import Floats, best_of_each, top_of_each
+from winnow.retrieval.candidates import DOCUMENT_FIELDS, bm25
 from winnow.retrieval.evidence import Evidence
 from winnow.retrieval.paths import KINDS
 from winnow.retrieval.question import Question
@@ -23,8 +24,6 @@ from winnow.retrieval.question import Question
 # A chunk's bag has the words of the file's name twice, and of its folders once: what a file is
 # named for, each of its passages is about.
 NAME_COUNT, FOLDER_COUNT = 2.0, 1.0
-# So many of the best chunks of a text speak for it together.
-TOP = 3
 
 Scale = Literal["ratio", "plain", "spread"]
 # How each feature is scaled among the candidates: a share of the greatest, as it is, or from the
@@ -181,11 +180,11 @@ def _of_terms(evidence: Evidence) -> dict[str, Floats]:
     names = (rare_names * (chunks.counts["definition"] > 0)).sum(axis=0)
     mean_length = max(float(evidence.lengths["body"].mean()), 1.0) if body.shape[1] else 1.0
     anywhere = (body > 0) | (in_path > 0)
-    best = functools.partial(_best, chunks.owners, body.shape[1])
+    best = functools.partial(best_of_each, chunks.owners, count=body.shape[1])
     return {
         "best_chunk": best(scores),
         "bare_chunk": best(chunks.scores),
-        "top_chunks": _top(chunks.owners, body.shape[1], scores),
+        "top_chunks": top_of_each(chunks.owners, scores, body.shape[1]),
         "whole": (rarity * bm25(body, evidence.lengths["body"], "body", mean_length)).sum(axis=0),
         **{
             field: (
@@ -219,25 +218,6 @@ def _mean(rows: npt.NDArray[Any]) -> Floats:
     """The mean of each column; 0 where there are no rows."""
     mean: Floats = rows.sum(axis=0) / max(len(rows), 1)
     return mean
-
-
-def _best(owners: Numbers, count: int, scores: Floats) -> Floats:
-    """The best of each owner's scores, which stand together; 0 for one without."""
-    best = np.zeros(count, np.float32)
-    if len(scores):
-        starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
-        best[owners[starts]] = np.maximum.reduceat(scores, starts)
-    return best
-
-
-def _top(owners: Numbers, count: int, scores: Floats) -> Floats:
-    """A third of the sum of each owner's best three scores."""
-    order = np.lexsort((-scores, owners))
-    owned = owners[order]
-    place = np.arange(len(order)) - np.searchsorted(owned, owned)
-    some = place < TOP
-    top: Floats = np.bincount(owned[some], scores[order][some], count) / TOP
-    return top
 
 
 def _of_names(evidence: Evidence) -> dict[str, Floats]:

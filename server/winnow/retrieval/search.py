@@ -17,7 +17,8 @@ from msgspec import Struct
 from winnow.postings.contents import TYPES
 from winnow.postings.corpus import Corpus
 from winnow.postings.terms import words
-from winnow.retrieval.candidates import SINGLE, Floats, find_candidates, look_up
+from winnow.retrieval.best import Floats
+from winnow.retrieval.candidates import SINGLE, find_candidates, look_up
 from winnow.retrieval.dense import dense_features, nearest_files
 from winnow.retrieval.embeddings import Model, Rows
 from winnow.retrieval.evidence import Definitions, Evidence, gather

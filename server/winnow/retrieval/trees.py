@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from winnow.retrieval.candidates import Floats
+from winnow.retrieval.best import Floats
 from winnow.retrieval.paths import KINDS
 
 # So many leaves have bits in the number of a condition.
