@@ -111,6 +111,15 @@ def asked_words(query: str) -> list[str]:
     return [word for word in asked if word.lower() not in STOP_WORDS] or asked
 
 
+def spelled_terms(query: str) -> dict[str, str]:
+    """The terms of a query, in its order, each with the first word that it is of."""
+    spelled: dict[str, str] = {}
+    for word in asked_words(query):
+        for term in terms_of(word):
+            spelled.setdefault(term, word)
+    return spelled
+
+
 def query_terms(query: str) -> list[str]:
     """The terms of a query, each once, in its order."""
-    return list(dict.fromkeys(term for word in asked_words(query) for term in terms_of(word)))
+    return list(spelled_terms(query))

@@ -6,7 +6,14 @@ import re
 
 from msgspec import Struct
 
-from winnow.postings.terms import asked_words, name_term, stem, term_number, terms_of, words
+from winnow.postings.terms import (
+    asked_words,
+    name_term,
+    spelled_terms,
+    stem,
+    term_number,
+    words,
+)
 
 # A query is a question, not a text; of a longer one the beginning tells what it is about.
 QUERY_CHARACTERS = 4_000
@@ -57,16 +64,13 @@ def question_of(query: str) -> Question:
         names = [word for word in identifiers if _MANY_PARTS.search(word)]
     titles = [word for word in identifiers if word[:1].isupper() and word not in _ASKING]
     asked = asked_words(text)
-    terms: dict[str, str] = {}
-    for word in asked:
-        for term in terms_of(word):
-            terms.setdefault(term, word)
-    chosen = list(terms)[:MOST_TERMS]
+    spelled = spelled_terms(text)
+    chosen = list(spelled)[:MOST_TERMS]
     return Question(
         text=text,
         terms=tuple(chosen),
         numbers=tuple(map(term_number, chosen)),
-        spelled=tuple(terms[term] for term in chosen),
+        spelled=tuple(spelled[term] for term in chosen),
         symbol=symbol,
         names=tuple(dict.fromkeys(names))[:MOST_NAMES],
         titles=tuple(title for title in dict.fromkeys(titles) if title not in names)[:MOST_NAMES],
