@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
+from winnow.postings.terms import UNSPACED
 from winnow.symbols.language import language_of
 
 # A longer one is no name, no path and no pattern that somebody has typed; and looking for signs
@@ -81,8 +82,7 @@ _CALL = re.compile(rf"(\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*)\(\)")
 _GENERIC = re.compile(rf"({_NAME}(?:(?:\.|::){_NAME})*)<[\w\s,.:<>?&*\[\]]+>")
 _MARKER = re.compile(r"(?:TODO|FIXME|XXX|HACK|BUG|NOTE|WIP|DEPRECATED)\b[:!]?", re.I)
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
-# Scripts that put no spaces between words: Thai, Lao, Khmer, Burmese, kana, Chinese characters.
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED = re.compile(UNSPACED)
 
 # A word that begins a definition, and what may follow where it is meant so and is no English.
 _DEFINERS = re.compile(

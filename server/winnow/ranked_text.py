@@ -15,6 +15,7 @@ import msgspec
 from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.hits import Found, Hit, lacking
 from winnow.keyword_search import Request, find, ranked_locally
+from winnow.postings.terms import UNSPACED
 from winnow.ranking import local
 from winnow.text.terms import Search, TermMatches
 from winnow.types import (
@@ -41,8 +42,8 @@ _WORD = re.compile(r"\w+(?:(?:::|\.)\w+)*")
 # Python escapes more than ripgrep lets one escape.
 _SIGNS = re.compile(r"[()\[\]{}?*+|^$\\.]")
 _IDENTIFIER = re.compile(r"[_.:\d]|[a-z][A-Z]|[A-Z]{2}[a-z]")
-# Scripts that put no spaces between words: two characters are about a word.
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2,}")
+# Without spaces between words, two characters are about a word.
+_UNSPACED = re.compile(UNSPACED + "{2,}")
 
 
 def search_terms(query: str) -> list[str]:

@@ -42,11 +42,13 @@ _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # With other letters than ASCII's, humps are rare, and capitals of all writings many.
 _OTHER_PART = re.compile(r"[^\W\d_]+|\d+")
-# Writings without blanks between words: a run of them is told by its pairs of characters.
-_UNSPACED = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff]"
+# Writings without blanks between words, as a class of characters: Thai, Lao, Burmese, Khmer, kana,
+# ideographs. A run of them is told by its pairs of characters.
+UNSPACED = (
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    r"\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
+_UNSPACED = re.compile(UNSPACED)
 
 
 def words(text: str) -> list[str]:
