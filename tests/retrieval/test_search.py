@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ranked_texts import corpus_of
 from winnow.postings.corpus import Corpus
+from winnow.retrieval.paths import PathIndex
 from winnow.retrieval.search import Found, search
 
 FILLER = "\n\n".join(f"def helper{n}(value):\n    return value + {n}" for n in range(30))
@@ -79,6 +80,31 @@ def test_a_query_for_a_name_finds_its_definition(corpus: Corpus) -> None:
     assert best.symbol.qualified_name == "CookieJar"
     assert best.why[0] == "defines CookieJar"
     assert all(one.symbol is None for one in others)
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "said"),
+    [
+        ("where are things placed", "shop/orders/placing.py", "path says placing"),
+        ("ordering a shop basket", "shop/orders/placing.py", "folder says shop, orders"),
+        ("what was ordered", "shop/orders/__init__.py", "path says orders"),
+        ("testcookies", "tests/test_cookies.py", "path says test"),
+        ("documentation", "docs/cookies.md", "folder says docs"),
+    ],
+)
+def test_what_a_path_is_said_to_say_stands_in_it(
+    corpus: Corpus, query: str, path: str, said: str
+) -> None:
+    found = search(corpus, query, limit=9)
+    [why] = [one.why for one in found if corpus.paths[one.file] == path]
+    assert said in why
+
+
+def test_a_name_that_says_something_as_a_whole_only_is_told_as_a_whole() -> None:
+    index = PathIndex(["io_ring.c", "io/ring.c"])
+    assert index.saying("io_ring", ["ioring"]) == ["io_ring"]
+    assert index.saying("ring", ["ioring"]) == []
+    assert index.saying("io_ring", ["ring", "io"]) == ["io", "ring"]
 
 
 @pytest.mark.parametrize("query", ["shop.cookies.CookieJar", "Shop::CookieJar", "`CookieJar`"])

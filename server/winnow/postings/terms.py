@@ -64,12 +64,16 @@ def terms_of(word: str) -> tuple[str, ...]:
         return ()
     if _UNSPACED.search(word):
         return _pairs(word)
-    pattern = _PART if word.isascii() else _OTHER_PART
-    parts = [part.lower() for part in pattern.findall(word)]
+    parts = [part.lower() for part in parts_of(word)]
     if len(parts) <= 1:
         return tuple(stem(part) for part in parts if len(part) > 1 and part not in _UNTOLD)
     terms = [stem(part) for part in parts if len(part) > 1 and part not in _UNTOLD]
     return tuple(dict.fromkeys([*terms, whole(word)]))
+
+
+def parts_of(word: str) -> list[str]:
+    """The parts of a word or identifier, as they stand there."""
+    return (_PART if word.isascii() else _OTHER_PART).findall(word)
 
 
 def _pairs(word: str) -> tuple[str, ...]:

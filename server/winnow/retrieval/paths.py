@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from winnow.postings.terms import name_term, stem, terms_of, whole, words
+from winnow.postings.terms import name_term, parts_of, stem, terms_of, whole, words
 
 Numbers = npt.NDArray[np.int32]
 
@@ -111,12 +111,11 @@ class PathIndex:
         of_folder = self._numbers = dict[str, int]()
         folder_terms: list[list[int]] = []
 
-        def numbered(word: str) -> list[int]:
-            found = of_word.get(word)
+        def numbered(name: str) -> list[int]:
+            found = of_word.get(name)
             if found is None:
-                # `test-run` is one name, as `test_run` is.
-                terms = terms_of("_".join(words(word)))
-                found = of_word[word] = [numbers.setdefault(one, len(numbers)) for one in terms]
+                terms = terms_of(_one_word(name))
+                found = of_word[name] = [numbers.setdefault(one, len(numbers)) for one in terms]
             return found
 
         def folder(path: str) -> int:
@@ -184,6 +183,19 @@ class PathIndex:
                 numbers.append(place)
                 weights.append(ABBREVIATED)
         return numbers, weights
+
+    def saying(self, name: str, terms: Iterable[str]) -> list[str]:
+        """The words of a name, as they stand there, by which it says some of the terms."""
+        meant = {self.terms[number] for term in terms for number in self.named(term)[0]}
+        said = [part for part in parts_of(_one_word(name)) if meant.intersection(terms_of(part))]
+        if said or not meant.intersection(terms_of(_one_word(name))):
+            return said
+        return [name]
+
+
+def _one_word(name: str) -> str:
+    """A name of a file or folder as one identifier: `test-run` is one, as `test_run` is."""
+    return "_".join(words(name))
 
 
 def _flat(rows: Sequence[Sequence[int]], places: Numbers) -> tuple[Numbers, Numbers]:

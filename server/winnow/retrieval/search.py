@@ -176,16 +176,19 @@ def _found(corpus: Corpus, evidence: Evidence, place: int, score: float) -> Foun
     names = _names(evidence.defined, file)
     if names:
         why.append(f"defines {', '.join(names[:WHY_WORDS])}")
-    said = _spelled(question, evidence.in_name[:, place] > 0)
-    if said:
-        why.append(f"path says {', '.join(said[:WHY_WORDS])}")
-    else:
-        around = _spelled(question, evidence.in_folder[:, place] > 0)
-        if around:
-            why.append(f"folder says {', '.join(around[:WHY_WORDS])}")
+    folders, name, _ = name_of(corpus.paths[file])
+    for what, parts, scores in (
+        ("path", [name], evidence.in_name),
+        ("folder", folders.split("/"), evidence.in_folder),
+    ):
+        said = _said(_path_index(corpus), parts, question, scores[:, place] > 0)
+        if said:
+            why.append(f"{what} says {', '.join(said[:WHY_WORDS])}")
+            break
     commented = _spelled(question, evidence.documents["comment"][:, place] > 0)
     if commented:
-        why.append(f"comments say {', '.join(commented[:WHY_WORDS])}")
+        # In whatever form: which one stands there, the index does not know.
+        why.append(f"comments speak of {', '.join(commented[:WHY_WORDS])}")
     [own] = np.nonzero(evidence.chunks.owners == place)
     symbol = _symbol(question, evidence.defined, file)
     if symbol is not None:
@@ -208,6 +211,14 @@ def _found(corpus: Corpus, evidence: Evidence, place: int, score: float) -> Foun
 def _spelled(question: Question, having: npt.NDArray[np.bool_]) -> list[str]:
     """The words of the query that some of the terms are of."""
     return list(dict.fromkeys(question.spelled[term] for term in np.flatnonzero(having)))
+
+
+def _said(
+    index: PathIndex, names: Sequence[str], question: Question, having: npt.NDArray[np.bool_]
+) -> list[str]:
+    """The words of names, as they stand there, that say some of the terms."""
+    terms = [question.terms[term] for term in np.flatnonzero(having)]
+    return list(dict.fromkeys(word for name in names for word in index.saying(name, terms)))
 
 
 def _names(defined: Mapping[str, Definitions], file: int) -> list[str]:
