@@ -67,7 +67,8 @@ async def workspace(make_workspace: MakeWorkspace, shop: Path) -> Workspace:
 
 
 async def test_files_that_no_term_matches_join_with_their_passage(workspace: Workspace) -> None:
-    result = await search(workspace)
+    recorder = Recorder()
+    result = await search(workspace, recorder=recorder)
     assert set(paths(result)) == {"shop/postage.py", "shop/parcels.py", "docs/parcels.md"}
     assert set(by_index(result)) == {"shop/parcels.py", "docs/parcels.md"}
     (file,) = (file for file in result.files if file.path == "shop/parcels.py")
@@ -90,12 +91,14 @@ async def test_files_that_no_term_matches_join_with_their_passage(workspace: Wor
     }
     assert file.reason.startswith("from the index: ")
     assert (result.total_found, result.returned, result.warnings) == (3, 3, [])
+    assert result.total_by_index == 2
+    assert "1 files match, 2 more by the index" in recorder.messages
     assert result.completeness.complete
     assert result.completeness.index is not None
     assert result.completeness.index.state == "ready"
     shown = text(result, Style(colour=False), str(workspace.folders[0]))
     assert "shop/parcels.py:1\n" in shown
-    assert "\n  (2 of them by the index alone)\n" in shown
+    assert "\n3 of 3 files, ranked by the local ranker\n  (2 of them by the index alone)\n" in shown
 
 
 async def test_a_file_that_matches_is_marked_by_its_terms_alone(workspace: Workspace) -> None:

@@ -79,6 +79,7 @@ def result_of(
         ranked_by=chosen.ranked_by,
         terms=[_report(one, found) for one in found.search.terms],
         total_found=len(found.candidates),
+        total_by_index=sum(one.is_only_indexed for one in found.candidates) or None,
         returned=len(page),
         truncated=more,
         completeness=_completeness(found, chosen),

@@ -267,7 +267,9 @@ def _tell_local(request: Request, ranked: Sequence[Ranked]) -> None:
         for one in ranked[: request.params.max_results]
     ]
     partial = KeywordSearchPartial(files=files, ranked_by=RankedBy(kind="local"))
-    request.progress(f"{len(ranked)} files match", partial=partial)
+    joined = sum(one.candidate.is_only_indexed for one in ranked)
+    more = f", {joined} more by the index" if joined else ""
+    request.progress(f"{len(ranked) - joined} files match{more}", partial=partial)
 
 
 def _refuse_hopeless(search: Search) -> None:

@@ -77,7 +77,8 @@ def _highlighted(match: Match, style: Style) -> str:
 def _notes(result: KeywordSearchResult) -> list[str]:
     by = result.ranked_by
     who = f"{by.model} ({by.provider})" if by.kind == "llm" else "the local ranker"
-    notes = [f"{result.returned} of {result.total_found} matching files, ranked by {who}"]
+    files = "files" if result.total_by_index else "matching files"
+    notes = [f"{result.returned} of {result.total_found} {files}, ranked by {who}"]
     if joined := sum(file.by == "index" for file in result.files):
         notes.append(f"  ({joined} of them by the index alone)")
     if by.fallback_reason:

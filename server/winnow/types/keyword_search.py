@@ -224,7 +224,7 @@ class Payload(Result, frozen=True, kw_only=True):
 
 class KeywordSearchResult(SearchAnswer, frozen=True, kw_only=True):
     """The files that matter; `total_found` counts the files that match, and those that the index
-    adds."""
+    adds, which are `total_by_index`."""
 
     files: Annotated[list[RankedFile], Meta(description="The files, the most relevant first.")]
     no_relevant_files: Annotated[
@@ -232,6 +232,13 @@ class KeywordSearchResult(SearchAnswer, frozen=True, kw_only=True):
     ]
     ranked_by: Annotated[RankedBy, Meta(description="Who put them in order.")]
     terms: Annotated[list[TermReport], Meta(description="The fate of every search term.")]
+    total_by_index: Annotated[
+        int | None,
+        Meta(
+            description="How many of `total_found` the index alone has found: no term that was kept"
+            " matches in them."
+        ),
+    ] = None
     usage: Annotated[Usage | None, Meta(description="What it cost, if a model ranked.")] = None
     payload: Annotated[
         Payload | None, Meta(description="With `dry_run`: what a model would be sent.")
