@@ -291,6 +291,16 @@ async def test_unsaved_text_counts_and_what_was_saved_does_not(
     assert found.snippet == "brand_new_name = 1"
 
 
+async def test_a_line_that_is_too_long_to_be_read_is_told(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"long.txt": "x" * 5_000_000 + "pin\n", "short.txt": "pin\n"})
+    workspace = make_workspace(tmp_path, config=NO_INDEX)
+    result = await search(workspace, "pin", search_type="text")
+    assert result.results[0].path == "short.txt"
+    assert "1 lines of more than 4 MiB match 'pin': left out" in result.warnings
+
+
 async def test_a_file_that_is_gone_never_appears(workspace: Workspace, project: Path) -> None:
     assert "src/loader.py" in await paths(workspace, "plugins are loaded where")
     (project / "src/loader.py").unlink()

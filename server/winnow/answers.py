@@ -79,6 +79,13 @@ def unsaved_failed(overlay: Overlay) -> list[str]:
     return [f"{overlay.failed} unsaved documents could not be laid out: the disk's state counts"]
 
 
+def unsearched(overlay: Overlay) -> list[str]:
+    """The same of a search of texts."""
+    if not overlay.failed:
+        return []
+    return [f"{overlay.failed} unsaved documents could not be searched: the disk's text was"]
+
+
 def fractions(count: int, least: int = 1) -> list[int]:
     """Ever smaller numbers from ``count`` to ``least``, each about four fifths of the one before:
     how many results to try to fit into a number of tokens."""

@@ -16,7 +16,15 @@ from typing import Any
 import msgspec
 
 from winnow import cursor
-from winnow.answers import CHANGED, completeness_of, fractions, left_out, links_of, second_look
+from winnow.answers import (
+    CHANGED,
+    completeness_of,
+    fractions,
+    left_out,
+    links_of,
+    second_look,
+    unsearched,
+)
 from winnow.display import shown_path
 from winnow.errors import EmptyQuery, SearchFailed, SearchTimedOut
 from winnow.grep_page import Page
@@ -384,9 +392,7 @@ async def _completeness(search: TextSearch, more: Sequence[str]) -> Completeness
 
 
 def _warnings(search: TextSearch, page: Page | None) -> list[str]:
-    warnings = list(search.scope.warnings)
-    if failed := search.overlay.failed:
-        warnings.append(f"{failed} unsaved documents could not be searched: the disk's text was")
+    warnings = [*search.scope.warnings, *unsearched(search.overlay)]
     if search.binary:
         warnings.append(f"{search.binary} binary files were not searched: pass include_binary")
     if page and page.cut_lines:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from winnow.answers import unsearched
 from winnow.display import printable, shown_path
 from winnow.documents.laid import Laid
 from winnow.documents.places import TextMap, file_uri, preview_uri, told
@@ -83,7 +84,7 @@ def result_of(
         returned=len(page),
         truncated=more,
         completeness=_completeness(found, chosen),
-        warnings=[*scope.warnings, *found.warnings, *_warnings(found), *chosen.warnings],
+        warnings=[*_warnings(found), *chosen.warnings],
         cursor=str(end) if more else None,
         usage=chosen.usage,
         payload=chosen.payload,
@@ -128,14 +129,18 @@ def _completeness(found: Found, chosen: Chosen) -> Completeness:
     )
 
 
-def _warnings(found: Found) -> list[str]:
-    warnings = [
+def warnings_of(search: Search) -> list[str]:
+    """What a search of texts did not read, in words."""
+    long_lines = [
         f"{one.long_lines} lines of more than 4 MiB match {one.term!r}: left out"
-        for one in found.search.terms
+        for one in search.terms
         if one.long_lines
     ]
-    if failed := found.search.overlay.failed:
-        warnings.append(f"{failed} unsaved documents could not be searched: the disk's text was")
+    return [*search.scope.warnings, *long_lines, *unsearched(search.overlay)]
+
+
+def _warnings(found: Found) -> list[str]:
+    warnings = [*warnings_of(found.search), *found.warnings]
     lines = (line for one in found.candidates for line in one.lines.values())
     if any(line.cut for line in lines):
         width = found.search.limits.line_characters

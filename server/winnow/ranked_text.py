@@ -14,6 +14,7 @@ import msgspec
 
 from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.hits import Found, Hit, lacking
+from winnow.keyword_result import warnings_of
 from winnow.keyword_search import Request, find, ranked_locally
 from winnow.postings.terms import UNSPACED
 from winnow.ranking import local
@@ -238,13 +239,11 @@ def _found(
         for one in kept
         if one.files_left_out
     ]
-    warnings = [*search.scope.warnings]
-    if failed := search.overlay.failed:
-        warnings.append(f"{failed} unsaved documents could not be searched: the disk's text was")
     completeness = Completeness(
         complete=not reasons,
         reasons=reasons,
         skipped=Skipped(binary=len(binary) or None, unreadable=len(unreadable) or None),
         timed_out=search.timed_out,
     )
-    return Found(search.scope, hits, len(ranking.ranked), completeness, words, warnings)
+    total, warnings = len(ranking.ranked), warnings_of(search)
+    return Found(search.scope, hits, total, completeness, words, warnings)
