@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import winnow.keyword_search
 from conftest import MakeWorkspace, git_init, write_files
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.narrowing import Narrowed
+from winnow.postings.trigrams import Required
 from winnow.tools import TOOLS
 from winnow.types import Answer, SearchAnswer, no_progress
 from winnow.types.grep import GrepResult
@@ -66,9 +68,10 @@ def narrowings(monkeypatch: pytest.MonkeyPatch) -> list[Narrowed | None]:
     for module in (winnow.grep, winnow.keyword_search):
         original = module.narrowed
 
-        async def spied(*args: Any, original: Any = original) -> Narrowed | None:
-            seen.append(await original(*args))
-            return seen[-1]
+        async def spied(*args: Any, original: Any = original) -> list[Narrowed | None]:
+            known: list[Narrowed | None] = await original(*args)
+            seen.extend(known)
+            return known
 
         monkeypatch.setattr(module, "narrowed", spied)
     return seen
@@ -289,6 +292,24 @@ async def test_a_keyword_search_collects_the_same_evidence(
         "invalid",
     ]
     assert sum(one is not None for one in narrowings) >= 3
+
+
+async def test_the_index_is_asked_once_for_all_terms(
+    project: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each question may wait for an index that is busy.
+    both = await beside(make_workspace, project)
+    asked: list[int] = []
+    original = both.indexed.index.candidates
+
+    async def spied(conditions: Sequence[Required]) -> Any:
+        asked.append(len(conditions))
+        return await original(conditions)
+
+    monkeypatch.setattr(both.indexed.index, "candidates", spied)
+    terms = ["load_plugins?", "no_such_word", "register", "(", "lo"]
+    await both.ask("keyword_search", query="load a plugin", search_terms=terms)
+    assert asked == [3]
 
 
 # --- many things after each other ----------------------------------------------------------

@@ -65,7 +65,7 @@ async def search_text(workspace: Workspace, params: GrepParams, progress: Progre
         ripgrep = workspace.run_ripgrep()
         scope = await workspace.narrowed(scope, params, ripgrep)
         query = _query(params)
-        known = await narrowed(workspace, ripgrep, scope, params, query)
+        [known] = await narrowed(workspace, ripgrep, scope, params, [query])
         with unsaved(workspace.buffers, scope) as overlay:
 
             def search(*, cautious: bool) -> TextSearch:

@@ -189,10 +189,11 @@ def _usable(request: Request, search: Search) -> Found:
 async def _narrow(request: Request, search: Search) -> None:
     """Let the search know which files can match, as far as the index tells."""
     workspace = request.workspace
-    ripgrep = workspace.run_ripgrep()
-    for found in search.terms:
-        query = Query(found.term, case_sensitive=False)
-        known = await narrowed(workspace, ripgrep, request.scope, request.params, query)
+    queries = [Query(found.term, case_sensitive=False) for found in search.terms]
+    narrowings = await narrowed(
+        workspace, workspace.run_ripgrep(), request.scope, request.params, queries
+    )
+    for found, known in zip(search.terms, narrowings, strict=True):
         if known:
             search.candidates[found.term] = known.files
             search.searched = known.searched

@@ -15,6 +15,7 @@ import re
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -25,6 +26,9 @@ from winnow.text.ripgrep import Query, Ripgrep
 from winnow.text.selection import file_type_globs
 from winnow.types import FileParams, SearchParams
 from winnow.workspace import Workspace
+
+if TYPE_CHECKING:
+    from winnow.index.index import Candidates
 
 # Of more files than this part, ripgrep reads all about as fast as those that are named.
 MOST_SHARE = 0.25
@@ -41,37 +45,69 @@ class Narrowed(Struct, frozen=True):
 
 
 async def narrowed(
-    workspace: Workspace, ripgrep: Ripgrep, scope: Scope, params: SearchParams, query: Query
-) -> Narrowed | None:
-    """What the index leaves of a scope; None where a search of all of it is as good or better."""
+    workspace: Workspace,
+    ripgrep: Ripgrep,
+    scope: Scope,
+    params: SearchParams,
+    queries: Sequence[Query],
+) -> list[Narrowed | None]:
+    """For each query what the index leaves of a scope; None where a search of all of it is as good
+    or better."""
+    nothing: list[Narrowed | None] = [None] * len(queries)
     # In a process that lives for one request there is none that is up to date.
-    if not workspace.has_index or query.binary or not _is_plain(scope, params):
-        return None
+    if not workspace.has_index or not _is_plain(scope, params):
+        return nothing
     # Costs the import of numpy.
     from winnow.postings.trigrams import required_by
 
-    found = await workspace.index.candidates(required_by(query))
-    if found is None:
-        return None
-    few = sum(map(len, found.files.values())) <= max(FEW, MOST_SHARE * found.total)
-    if not (few and _covers(found.files.keys(), scope) and _is_known(workspace, scope)):
-        return None
+    required = {query: required_by(query) for query in queries if not query.binary}
+    asked = {query: one for query, one in required.items() if not one.is_any}
+    found = await workspace.index.candidates(list(asked.values())) if asked else None
+    if not found or not (_covers(found[0].paths.keys(), scope) and _is_known(workspace, scope)):
+        return nothing
+    few = {
+        query: one
+        for query, one in zip(asked, found, strict=True)
+        if one.count <= max(FEW, MOST_SHARE * one.total)
+    }
+    if not few:
+        return nothing
     try:
         types = await file_type_globs(ripgrep, scope.root, params.file_types)
     except InvalidParams:  # which ripgrep says better
-        return None
+        return nothing
+    most = workspace.config.limits.file_bytes
+
+    def of_scope() -> dict[Query, Narrowed | None]:
+        return {
+            query: _of_scope(one, scope, params, types, most if query.multiline else None)
+            for query, one in few.items()
+        }
+
+    known = await asyncio.to_thread(of_scope)
+    return [known.get(query) for query in queries]
+
+
+def _of_scope(
+    found: Candidates,
+    scope: Scope,
+    params: SearchParams,
+    types: Sequence[re.Pattern[str]],
+    most: int | None,
+) -> Narrowed | None:
+    """Those that are in the scope of a request and still there; None if one has more bytes than
+    ``most``."""
     filtered = params.include or params.exclude or params.file_types or params.path
     files: list[str] = []
     for place, root in enumerate(scope.roots):
-        below = found.files[root]
+        below = found.files(root)
         if filtered or len(scope.roots) > 1:
             below = [path for path in below if _is_asked_for(scope, place, path, types)]
         files += [scope.prefix(place) + path for path in below]
-    most = workspace.config.limits.file_bytes if query.multiline else None
-    regular = await asyncio.to_thread(_regular, scope.root, files, most)
+    regular = _regular(scope.root, files, most)
     if regular is None:
         return None
-    whole = not filtered and len(scope.roots) == len(found.files)
+    whole = not filtered and len(scope.roots) == len(found.paths)
     return Narrowed(regular, found.total + found.binary if whole else None)
 
 

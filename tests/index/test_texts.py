@@ -372,10 +372,11 @@ async def test_files_are_taken_when_they_are_asked_for_whatever_was_told(
 async def candidates(workspace: Workspace, text: str) -> list[str] | None:
     """The files that may hold a text; None where that is not known for certain."""
     required = required_by(Query(pattern=text, literal=True))
-    found = await workspace.index.candidates(required, SECONDS)
-    if found is None:
+    known = await workspace.index.candidates([required], SECONDS)
+    if known is None:
         return None
-    return sorted(path for files in found.files.values() for path in files)
+    [found] = known
+    return sorted(path for folder in found.paths for path in found.files(folder))
 
 
 @requires_linux

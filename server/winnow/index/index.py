@@ -76,12 +76,22 @@ T = TypeVar("T")
 
 
 class Candidates(Struct, frozen=True):
-    """The files of a workspace that may match, by folder and sorted: all others cannot, but for
-    the ``binary`` ones, which ripgrep passes over. ``total`` is the number of all files."""
+    """The files of a workspace that may match, by folder: all others cannot, but for the ``binary``
+    ones, which ripgrep passes over. ``total`` is the number of all files."""
 
-    files: Mapping[Path, Sequence[str]]
+    numbers: Mapping[Path, Sequence[int]]
+    paths: Mapping[Path, Sequence[str]]
     total: int
     binary: int
+
+    @property
+    def count(self) -> int:
+        """How many there are; their paths need not be made for it."""
+        return sum(map(len, self.numbers.values()))
+
+    def files(self, folder: Path) -> list[str]:
+        """The paths of those of a folder, sorted."""
+        return sorted(map(self.paths[folder].__getitem__, self.numbers[folder]))
 
 
 class Index:
@@ -205,18 +215,19 @@ class Index:
             yield await view.read(view.corpus, tables, taken), state, view
 
     async def candidates(
-        self, required: Required, seconds: float = CATCH_UP_SECONDS
-    ) -> Candidates | None:
-        """The files that may match, by what any text has that does; None where that is not known
-        for certain: where an index is not complete, or cannot say that it is up to date."""
-        if required.is_any or not await self._is_exact(seconds):
+        self, conditions: Sequence[Required], seconds: float = CATCH_UP_SECONDS
+    ) -> list[Candidates] | None:
+        """The files that may match, by what any text has that does: for each of some such
+        conditions. None where that is not known for certain: where an index is not complete, or
+        cannot say that it is up to date."""
+        if not await self._is_exact(seconds):
             return None
         folders = self._current()
         try:
             async with self._view(folders) as (view, readers):
                 if not await self._is_exact(0):  # something has changed meanwhile
                     return None
-                return await view.read(_candidates, folders, readers, required)
+                return await view.read(_candidates, folders, readers, conditions)
         except (StoreDamaged, SearchError) as error:
             logger.warning("The index cannot say which files may match: %s", error)
             return None
@@ -571,25 +582,28 @@ def _by_folder(
 
 
 def _candidates(
-    folders: Sequence[FolderIndex], readers: Sequence[Reader], required: Required
-) -> Candidates:
+    folders: Sequence[FolderIndex], readers: Sequence[Reader], conditions: Sequence[Required]
+) -> list[Candidates]:
     """The files that may match, by the trigrams of all texts. Raises StoreDamaged."""
     import numpy as np
 
-    files: dict[Path, list[str]] = {}
+    paths = {}
+    numbers: list[dict[Path, Sequence[int]]] = [{} for _ in conditions]
     total = binary = 0
     for folder, reader in zip(folders, readers, strict=True):
         table = folder.table.at(reader)
-        found = [table.uncovered]
-        for part in table.with_segments(reader):
-            has = np.zeros(part.segment.documents, np.bool_)
-            has[part.segment.documents_with(required)] = True
-            found.append(part.files[has[part.documents]])
-        numbers = np.concatenate(found)
-        files[folder.root] = sorted(table.paths[number] for number in numbers.tolist())
+        parts = list(table.with_segments(reader))
+        paths[folder.root] = table.paths
+        for required, below in zip(conditions, numbers, strict=True):
+            found = [table.uncovered]
+            for part in parts:
+                has = np.zeros(part.segment.documents, np.bool_)
+                has[part.segment.documents_with(required)] = True
+                found.append(part.files[has[part.documents]])
+            below[folder.root] = np.concatenate(found).tolist()
         total += table.count
         binary += table.binary
-    return Candidates(files, total, binary)
+    return [Candidates(below, paths, total, binary) for below in numbers]
 
 
 def again_if_damaged(request: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
