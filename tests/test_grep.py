@@ -503,9 +503,10 @@ async def test_a_file_that_is_binary_late_is_the_same_in_every_mode(
         assert places(result) == [("late.txt", 1, 1)]
         assert result.total_matches == 1
         assert "up to their first NUL" in result.completeness.reasons[0]
+    ways.append({"file_types": ["txt"]})
     for mode, matches in (("files", None), ("counts", 1)):
-        for path in ("", "late.txt"):
-            result = await grep(workspace, "needle", mode=mode, path=path)
+        for params in ways:
+            result = await grep(workspace, "needle", mode=mode, **params)
             assert result.files == [GrepFile(path="late.txt", matches=matches)]
             assert mode == "files" or not result.completeness.complete
     both = await grep(workspace, "needle", include_binary=True)

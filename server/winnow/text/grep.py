@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,6 +49,7 @@ COUNT_SHARE = 0.8
 NO_FILES = ["--max-depth=0", "--", "."]
 COUNT = "--count-matches"
 LIST = "--files-with-matches"
+_MATCHING = re.compile(rb"^(\d+) files? contained matches$", re.M)  # of --stats
 # ripgrep takes a file for binary, and passes it over, by a NUL in its first buffer. Where the first
 # one comes later, it has searched what stands before.
 BUFFER_BYTES = 64 * 1024
@@ -272,10 +274,26 @@ class TextSearch:
             if counted is not None:
                 return counted
         notes = notes_for(self.scope.arguments)
+        if notes is None and how == COUNT:
+            return await self._count_without_notes(share)
         counts = await self._count_run(how, self._whole_scope(notes), notes, share)
         if not self.timed_out:
             self.notes = notes
         return counts
+
+    async def _count_without_notes(self, share: float) -> dict[str, int]:
+        """The same, where no log names the binary files that ripgrep has searched in part: it does
+        not count them, but its statistics do, and it lists them."""
+        scope = self._whole_scope(None)
+        output = await self._output([COUNT, "--stats"], scope, None, share)
+        counted = dict(_counted(output))
+        matching = _MATCHING.search(output, output.rfind(b"\0") + 1)
+        if matching and int(matching[1]) > len(counted) and not self.query.binary:
+            listed = await self._count_run(LIST, scope, None, share)
+            uncounted = listed.keys() - counted.keys()
+            nulls = await asyncio.to_thread(first_nulls, self.scope.root, uncounted)
+            self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
+        return {path: count for path, count in counted.items() if self._is_wanted(path)}
 
     async def _count_candidates(
         self, how: str, candidates: Sequence[str], share: float
@@ -303,14 +321,20 @@ class TextSearch:
     async def _count_run(
         self, how: str, scope: Sequence[str], notes: Notes | None, share: float = 1.0
     ) -> dict[str, int]:
-        arguments = [how, "--with-filename", "--null", *self.query.arguments(), *scope]
+        output = await self._output([how], scope, notes, share)
+        found = _listed(output) if how == LIST else _counted(output)
+        return {path: count for path, count in found if self._is_wanted(path)}
+
+    async def _output(
+        self, how: Sequence[str], scope: Sequence[str], notes: Notes | None, share: float
+    ) -> bytes:
+        arguments = [*how, "--with-filename", "--null", *self.query.arguments(), *scope]
         async with self.ripgrep.for_share(share).start(
             arguments, cwd=self.scope.root, notes=notes, pause=PAUSE_SECONDS
         ) as child:
             output = b"".join([chunk async for chunk in child.chunks()])
             await self._check(child)
-        found = _listed(output) if how == LIST else _counted(output)
-        return {path: count for path, count in found if self._is_wanted(path)}
+        return output
 
     # --- what is searched ------------------------------------------------------------------
 
