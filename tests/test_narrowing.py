@@ -87,9 +87,12 @@ async def with_index(make_workspace: MakeWorkspace, *folders: Path) -> Workspace
 
 def told(result: Answer) -> Any:
     """An answer, but for counts of what was passed over: those that are not taken are absent. Of a
-    keyword search, what the terms have found: the index has a say in the rest."""
+    keyword search, what the terms have found, and where: the index has a say in the rest."""
     if isinstance(result, KeywordSearchResult):
-        return result.terms, {one.path: one.terms for one in result.files if one.terms}
+        matching = [one for one in result.files if one.terms]
+        return result.terms, {
+            one.path: (one.terms, one.matches, one.total_matches, one.line) for one in matching
+        }
     completeness = msgspec.structs.replace(result.completeness, skipped=None)
     changed: dict[str, Any] = {"completeness": completeness}
     if isinstance(result, SearchAnswer):
