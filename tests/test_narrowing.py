@@ -26,6 +26,8 @@ from winnow.types.keyword_search import KeywordSearchResult
 from winnow.workspace import Workspace
 
 STEPS = int(os.environ.get("WINNOW_STEPS", "200"))
+PATIENT = 10.0
+HURRIED = 0.02
 SEED = int(os.environ.get("WINNOW_SEED", "1"))
 WORDS = [
     "alpha",
@@ -59,6 +61,13 @@ def time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """No search is stopped when its page is full: what its total says then is a matter of time."""
     monkeypatch.setattr("winnow.grep.GRACE_SECONDS", 60.0)
     monkeypatch.setattr("winnow.grep.ONE_MORE_SECONDS", 60.0)
+
+
+@pytest.fixture(autouse=True)
+def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that is busy is waited for: whether it is used is a matter of time, else."""
+    monkeypatch.setattr("winnow.narrowing.PROCESS_SECONDS", PATIENT)
+    monkeypatch.setattr("winnow.narrowing.MOST_SECONDS", PATIENT)
 
 
 @pytest.fixture
@@ -305,14 +314,36 @@ async def test_the_index_is_asked_once_for_all_terms(
     asked: list[int] = []
     original = both.indexed.index.candidates
 
-    async def spied(conditions: Sequence[Required]) -> Any:
+    async def spied(conditions: Sequence[Required], seconds: float) -> Any:
         asked.append(len(conditions))
-        return await original(conditions)
+        return await original(conditions, seconds)
 
     monkeypatch.setattr(both.indexed.index, "candidates", spied)
     terms = ["load_plugins?", "no_such_word", "register", "(", "lo"]
     await both.ask("keyword_search", query="load a plugin", search_terms=terms)
     assert asked == [3]
+
+
+async def test_an_index_that_is_busy_is_waited_for_no_longer_than_ripgrep_takes(
+    project: Path,
+    make_workspace: MakeWorkspace,
+    narrowings: list[Narrowed | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    both = await beside(make_workspace, project)
+    waited: list[float] = []
+
+    async def busy(conditions: Sequence[Required], seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(both.indexed.index, "candidates", busy)
+    monkeypatch.setattr("winnow.narrowing.PROCESS_SECONDS", 0.01)
+    monkeypatch.setattr("winnow.narrowing.FILE_SECONDS", 0.001)
+    for most in (1.0, 0.012):
+        monkeypatch.setattr("winnow.narrowing.MOST_SECONDS", most)
+        await both.grep(pattern="load_plugin")
+    assert waited == [pytest.approx(0.015), pytest.approx(0.012)]
+    assert narrowings == [None] * 4
 
 
 # --- many things after each other ----------------------------------------------------------
@@ -411,7 +442,10 @@ class Edits:
 
 
 async def test_after_any_change_the_answers_are_still_the_same(
-    tmp_path: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+    tmp_path: Path,
+    make_workspace: MakeWorkspace,
+    narrowings: list[Narrowed | None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chance = random.Random(SEED)
     folder = git_init(tmp_path / "tree")
@@ -425,10 +459,11 @@ async def test_after_any_change_the_answers_are_still_the_same(
         params = chance.choice(PATTERNS) | {"mode": chance.choice(["matches", "files", "counts"])}
         if params.get("path") and not (folder / params["path"]).exists():
             continue
+        monkeypatch.setattr("winnow.narrowing.MOST_SECONDS", chance.choice([HURRIED, PATIENT]))
         try:
             await both.grep(**params)
         except AssertionError as error:
             raise AssertionError(f"after {done[-3:]}: {error}") from None
         if chance.random() < 0.2:
             await asyncio.sleep(chance.random() * 0.05)
-    assert sum(one is not None for one in narrowings) > STEPS / 10
+    assert sum(one is not None for one in narrowings) > STEPS / 3

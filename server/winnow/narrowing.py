@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 MOST_SHARE = 0.25
 # As many cost nothing beside the start of a process.
 FEW = 20
+# An index that is busy is waited for as long as a search of all would take, about, to start ripgrep
+# and to read the files: what that may cost is no more than it can save. No longer than all searches
+# wait.
+PROCESS_SECONDS = 0.01
+FILE_SECONDS = 20e-6
+MOST_SECONDS = 0.15
 
 
 class Narrowed(Struct, frozen=True):
@@ -62,7 +68,10 @@ async def narrowed(
 
     required = {query: required_by(query) for query in queries if not query.binary}
     asked = {query: one for query, one in required.items() if not one.is_any}
-    found = await workspace.index.candidates(list(asked.values())) if asked else None
+    if not asked:
+        return nothing
+    whole = PROCESS_SECONDS + FILE_SECONDS * workspace.index.state().files_total
+    found = await workspace.index.candidates(list(asked.values()), min(whole, MOST_SECONDS))
     if not found or not (_covers(found[0].paths.keys(), scope) and _is_known(workspace, scope)):
         return nothing
     few = {

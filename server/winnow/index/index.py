@@ -215,11 +215,11 @@ class Index:
             yield await view.read(view.corpus, tables, taken), state, view
 
     async def candidates(
-        self, conditions: Sequence[Required], seconds: float = CATCH_UP_SECONDS
+        self, conditions: Sequence[Required], seconds: float
     ) -> list[Candidates] | None:
         """The files that may match, by what any text has that does: for each of some such
         conditions. None where that is not known for certain: where an index is not complete, or
-        cannot say that it is up to date."""
+        cannot say in so many seconds that it is up to date."""
         if not await self._is_exact(seconds):
             return None
         folders = self._current()
