@@ -5,7 +5,7 @@ is everywhere that takes milliseconds. A search that has to read the whole tree 
 threads, which gives no order. So the tree is searched in order first (the probe); if that finds
 little in :data:`PROBE_SECONDS`, all threads count the matches of every file, and the files that
 have some are searched in order, from where the probe stopped. Where it is known which files can
-match, no others are counted, and if these are few, there is no probe.
+match, no others are counted, and if these are few, they are searched in order at once.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ _MATCHING = re.compile(rb"^(\d+) files? contained matches$", re.M)  # of --stats
 # ripgrep takes a file for binary, and passes it over, by a NUL in its first buffer. Where the first
 # one comes later, it has searched what stands before.
 BUFFER_BYTES = 64 * 1024
-# As many candidates are counted in less time than the probe takes.
-FEW_CANDIDATES = 2000
+# As many candidates are searched in order in less time than the probe takes. Where there are more,
+# most patterns are so common that the probe finds enough before these have been looked at.
+FEW_CANDIDATES = 500
 READ_BYTES = 1024 * 1024
 
 Found = tuple[str, FileLine]
@@ -142,8 +143,10 @@ class TextSearch:
         named = self._named_files()
         last = ("", 0)
         if named is None and self.candidates is not None and len(self.candidates) <= FEW_CANDIDATES:
-            counts = await self._count_candidates(COUNT, self.candidates, COUNT_SHARE)
-            named = None if counts is None else self._counted_files(counts)
+            named = await asyncio.to_thread(self._texts_among, self.candidates)
+            if not named:  # whatever there is to say of the pattern or of files, ripgrep says
+                counts = await self._count_candidates(COUNT, self.candidates, COUNT_SHARE)
+                named = None if counts is None else self._counted_files(counts)
         if named is None:
             async with contextlib.aclosing(self._probe()) as probe:
                 async for path, line in probe:
@@ -158,6 +161,24 @@ class TextSearch:
                 if path != last[0] or line.number > last[1]:
                     yield path, line
         self.finished = not self.timed_out and not self._stopped
+
+    def _texts_among(self, candidates: Sequence[str]) -> list[str]:
+        """The candidates that a search of all would read, in order; none where that is not sure:
+        see :meth:`_count_candidates`."""
+        named = [path for path in candidates if path not in self.overlay.paths]
+        try:
+            nulls = {
+                path: null
+                for path in named
+                if (null := _first_null(os.path.join(self.scope.root, path))) is not None
+            }
+        except OSError:
+            return []
+        if nulls and self.query.multiline:
+            return []
+        self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
+        texts = [path for path in named if nulls.get(path, BUFFER_BYTES) >= BUFFER_BYTES]
+        return sorted(texts, key=order(self.scope))
 
     def _counted_files(self, counts: Mapping[str, int], reached: str = "") -> list[str]:
         """The files that match, by their counts: in order, from the one that was reached."""
@@ -438,14 +459,19 @@ def first_null(path: str) -> int | None:
     """Where the first NUL byte of a file is; None if it has none, can be read as text with a mark,
     or cannot be read."""
     try:
-        with open(path, "rb") as file:
-            place = 0
-            while piece := file.read(READ_BYTES):
-                if not place and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
-                    return None
-                if (found := piece.find(b"\0")) >= 0:
-                    return place + found
-                place += len(piece)
+        return _first_null(path)
     except OSError:
         return None
+
+
+def _first_null(path: str) -> int | None:
+    """The same of a file that can be read, or is gone. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        place = 0
+        while piece := file.read(READ_BYTES):
+            if not place and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+                return None
+            if (found := piece.find(b"\0")) >= 0:
+                return place + found
+            place += len(piece)
     return None
