@@ -16,7 +16,7 @@ from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.hits import Found, Hit, lacking
 from winnow.keyword_result import warnings_of
 from winnow.keyword_search import Request, find, ranked_locally
-from winnow.postings.terms import UNSPACED
+from winnow.postings.terms import STOP_WORDS, UNSPACED
 from winnow.ranking import local
 from winnow.text.terms import Search, TermMatches
 from winnow.types import (
@@ -55,7 +55,7 @@ def search_terms(query: str) -> list[str]:
         return (not _IDENTIFIER.search(word), word.islower(), -len(word))
 
     words = _WORD.findall(_UNSPACED.sub(_pairs, query))
-    telling = [word for word in words if word.lower() not in local.STOP_WORDS]
+    telling = [word for word in words if word.lower() not in STOP_WORDS]
     telling = [word for word in telling if len(word) > 1 or not word.isascii()] or telling
     return list(dict.fromkeys(sorted(telling or words, key=specific)))
 

@@ -27,7 +27,8 @@ _UNTOLD = frozenset(
     return
     """.split()
 )
-# What questions are made of, besides.
+# What questions are made of, besides. The trained ranker of retrieval has seen questions without
+# these words: with others it has to be trained anew.
 STOP_WORDS = _UNTOLD | frozenset(
     """
     all also any been being but can could did do does each find get gets got had has have having how

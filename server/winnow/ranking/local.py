@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from winnow.postings.terms import STOP_WORDS
 from winnow.types import Candidate, Indexed, Line, Ranked
 
 # An earlier term counts for more: the first twice the fifth. The order is the caller's ranking.
@@ -57,16 +58,6 @@ REASON_CHARACTERS = 160
 # What is said of a file that was of use after a similar query, or of none.
 LEARNED = {True: "opened before for a similar query", False: "of no use for a similar query before"}
 REASON_NAMES = 3
-
-STOP_WORDS = frozenset(
-    """
-    a all also an and any are as at be been being by can code could do does done each file
-    files find for from get gets had has have how i if implement implemented implements in into
-    is it its of on one or our out show so such than that the their them then there these they
-    this to two us use used uses using via was we were what when where which who why will with
-    would
-    """.split()
-)
 
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
