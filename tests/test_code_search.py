@@ -5,14 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from conftest import FAKE_KEY, MakeWorkspace, Recorder, git_init, requires_posix, write_files
+from asking import answered, pages
+from conftest import (
+    FAKE_KEY,
+    SLOW_TERM,
+    MakeWorkspace,
+    Recorder,
+    git_init,
+    requires_posix,
+    write_files,
+)
 from winnow.config import Config, Index
 from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.shorten import estimated_tokens
@@ -30,23 +38,12 @@ NO_INDEX = Config(index=Index(enabled=False))
 async def search(
     workspace: Workspace, query: str, progress: Progress = no_progress, **params: Any
 ) -> CodeSearchResult:
-    result = await TOOL.call(workspace, {"query": query, **params}, progress)
-    assert isinstance(result, CodeSearchResult)
-    assert result.returned == len(result.results) or progress.streaming
-    assert not result.cursor or result.truncated
-    return result
+    raw = {"query": query, **params}
+    return await answered(TOOL, CodeSearchResult, workspace, raw, progress, items="results")
 
 
 async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
     return [one.path for one in (await search(workspace, query, **params)).results]
-
-
-async def pages(workspace: Workspace, **params: Any) -> AsyncIterator[CodeSearchResult]:
-    result = await search(workspace, **params)
-    yield result
-    while result.cursor:
-        result = await search(workspace, **{**params, "cursor": result.cursor})
-        yield result
 
 
 @pytest.fixture
@@ -381,7 +378,7 @@ def many(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
 async def test_cursors_lead_through_all_results_each_once(
     many: Workspace, query: str, kind: str
 ) -> None:
-    found = [page async for page in pages(many, query=query, search_type=kind, limit=5)]
+    found = [page async for page in pages(search, many, query=query, search_type=kind, limit=5)]
     assert [page.returned for page in found] == [5, 5, 5, 5, 3]
     assert [page.truncated for page in found] == [True, True, True, True, False]
     assert {page.total_found for page in found} == {23}
@@ -458,8 +455,7 @@ async def test_a_cancelled_search_leaves_no_process(
     slow_project: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(slow_project, config=NO_INDEX)
-    query = r"\b(\w+\W+){5,30}\b[0-9]{4}\b"
-    task = asyncio.create_task(search(workspace, query))
+    task = asyncio.create_task(search(workspace, SLOW_TERM))
     while not workspace.processes._alive:
         await asyncio.sleep(0.01)
     task.cancel()

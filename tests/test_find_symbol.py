@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from asking import answered, pages
 from conftest import MakeWorkspace, Recorder, git_init, write_files
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.shorten import estimated_tokens
@@ -28,24 +28,12 @@ TOOL = TOOLS["find_symbol"]
 async def find(
     workspace: Workspace, name: str, progress: Progress = no_progress, **params: Any
 ) -> FindSymbolResult:
-    result = await TOOL.call(workspace, {"name": name, **params}, progress)
-    assert isinstance(result, FindSymbolResult)
-    assert result.returned == len(result.symbols) or progress.streaming
-    assert not result.cursor or result.truncated
-    return result
+    raw = {"name": name, **params}
+    return await answered(TOOL, FindSymbolResult, workspace, raw, progress, items="symbols")
 
 
 async def names(workspace: Workspace, name: str, **params: Any) -> list[str]:
     return [one.qualified_name for one in (await find(workspace, name, **params)).symbols]
-
-
-async def pages(workspace: Workspace, **params: Any) -> AsyncIterator[FindSymbolResult]:
-    """The answer and all that its cursors continue it with."""
-    result = await find(workspace, **params)
-    yield result
-    while result.cursor:
-        result = await find(workspace, **{**params, "cursor": result.cursor})
-        yield result
 
 
 async def built(workspace: Workspace) -> Workspace:
@@ -168,7 +156,7 @@ async def test_pages_are_the_whole_in_order(make_workspace: MakeWorkspace, tmp_p
     workspace = await built(make_workspace(write_files(tmp_path, {"a.py": "".join(lines)})))
     whole = await find(workspace, "item", max_results=100)
     assert (whole.total_found, whole.truncated, whole.total_is_lower_bound) == (57, False, False)
-    paged = [page async for page in pages(workspace, name="item", max_results=10)]
+    paged = [page async for page in pages(find, workspace, name="item", max_results=10)]
     assert [len(page.symbols) for page in paged] == [10, 10, 10, 10, 10, 7]
     assert [one for page in paged for one in page.symbols] == whole.symbols
     assert {page.total_found for page in paged} == {57}

@@ -6,13 +6,13 @@ import os
 import random
 import stat
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from asking import answered, pages
 from conftest import (
     MakeWorkspace,
     Recorder,
@@ -40,24 +40,12 @@ DJANGO = Path("~/.cache/winnow-corpora/django-5.1.4").expanduser()
 async def glob(
     workspace: Workspace, pattern: str = "**", progress: Progress = no_progress, **params: Any
 ) -> GlobResult:
-    result = await TOOL.call(workspace, {"pattern": pattern, **params}, progress)
-    assert isinstance(result, GlobResult)
-    assert result.returned == len(result.files) or progress.streaming
-    assert not result.cursor or result.truncated
-    return result
+    raw = {"pattern": pattern, **params}
+    return await answered(TOOL, GlobResult, workspace, raw, progress, items="files")
 
 
 async def paths(workspace: Workspace, pattern: str = "**", **params: Any) -> list[str]:
     return [one.path for one in (await glob(workspace, pattern, **params)).files]
-
-
-async def pages(workspace: Workspace, **params: Any) -> AsyncIterator[GlobResult]:
-    """The answer and all that its cursors continue it with."""
-    result = await glob(workspace, **params)
-    yield result
-    while result.cursor:
-        result = await glob(workspace, **{**params, "cursor": result.cursor})
-        yield result
 
 
 async def test_files_that_match_with_size_and_time(
@@ -295,7 +283,7 @@ async def test_pages_hold_every_file_once(
     workspace = make_workspace(many)
     whole = await glob(workspace, sort_by=sort_by)
     found = []
-    async for page in pages(workspace, sort_by=sort_by, max_results=max_results):
+    async for page in pages(glob, workspace, sort_by=sort_by, max_results=max_results):
         found += page.files
         assert (page.total_found, page.completeness.complete) == (57, True)
         assert page.truncated == bool(page.cursor)
@@ -363,7 +351,7 @@ async def test_times_of_any_size(
         except OSError:
             pytest.skip("the file system has no such time")
     [first, second] = [
-        page async for page in pages(make_workspace(tmp_path), sort_by="mtime", max_results=1)
+        page async for page in pages(glob, make_workspace(tmp_path), sort_by="mtime", max_results=1)
     ]
     assert first.files[0].modified == second.files[0].modified
     assert str(first.files[0].modified).endswith("Z")
@@ -381,7 +369,7 @@ async def test_fewer_tokens_shorten_in_steps_and_lose_nothing(
     sizes = []
     for tokens in (10_000, 1_200, 900, 500, 300):
         found = []
-        async for page in pages(workspace, sort_by=sort_by, max_tokens=tokens):
+        async for page in pages(glob, workspace, sort_by=sort_by, max_tokens=tokens):
             assert estimated_tokens(page) <= tokens
             assert page.truncated == (tokens < 10_000) or not page.cursor
             found += [one.path for one in page.files]
@@ -489,7 +477,7 @@ async def test_changed_and_open_files(tmp_path: Path, make_workspace: MakeWorksp
     assert await paths(workspace, "*.py", scope="changed", sort_by="size") == ["new/d.py", "b.py"]
     assert await paths(workspace, scope="open") == ["a.py", "new/d.py"]
     [first, second, third] = [
-        page async for page in pages(workspace, scope="changed", max_results=1)
+        page async for page in pages(glob, workspace, scope="changed", max_results=1)
     ]
     assert [page.files[0].path for page in (first, second, third)] == ["b.py", "c", "new/d.py"]
 
@@ -507,7 +495,7 @@ async def test_several_roots_each_file_once(tmp_path: Path, make_workspace: Make
     result = await glob(workspace)
     assert [(file.root, file.path) for file in result.files] == expected
     found = []
-    async for page in pages(workspace, max_results=3):
+    async for page in pages(glob, workspace, max_results=3):
         found += [(file.root, file.path) for file in page.files]
     assert found == expected
     result = await glob(workspace, path="same")

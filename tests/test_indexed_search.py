@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from asking import answered, pages
 from conftest import FAKE_KEY, MakeWorkspace, git_init, write_files
 from winnow.config import Config, Index
 from winnow.config import merged as with_layer
@@ -58,9 +59,8 @@ FILES = {
 
 async def search(workspace: Workspace, query: str, **params: Any) -> SemanticSearchResult:
     raw = {"query": query, **params}
-    result = await TOOLS["semantic_search"].call(workspace, raw, no_progress)
-    assert isinstance(result, SemanticSearchResult)
-    return result
+    tool = TOOLS["semantic_search"]
+    return await answered(tool, SemanticSearchResult, workspace, raw, items="results")
 
 
 async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
@@ -125,14 +125,9 @@ async def test_each_file_is_found_once_and_cursors_lead_through_all(workspace: W
     every = await paths(workspace, query, top_k=50)
     assert len(every) == len(set(every)) >= 4
     found: list[str] = []
-    cursor = ""
-    while True:
-        page = await search(workspace, query, top_k=2, cursor=cursor)
+    async for page in pages(search, workspace, query=query, top_k=2):
         found += [one.path for one in page.results]
         assert page.truncated == bool(page.cursor)
-        cursor = page.cursor or ""
-        if not cursor:
-            break
     assert found == every
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from asking import answered
 from conftest import MakeWorkspace, Recorder, git_init, write_files
 from winnow.config import Config, Index
 from winnow.errors import EmptyQuery, InvalidParams
@@ -26,10 +27,8 @@ NO_INDEX = Config(index=Index(enabled=False))
 async def search(
     workspace: Workspace, query: str, progress: Progress = no_progress, **params: Any
 ) -> SemanticSearchResult:
-    result = await TOOL.call(workspace, {"query": query, **params}, progress)
-    assert isinstance(result, SemanticSearchResult)
-    assert result.returned == len(result.results) or progress.streaming
-    return result
+    raw = {"query": query, **params}
+    return await answered(TOOL, SemanticSearchResult, workspace, raw, progress, items="results")
 
 
 @pytest.fixture

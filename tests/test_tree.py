@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from asking import answered, pages
 from conftest import (
     MakeWorkspace,
     Recorder,
@@ -34,23 +35,11 @@ TOOL = TOOLS["tree"]
 
 
 async def tree(workspace: Workspace, **params: Any) -> TreeResult:
-    result = await TOOL.call(workspace, params, no_progress)
-    assert isinstance(result, TreeResult)
-    assert not result.cursor or result.truncated
-    return result
+    return await answered(TOOL, TreeResult, workspace, params)
 
 
 async def text(workspace: Workspace, **params: Any) -> list[str]:
     return (await tree(workspace, **params)).text.splitlines()
-
-
-async def pages(workspace: Workspace, **params: Any) -> AsyncIterator[TreeResult]:
-    """The answer and all that its cursors continue it with."""
-    result = await tree(workspace, **params)
-    yield result
-    while result.cursor:
-        result = await tree(workspace, **{**params, "cursor": result.cursor})
-        yield result
 
 
 def shown(entries: Sequence[TreeEntry], above: str = "") -> Iterator[str]:
@@ -145,7 +134,7 @@ async def test_pages_hold_every_entry_once_and_stay_a_tree(
     assert len(everything) == whole.total_found == whole.returned == 266
     seen: list[str] = []
     total = 0
-    async for page in pages(workspace, depth=9, max_entries=max_entries):
+    async for page in pages(tree, workspace, depth=9, max_entries=max_entries):
         paths = list(shown(page.entries))
         new = [path for path in paths if path not in seen]
         # What was there before is only on the way to what is new.
@@ -208,7 +197,7 @@ async def test_fewer_tokens_shorten_in_steps_and_lose_nothing(
     sizes = []
     for tokens in (100_000, 5_000, 2_000, 1_000, 400):
         seen: set[str] = set()
-        async for page in pages(workspace, depth=9, show_sizes=True, max_tokens=tokens):
+        async for page in pages(tree, workspace, depth=9, show_sizes=True, max_tokens=tokens):
             assert estimated_tokens(page) <= tokens
             sizes += [page.returned] if not seen else []
             seen |= set(shown(page.entries))
@@ -363,7 +352,7 @@ async def test_several_roots_each_with_what_is_its_own(
     ]  # fmt: skip
     seen: set[str] = set()
     total = 0
-    async for page in pages(workspace, max_entries=4):
+    async for page in pages(tree, workspace, max_entries=4):
         seen |= set(shown(page.entries))
         total += page.returned
     assert total == len(seen) == len(list(shown((await tree(workspace)).entries)))

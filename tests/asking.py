@@ -1,0 +1,40 @@
+"""Tools asked as coroutines: an answer that says how much of it is there, and all its pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from winnow.tool import Tool
+from winnow.types import Answer, Progress, no_progress
+from winnow.workspace import Workspace
+
+A = TypeVar("A", bound=Answer)
+
+
+async def answered(
+    tool: Tool[Any, Any],
+    kind: type[A],
+    workspace: Workspace,
+    params: Mapping[str, Any],
+    progress: Progress = no_progress,
+    *,
+    items: str = "",
+) -> A:
+    """What a tool answers; `items` is the field that holds what was found, unless it streams."""
+    result = await tool.call(workspace, dict(params), progress)
+    assert isinstance(result, kind)
+    assert not items or progress.streaming or result.returned == len(getattr(result, items))
+    assert not result.cursor or result.truncated
+    return result
+
+
+async def pages(
+    ask: Callable[..., Awaitable[A]], workspace: Workspace, **params: Any
+) -> AsyncIterator[A]:
+    """The answer and all that its cursors continue it with."""
+    result = await ask(workspace, **params)
+    yield result
+    while result.cursor:
+        result = await ask(workspace, **{**params, "cursor": result.cursor})
+        yield result
