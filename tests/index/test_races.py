@@ -13,15 +13,8 @@ from typing import Any
 
 import pytest
 
-from conftest import git_init, requires_linux, write_files
-from index.test_texts import (
-    SECONDS,
-    MakeWorkspace,
-    candidates,
-    folder_of,
-    holding,
-    make_workspace,
-)
+from conftest import MakeWorkspace, git_init, requires_linux, write_files
+from index.test_texts import SECONDS, candidates, folder_of, holding
 from winnow.index import folder as module
 from winnow.index import sources
 from winnow.index.files import FileFacts, Job
@@ -30,8 +23,6 @@ from winnow.index.sources import Changes, Covers
 from winnow.index.workers import Workers
 from winnow.text.listing import Listing
 from winnow.workspace import Workspace
-
-__all__ = ["make_workspace"]
 
 MANY = 120
 TEXT = "".join(f"def more_{number}(): pass\n" for number in range(300))

@@ -6,15 +6,14 @@ import asyncio
 import os
 import random
 import shutil
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
-import pytest_asyncio
 
-from conftest import git, git_commit, requires_linux, write_files
-from winnow.config import Config, merged
+from conftest import MakeWorkspace, git, git_commit, requires_linux, write_files
+from winnow.config import Config, Index, merged
 from winnow.index import rows
 from winnow.index.files import EXCLUDED, FULL, FileFacts, Job
 from winnow.index.folder import FULL_AT, MEGABYTE, FolderIndex
@@ -33,23 +32,6 @@ FILES = {
     "docs/guide.md": "# Plugins\n\nHow they are found.\n",
     "data.bin": "\0\1\2",
 }
-
-MakeWorkspace = Callable[..., Workspace]
-
-
-@pytest_asyncio.fixture
-async def make_workspace() -> AsyncIterator[MakeWorkspace]:
-    made: list[Workspace] = []
-
-    def make(*folders: Path, **index: object) -> Workspace:
-        config, problems = merged(Config(), {"index": index}, "test")
-        assert problems == []
-        made.append(Workspace(list(folders), config))
-        return made[-1]
-
-    yield make
-    for workspace in made:
-        await workspace.aclose()
 
 
 @pytest.fixture
@@ -256,7 +238,7 @@ async def test_a_full_index_leaves_out_the_oldest_files_and_says_so(
     project = git_commit(tmp_path / "project", files)
     for age, path in enumerate(files):
         os.utime(project / path, (1_600_000_000 + age, 1_600_000_000 + age))
-    workspace = make_workspace(project, max_index_size_mb=4)
+    workspace = make_workspace(project, config=Config(index=Index(max_index_size_mb=4)))
     await workspace.index.build()
     store = await folder_of(workspace).store()
     assert store.size() <= 4 * 1024 * 1024
