@@ -103,28 +103,36 @@ async def test_a_file_that_shows_itself_binary_late_keeps_what_ripgrep_has_searc
     assert search.total is None  # nobody has counted those
 
 
+def write_candidates(folder: Path) -> list[str]:
+    """A text with `needle`, and files that show themselves binary sooner or later; their names."""
+    hay = b"hay\n" * 100_000
+    raws = {
+        "a.txt": b"needle\n",
+        "early.bin": b"needle\n\0needle\n",
+        "late.bin": b"needle\n" + hay + b"\0\nneedle\n",
+        "later.bin": hay + b"\0\nneedle\n",
+    }
+    for name, raw in raws.items():
+        (folder / name).write_bytes(raw)
+    return [*raws]
+
+
 @pytest.mark.parametrize("seconds", [0.0, 10.0])
 async def test_such_a_file_is_found_where_types_are_asked_for_and_no_log_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
-    hay = b"hay\n" * 100_000
-    raws = {
-        "early.bin": b"needle\n\0needle\n",
-        "late.bin": b"needle\n" + hay + b"\0\nneedle\n",
-        "later.bin": hay + b"\0\nneedle\n",
-        "text.txt": b"needle needle\n",
-    }
-    for name, raw in raws.items():
-        (tmp_path / name).write_bytes(raw)
+    write_candidates(tmp_path)
+    (tmp_path / "z.txt").write_bytes(b"hay needle needle\n")
     monkeypatch.setattr(grep, "PROBE_SECONDS", seconds)
     scope = search_scope([tmp_path], SearchParams(include=["*.bin", "*.txt"]))
     for matches in (True, False):
         search = search_in(tmp_path, "needle")
         search.scope = scope
-        assert await search.count(matches=matches) == {"late.bin": 1, "text.txt": 1 + matches}
+        expected = {"a.txt": 1, "late.bin": 1, "z.txt": 1 + matches}
+        assert await search.count(matches=matches) == expected
     search = search_in(tmp_path, "needle")
     search.scope = scope
-    assert await found(search) == [("late.bin", 1), ("text.txt", 1)]
+    assert await found(search) == [("a.txt", 1), ("late.bin", 1), ("z.txt", 1)]
     assert search.notes is None
     assert search.partly_binary == {"late.bin"}
 
@@ -133,25 +141,17 @@ async def test_such_a_file_is_found_where_types_are_asked_for_and_no_log_is_writ
 async def test_of_candidates_only_those_are_found_that_a_search_of_all_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    hay = b"hay\n" * 100_000
-    raws = {
-        "a.txt": b"needle\n",
-        "early.bin": b"needle\n\0needle\n",
-        "late.bin": b"needle\n" + hay + b"\0\nneedle\n",
-        "later.bin": hay + b"\0\nneedle\n",
-        "z.txt": b"hay needle needle\n",
-    }
-    for name, raw in raws.items():
-        (tmp_path / name).write_bytes(raw)
+    names = [*write_candidates(tmp_path), "z.txt"]
+    (tmp_path / "z.txt").write_bytes(b"hay needle needle\n")
     monkeypatch.setattr(grep, "FEW_CANDIDATES", few)
     monkeypatch.setattr(grep, "PROBE_SECONDS", 0.0)
     for matches in (True, False):
         search = search_in(tmp_path, "needle")
-        search.candidates = list(raws)
+        search.candidates = names
         expected = {"a.txt": 1, "late.bin": 1, "z.txt": 1 + matches}
         assert await search.count(matches=matches) == expected
     search = search_in(tmp_path, "needle")
-    search.candidates = [*raws, "gone.txt"]
+    search.candidates = [*names, "gone.txt"]
     assert await found(search) == [("a.txt", 1), ("late.bin", 1), ("z.txt", 1)]
     assert search.finished
     assert search.partly_binary == {"late.bin"}

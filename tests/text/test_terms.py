@@ -11,6 +11,7 @@ import pytest
 
 from conftest import SLOW_TERM
 from text.test_budget import plain_size
+from text.test_grep import write_candidates
 from winnow.config import Limits
 from winnow.text.files import search_scope
 from winnow.text.process import Processes
@@ -133,17 +134,9 @@ async def test_a_broad_term_is_shrunk_by_the_first_step_that_fits(
 async def test_of_candidates_only_those_are_found_that_a_search_of_all_finds(
     tmp_path: Path,
 ) -> None:
-    hay = b"hay\n" * 100_000
-    raws = {
-        "a.txt": b"needle\n",
-        "early.bin": b"needle\n\0needle\n",
-        "late.bin": b"needle\n" + hay + b"\0\nneedle\n",
-        "later.bin": hay + b"\0\nneedle\n",
-    }
-    for name, raw in raws.items():
-        (tmp_path / name).write_bytes(raw)
+    names = write_candidates(tmp_path)
     whole = await searched(tmp_path, ["needle", "("], Limits())
-    known = await searched(tmp_path, ["needle", "("], Limits(), candidates=list(raws))
+    known = await searched(tmp_path, ["needle", "("], Limits(), candidates=names)
     for found in (whole, known):
         needle, bad = found.terms
         assert (set(needle.files), needle.binary, needle.finished) == (
