@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
 
+from conftest import alive
 from winnow.lsp.protocol import plain_converter
 
 COMMAND = [sys.executable, "-m", "winnow", "serve"]
@@ -74,6 +76,12 @@ class Client:
             await self.request(method, params)
         return failed.value
 
+    async def check_error(self, method: str, params: Any, code: int, kind: str) -> None:
+        """A request fails with this code, and says this of what kind the failure is."""
+        error = await self.error(method, params)
+        assert error.data is not None
+        assert (error.code, error.data["kind"]) == (code, kind), params
+
     @property
     def pid(self) -> int:
         assert self.lsp._server is not None
@@ -132,3 +140,84 @@ def searches(pid: int) -> set[int]:
         except OSError:
             continue
     return found
+
+
+# What is cancelled would go on until its deadline, of ten seconds.
+ENDED_SECONDS = 5.0
+TURNS = 10
+
+
+def cancel_request(client: Client, name: str) -> None:
+    client.lsp.cancel_request(types.CancelParams(id=name))
+
+
+def cancel_progress(client: Client, name: str) -> None:
+    client.lsp.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token=name))
+
+
+async def seconds_to_end(
+    client: Client, method: str, params: dict[str, Any], cancel: Callable[[Client, str], None]
+) -> float:
+    """Cancel a search that ripgrep is busy with; how long its processes were there after that."""
+    name = os.urandom(4).hex()
+    params = {**params, "workDoneToken": name}
+    running = asyncio.create_task(client.request(method, params, msg_id=name))
+    while not searches(client.pid):
+        assert not running.done()
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)  # what only probes has ended by then
+    ripgrep = searches(client.pid)
+    assert ripgrep
+    started = time.monotonic()
+    cancel(client, name)
+    while any(map(alive, ripgrep)):
+        assert time.monotonic() - started < ENDED_SECONDS, "ripgrep is still alive"
+        await asyncio.sleep(0.005)
+    seconds = time.monotonic() - started
+    with pytest.raises(JsonRpcException) as cancelled:
+        await running
+    assert cancelled.value.code == -32800
+    return seconds
+
+
+async def check_cancelled_within_100_ms(
+    client: Client,
+    method: str,
+    params: dict[str, Any],
+    cancel: Callable[[Client, str], None] = cancel_request,
+) -> None:
+    """Beside other work a turn may take longer; a server that waits for anything takes longer in
+    every one."""
+    taken: list[float] = []
+    while not taken or taken[-1] >= 0.1:
+        assert len(taken) < TURNS, taken
+        taken.append(await seconds_to_end(client, method, params, cancel))
+
+
+class Endless:
+    """A program in the place of ripgrep that does not end by itself, nor does what it starts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._pids = folder / "pids"
+        self.program = folder / "rg"
+        self.program.write_text(f"#!/bin/sh\nsleep 60 &\necho $! $$ >> {self._pids}\nwait\n")
+        self.program.chmod(0o755)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Settings with which it is ripgrep; the index would list files with it, too."""
+        return {"programs": {"rg": str(self.program)}, "index": {"enabled": False}}
+
+    async def started(self, count: int) -> list[int]:
+        """The processes, when so many have been started at least."""
+        while not self._pids.exists() or len(self._pids.read_text().split()) < count:
+            await asyncio.sleep(0.01)
+        return [int(pid) for pid in self._pids.read_text().split()]
+
+    async def check_ended(self) -> None:
+        """All have been ended, in less time than they would be there by themselves."""
+        end = time.monotonic() + 20
+        for pid in await self.started(0):
+            while alive(pid):
+                assert time.monotonic() < end, "a child is still alive"
+                await asyncio.sleep(0.005)

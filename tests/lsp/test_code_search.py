@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
-from conftest import SLOW_TERM, alive, requires_posix
-from lsp.conftest import Client, StartClient, searches
+from conftest import SLOW_TERM, requires_posix
+from lsp.conftest import Client, StartClient, cancel_request, seconds_to_end
 from lsp.test_glob import change_document, open_document
 from lsp.test_index_requests import folder_of
 from lsp.test_semantic_search import ready
@@ -34,9 +32,8 @@ async def paths(client: Client, query: str, **params: Any) -> list[str]:
     return [one["path"] for one in (await search(client, query, **params))["results"]]
 
 
-@pytest.mark.parametrize(
-    ("query", "used", "path"),
-    [
+async def test_it_chooses_by_the_query_and_says_so(client: Client) -> None:
+    for query, used, path in (
         ("loader.py", "file", "src/loader.py"),
         ("*.md", "file", "docs/plugins.md"),
         ("Loader.load_plugin", "symbol", "src/loader.py"),
@@ -44,15 +41,11 @@ async def paths(client: Client, query: str, **params: Any) -> list[str]:
         ('"registry[name]"', "text", "src/registry.py"),
         ("load_plugin(", "text", "src/loader.py"),
         (r"self\.\w+_plugin", "text", "src/loader.py"),
-    ],
-)
-async def test_it_chooses_by_the_query_and_says_so(
-    client: Client, query: str, used: str, path: str
-) -> None:
-    result = await search(client, query)
-    assert (result["search_type_used"], result["results"][0]["path"]) == (used, path)
-    assert result["reason"].startswith(repr(query))
-    assert "fallback" not in result
+    ):
+        result = await search(client, query)
+        assert (result["search_type_used"], result["results"][0]["path"]) == (used, path)
+        assert result["reason"].startswith(repr(query))
+        assert "fallback" not in result
 
 
 async def test_a_fallback_is_said(client: Client) -> None:
@@ -114,9 +107,8 @@ async def test_results_stream_and_progress_begins_and_ends(client: Client) -> No
     assert (kinds[0], kinds[-1]) == ("begin", "end")
 
 
-@pytest.mark.parametrize(
-    ("params", "code", "kind"),
-    [
+async def test_errors_have_the_code_and_kind_of_the_contract(client: Client) -> None:
+    kinds: list[tuple[dict[str, Any], int, str]] = [
         ({"query": "  "}, -32803, "empty_query"),
         ({"query": "x", "path": "../.."}, -32803, "path_outside_workspace"),
         ({"query": "x", "path": "nowhere"}, -32803, "not_found"),
@@ -131,14 +123,9 @@ async def test_results_stream_and_progress_begins_and_ends(client: Client) -> No
         ({"query": "{a", "search_type": "file"}, -32602, "invalid_params"),
         ({"query": "\x00"}, -32602, "invalid_params"),
         ({"query": "x", "searchType": "text"}, -32602, "invalid_params"),
-    ],
-)
-async def test_errors_have_the_code_and_kind_of_the_contract(
-    client: Client, params: dict[str, Any], code: int, kind: str
-) -> None:
-    error = await client.error(METHOD, params)
-    assert error.data is not None
-    assert (error.code, error.data["kind"]) == (code, kind)
+    ]
+    for params, code, kind in kinds:
+        await client.check_error(METHOD, params, code, kind)
 
 
 async def test_no_folder_is_open(start_client: StartClient, project: Path) -> None:
@@ -156,19 +143,7 @@ async def test_cancelling_ends_ripgrep_and_the_server_goes_on(
 ) -> None:
     client = await start_client(slow_project)
     params = {"query": SLOW_TERM, "search_type": "text"}
-    running = asyncio.create_task(client.request(METHOD, params, msg_id="slow"))
-    while not (ripgrep := searches(client.pid)):
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)
-    ripgrep |= searches(client.pid)
-    started = time.monotonic()
-    client.lsp.cancel_request(types.CancelParams(id="slow"))
-    while any(map(alive, ripgrep)):
-        assert time.monotonic() - started < 5.0, "ripgrep is still alive"
-        await asyncio.sleep(0.005)
-    with pytest.raises(JsonRpcException) as cancelled:
-        await running
-    assert cancelled.value.code == -32800
+    await seconds_to_end(client, METHOD, params, cancel_request)
     assert await paths(client, "big.txt") == ["big.txt"]
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
-from conftest import SLOW_TERM, alive, requires_posix
-from lsp.conftest import Client, StartClient, searches
+from conftest import SLOW_TERM, requires_posix
+from lsp.conftest import Client, StartClient, check_cancelled_within_100_ms
 from lsp.wire import Wire
 
 pytestmark = pytest.mark.wire
@@ -97,22 +94,7 @@ async def test_cancelling_ends_ripgrep_within_100_ms(
 ) -> None:
     client = await start_client(slow_project)
     for mode in ("matches", "counts"):
-        params = {"pattern": SLOW_TERM, "mode": mode}
-        running = asyncio.create_task(client.request(METHOD, params, msg_id=mode))
-        while not searches(client.pid):
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.3)
-        ripgrep = searches(client.pid)
-        assert ripgrep
-        started = time.monotonic()
-        client.lsp.cancel_request(types.CancelParams(id=mode))
-        while any(map(alive, ripgrep)):
-            assert time.monotonic() - started < 1.0, "ripgrep is still alive"
-            await asyncio.sleep(0.005)
-        assert time.monotonic() - started < 0.1
-        with pytest.raises(JsonRpcException) as cancelled:
-            await running
-        assert cancelled.value.code == -32800
+        await check_cancelled_within_100_ms(client, METHOD, {"pattern": SLOW_TERM, "mode": mode})
 
 
 async def test_errors_say_what_would_help(client: Client) -> None:
@@ -128,9 +110,7 @@ async def test_errors_say_what_would_help(client: Client) -> None:
         ({"pattern": "x", "nonsense": 1}, -32602, "invalid_params"),
     ]
     for params, code, kind in kinds:
-        error = await client.error(METHOD, params)
-        assert error.data is not None
-        assert (error.code, error.data["kind"]) == (code, kind), params
+        await client.check_error(METHOD, params, code, kind)
 
 
 async def test_many_at_once_are_all_answered(client: Client) -> None:

@@ -118,9 +118,8 @@ async def test_the_background_is_paused_and_goes_on(client: Client, project: Pat
     assert not {"paused", "waits_for"} & index.keys()
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "code", "kind"),
-    [
+async def test_errors_have_the_code_and_kind_of_the_contract(client: Client) -> None:
+    kinds: list[tuple[str, dict[str, Any], int, str]] = [
         ("$/index", {}, -32602, "invalid_params"),
         ("$/index", {"action": "explode"}, -32602, "invalid_params"),
         ("$/index", {"action": "build", "force": True}, -32602, "invalid_params"),
@@ -130,14 +129,9 @@ async def test_the_background_is_paused_and_goes_on(client: Client, project: Pat
         ("$/refresh", {"paths": ["../../etc/passwd"]}, -32803, "path_outside_workspace"),
         ("$/refresh", {"paths": ["/etc/passwd"]}, -32803, "path_outside_workspace"),
         ("$/indexStatus", {"folder": "x"}, -32602, "invalid_params"),
-    ],
-)
-async def test_errors_have_the_code_and_kind_of_the_contract(
-    client: Client, method: str, params: dict[str, Any], code: int, kind: str
-) -> None:
-    error = await client.error(method, params)
-    assert error.data is not None
-    assert (error.code, error.data["kind"]) == (code, kind)
+    ]
+    for method, params, code, kind in kinds:
+        await client.check_error(method, params, code, kind)
 
 
 async def test_no_folder_is_open(start_client: StartClient) -> None:

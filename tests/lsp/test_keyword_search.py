@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,15 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from conftest import FAKE_KEY, SLOW_TERM, alive, requires_posix
-from lsp.conftest import Client, StartClient, searches
+from conftest import FAKE_KEY, SLOW_TERM, requires_posix
+from lsp.conftest import (
+    Client,
+    Endless,
+    StartClient,
+    cancel_progress,
+    cancel_request,
+    check_cancelled_within_100_ms,
+)
 from lsp.test_glob import change_document, open_document
 from lsp.test_semantic_search import ready
 from model_server import ModelServer
@@ -162,9 +169,8 @@ async def test_work_done_progress_begins_reports_and_ends(client: Client) -> Non
     assert "report" in kinds
 
 
-@pytest.mark.parametrize(
-    ("params", "code", "data"),
-    [
+async def test_errors_have_the_code_and_data_of_the_contract(client: Client) -> None:
+    errors: list[tuple[dict[str, Any], int, dict[str, Any]]] = [
         ({"query": "  ", "search_terms": ["a"]}, -32803, {"kind": "empty_query"}),
         (
             {"query": "q", "search_terms": ["("]},
@@ -196,13 +202,10 @@ async def test_work_done_progress_begins_reports_and_ends(client: Client) -> Non
             -32602,
             {"kind": "invalid_params", "field": "model"},
         ),
-    ],
-)
-async def test_errors_have_the_code_and_data_of_the_contract(
-    client: Client, params: dict[str, Any], code: int, data: dict[str, Any]
-) -> None:
-    error = await client.error(METHOD, params)
-    assert (error.code, error.data) == (code, data)
+    ]
+    for params, code, data in errors:
+        error = await client.error(METHOD, params)
+        assert (error.code, error.data) == (code, data), params
 
 
 async def test_a_model_is_required_and_there_is_none(client: Client) -> None:
@@ -254,37 +257,13 @@ async def test_the_editors_text_counts_not_that_on_disk(client: Client, project:
 
 
 @requires_posix
-@pytest.mark.parametrize("way", ["$/cancelRequest", "window/workDoneProgress/cancel"])
+@pytest.mark.parametrize("cancel", [cancel_request, cancel_progress])
 async def test_cancelling_ends_ripgrep_within_100_ms_and_the_server_goes_on(
-    start_client: StartClient, slow_project: Path, way: str
+    start_client: StartClient, slow_project: Path, cancel: Callable[[Client, str], None]
 ) -> None:
     client = await start_client(slow_project)
-    params = {
-        "query": "q",
-        "search_terms": [SLOW_TERM, "lazy_cat"],
-        "workDoneToken": "work",
-    }
-    running = asyncio.create_task(client.request(METHOD, params, msg_id="slow"))
-    while len(searches(client.pid)) < 1:
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)
-    ripgrep = searches(client.pid)
-    assert ripgrep
-    started = time.monotonic()
-    if way == "$/cancelRequest":
-        client.lsp.cancel_request(types.CancelParams(id="slow"))
-    else:
-        client.lsp.window_work_done_progress_cancel(
-            types.WorkDoneProgressCancelParams(token="work")
-        )
-    while any(map(alive, ripgrep)):
-        assert time.monotonic() - started < 1.0, "ripgrep is still alive"
-        await asyncio.sleep(0.005)
-    ended = time.monotonic() - started
-    with pytest.raises(JsonRpcException) as cancelled:
-        await running
-    assert cancelled.value.code == -32800
-    assert ended < 0.1
+    params = {"query": "q", "search_terms": [SLOW_TERM, "lazy_cat"]}
+    await check_cancelled_within_100_ms(client, METHOD, params, cancel)
     result = await client.request(METHOD, {"query": "q", "search_terms": ["lazy cat"]})
     assert result["no_relevant_files"]
 
@@ -294,21 +273,11 @@ async def test_a_cancelled_request_leaves_no_child_of_a_child(
     start_client: StartClient, project: Path, tmp_path: Path
 ) -> None:
     """Whatever runs as ripgrep is ended with all that it has started."""
-    pids = tmp_path / "pids"
-    program = tmp_path / "rg"
-    program.write_text(f"#!/bin/sh\nsleep 60 &\necho $! $$ >> {pids}\nwait\n")
-    program.chmod(0o755)
-    # The index would list files with it, too.
-    options = {"programs": {"rg": str(program)}, "index": {"enabled": False}}
-    client = await start_client(project, options=options)
+    endless = Endless(tmp_path)
+    client = await start_client(project, options=endless.options)
     running = asyncio.create_task(client.request(METHOD, REQUEST, msg_id="hangs"))
-    while not pids.exists() or len(pids.read_text().split()) < 4:
-        await asyncio.sleep(0.01)
-    client.lsp.cancel_request(types.CancelParams(id="hangs"))
+    await endless.started(4)
+    cancel_request(client, "hangs")
     with pytest.raises(JsonRpcException):
         await running
-    end = time.monotonic() + 1
-    for pid in map(int, pids.read_text().split()):
-        while alive(pid):
-            assert time.monotonic() < end, "a child is still alive"
-            await asyncio.sleep(0.005)
+    await endless.check_ended()
