@@ -74,6 +74,11 @@ def governor(machine: OtherMachine) -> Governor:
 
 
 @pytest.fixture(autouse=True)
+def memory_is_no_servers() -> None:
+    """Here it is the memory of this very process that is measured."""
+
+
+@pytest.fixture(autouse=True)
 def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.0)
 
