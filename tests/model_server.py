@@ -116,7 +116,7 @@ class ModelServer:
             for event in events(self._pieces(mode, body), mode):
                 handler.wfile.write(event.encode())
                 handler.wfile.flush()
-                if mode == "drip" and self.released.wait(0.2):
+                if mode == "drip" and self.released.wait(0.05):
                     break
         except OSError:
             self.closed.set()

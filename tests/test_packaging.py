@@ -43,9 +43,10 @@ def test_the_installed_command_does_the_main_job(
     wheel: Path, project: Path, tmp_path: Path
 ) -> None:
     environment = tmp_path / "environment"
-    venv.create(environment, with_pip=True)
+    venv.create(environment)
     scripts = environment / ("Scripts" if sys.platform == "win32" else "bin")
-    pip = [str(scripts / "pip"), "install", "--quiet", str(wheel)]
+    pip = [sys.executable, "-m", "pip", "--python", str(environment)]
+    pip += ["install", "--quiet", str(wheel)]
     subprocess.run(pip, check=True, env=with_network())
     variables = child_environment(project)
     variables.pop("PYTHONPATH", None)
