@@ -110,10 +110,11 @@ async def test_what_nobody_has_written_by_hand_is_left_alone(
     }
 
 
-async def test_brackets_nested_a_hundred_thousand_deep(
-    make_workers: MakeWorkers, tmp_path: Path
+# The deepest takes the parser a quarter of a minute.
+@pytest.mark.parametrize("depth", [30_000, pytest.param(100_000, marks=pytest.mark.long)])
+async def test_brackets_nested_very_deep(
+    make_workers: MakeWorkers, tmp_path: Path, depth: int
 ) -> None:
-    depth = 100_000
     rows = depth // 100
     nested = ("(" * 100 + "\n") * rows + "1" + (")" * 100 + "\n") * rows
     write_files(tmp_path, {"deep.py": f"x = {nested}", "after.py": "def after(): pass\n"})
@@ -215,7 +216,7 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
         "from winnow.text.process import Processes\n"
         "async def main():\n"
         "    processes = Processes()\n"
-        "    workers = Workers(processes, dict(os.environ), 1.0)\n"
+        "    workers = Workers(processes, dict(os.environ), 0.3)\n"
         "    job = lambda name: Job(sys.argv[1].encode(), name, 1000)\n"
         "    async for _ in workers.extract([job(b'a.py'), job(b'hang.cob')]):\n"
         "        print(*[child.pid for child in processes._alive], flush=True)\n"

@@ -277,11 +277,10 @@ def damage(root: Path, one: random.Random) -> str:
     return f"{how.__name__} of {file.name}"
 
 
-@pytest.mark.parametrize("damages", [4, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("damages", [3, pytest.param(20, marks=pytest.mark.long)])
 def test_what_is_damaged_between_sessions(tmp_path: Path, damages: int) -> None:
     project = Project(tmp_path / "project", 100, seed=1)
     one = random.Random(damages)
-    done = []
     for turn in range(damages):
         with ready(project.root) as session:
             check(session, project, turn)
@@ -291,14 +290,13 @@ def test_what_is_damaged_between_sessions(tmp_path: Path, damages: int) -> None:
             if one.random() < 0.3:  # the log stays
                 kill(session)
         for _ in range(one.choice([1, 1, 3])):
-            done.append(damage(project.root, one))
+            damage(project.root, one)
         with ready(project.root) as session:
             for seed in range(3):
                 check(session, project, seed)
-    assert len(done) >= damages
 
 
-@pytest.mark.parametrize("damages", [5, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("damages", [3, pytest.param(20, marks=pytest.mark.long)])
 def test_what_is_damaged_under_the_server(tmp_path: Path, damages: int) -> None:
     """Text search never misses a match; the others are right as soon as they can know."""
     project = Project(tmp_path / "project", 100, seed=2)
@@ -357,7 +355,11 @@ def fill(disk: Path, leave: int) -> None:
         file.write(bytes(max(0, free - leave)))
 
 
-@pytest.mark.parametrize("leave", [0, 100_000, 400_000, 1_500_000])
+# Half of the moments at which there may be no room any more: the others by hand.
+LONG = [pytest.param(leave, marks=pytest.mark.long) for leave in (100_000, 1_500_000)]
+
+
+@pytest.mark.parametrize("leave", [0, 400_000, *LONG])
 def test_a_disk_that_becomes_full(tmp_path: Path, leave: int) -> None:
     """While segments are written and merged and rows are committed; with room again, all is kept
     in the folder again at the next start."""
@@ -494,7 +496,7 @@ def test_a_file_that_is_written_a_hundred_times_a_second(tmp_path: Path) -> None
     project = Project(tmp_path / "project", 50, seed=8)
     path = sorted(project.files)[0]
     with ready(project.root) as session:
-        for turn in range(10):
+        for turn in range(4):
             end = time.monotonic() + 0.5
             while time.monotonic() < end:
                 project.write(path)

@@ -213,16 +213,25 @@ def test_a_grammar_that_never_returns(start: Start, folder: Path, tmp_path: Path
     assert session.everything(folder / "net.py") == ALL
 
 
+LINES = "def huge():\n    return 1234567890\n\n"
 HUGE = {
-    "50 MB": "def huge():\n    return 1234567890\n\n" * (50_000_000 // 37),
+    "50 MB": LINES * (50_000_000 // len(LINES)),
+    "10 MB": LINES * (10_000_000 // len(LINES)),
     "a line of 2 MB": "def huge(): pass\nDATA = '" + "x" * 2_000_000 + "'\n",
     "brackets": "def huge(): pass\nDATA = " + "[" * 100_000 + "]" * 100_000 + "\n",
     "open brackets": "def huge(): pass\nDATA = " + "(" * 100_000 + "\n",
 }
 
 
-@pytest.mark.parametrize("text", HUGE.values(), ids=HUGE)
-@pytest.mark.parametrize("opened", [False, True], ids=["on disk", "opened"])
+ON_DISK = [pytest.param(text, False, id=f"on disk-{name}") for name, text in HUGE.items()]
+# To hand over the largest takes a client and the server a quarter of a minute.
+OPENED = [
+    pytest.param(text, True, id=f"opened-{name}", marks=[pytest.mark.long] * (name == "50 MB"))
+    for name, text in HUGE.items()
+]
+
+
+@pytest.mark.parametrize(("text", "opened"), [*ON_DISK, *OPENED])
 def test_what_nobody_has_written(start: Start, folder: Path, text: str, opened: bool) -> None:
     huge = folder / "huge.py"
     if not opened:
@@ -325,7 +334,7 @@ def kill_workers(session: Session) -> int:
 def test_workers_that_are_killed_during_a_build_and_between_queries(
     start: Start, folder: Path
 ) -> None:
-    write_files(folder, {f"more/m{n}.py": "def more(): pass\n" * 1_500 for n in range(300)})
+    write_files(folder, {f"more/m{n}.py": "def more(): pass\n" * 1_500 for n in range(100)})
     session = start(folder)
     killed = 0
     while session.state() != "ready":
@@ -406,7 +415,7 @@ def test_a_store_that_breaks_under_the_server(
     start: Start, folder: Path, damage: Callable[[Path], None]
 ) -> None:
     text = "".join(f"def more{n}(): pass\n" for n in range(1_000))
-    write_files(folder, {f"more/m{n}.py": text for n in range(60)})
+    write_files(folder, {f"more/m{n}.py": text for n in range(20)})
     session = start(folder)
     session.wait_for_index()
     assert session.everything(folder / "net.py") == ALL
