@@ -125,12 +125,14 @@ async def test_a_failure_is_told_within_the_deadline_and_without_the_key(
     model_server: ModelServer, name: str, mode: str
 ) -> None:
     model_server.mode = mode
-    asked = Asked(model_server, name, deadline_seconds=1.0)
+    # What is far too long takes a while, too, where the machine has other work.
+    deadline = 10.0 if mode == "endless" else 1.0
+    asked = Asked(model_server, name, deadline_seconds=deadline)
     await asked.models.warm(asked.models.usable()[0][0])
     started = time.monotonic()
     with pytest.raises(llm.RankingFailed) as failed:
         await asked.rank()
-    assert time.monotonic() - started < 1.0 + 3  # far from the stand-in's 30
+    assert time.monotonic() - started < deadline + 3  # far from the stand-in's 30
     [attempt] = failed.value.attempts
     assert FAILURES[mode] in attempt["error"]
     assert FAKE_KEY not in attempt["error"]
