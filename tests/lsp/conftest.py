@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -117,6 +118,12 @@ async def start_client() -> AsyncIterator[StartClient]:
 async def client(project: Path, start_client: StartClient) -> Client:
     """A client with the project open."""
     return await start_client(project)
+
+
+def delete_tree(folder: Path) -> None:
+    """Delete a folder in which a server may write and delete, too."""
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def children(pid: int) -> set[int]:

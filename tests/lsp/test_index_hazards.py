@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from conftest import alive, git, git_commit, git_init, requires_linux
-from lsp.conftest import children
+from lsp.conftest import children, delete_tree
 from lsp.test_symbols_hazards import SECONDS, Session
 from offline.sitecustomize import SOCKETS
 
@@ -400,7 +400,7 @@ def test_a_folder_that_is_deleted_and_made_anew_while_it_is_indexed(tmp_path: Pa
     with started(project.root) as session:
         for turn in range(3):
             time.sleep(0.3 * turn)
-            shutil.rmtree(project.root)
+            delete_tree(project.root)
             for method, asked in (("grep", "pattern"), ("semanticSearch", "query")):
                 answer = session.answer(f"$/{method}", {asked: "shared"})
                 assert answer["error"]["data"]["kind"] == "not_found"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import shutil
 import signal
 import sqlite3
 import sys
@@ -20,7 +19,7 @@ import pytest
 
 from conftest import alive, git_init, requires_permissions, requires_posix, write_files
 from index.conftest import environment_with_languages
-from lsp.conftest import children
+from lsp.conftest import children, delete_tree
 from lsp.wire import Wire
 
 pytestmark = pytest.mark.wire
@@ -354,12 +353,12 @@ def test_a_store_that_is_deleted_is_missed_by_no_request(start: Start, folder: P
     session = start(folder)
     for method in ALL:
         session.wait_for_index()
-        shutil.rmtree(folder / ".winnow")
+        delete_tree(folder / ".winnow")
         assert session.everything(folder / "net.py", only=method) == {method: ALL[method]}
 
 
 def delete_folder(store: Path) -> None:
-    shutil.rmtree(store.parent)
+    delete_tree(store.parent)
 
 
 def delete_file(store: Path) -> None:
@@ -685,7 +684,7 @@ def test_a_folder_that_is_deleted(start: Start, folder: Path, tmp_path: Path) ->
     second = write_files(git_init(tmp_path / "second"), {"more.py": "def send(): pass\n"})
     session = start(folder, second)
     session.wait_for_index()
-    shutil.rmtree(second)
+    delete_tree(second)
     for _ in range(3):
         asked = session.everything(second / "more.py", 0, 5)
         assert asked["textDocument/documentSymbol"] == []
@@ -695,7 +694,7 @@ def test_a_folder_that_is_deleted(start: Start, folder: Path, tmp_path: Path) ->
         time.sleep(0.2)
     found = session.ask("$/findSymbol", {"name": "send"})
     assert found["warnings"] == [f"not searched: {second}, a workspace folder that is gone"]
-    shutil.rmtree(folder)
+    delete_tree(folder)
     asked = session.everything(folder / "net.py")
     gone = {method: ["not_found"] for method in ALL if not method.startswith(("text", "call"))}
     assert asked == NOTHING | gone
