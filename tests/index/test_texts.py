@@ -260,7 +260,7 @@ async def test_what_has_found_room_again_is_told_of_no_longer(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
-    workspace = make_workspace(project, max_index_size_mb=50)
+    workspace = make_workspace(project, config=Config(index=Index(max_index_size_mb=50)))
     await workspace.index.build()
     folder = folder_of(workspace)
     store = await folder.store()

@@ -23,7 +23,7 @@ from documents.making_office import make_docx
 from documents.making_pdf import make_pdf
 from lsp.conftest import Client, StartClient, children
 
-pytestmark = [pytest.mark.wire, requires_posix]
+pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_posix]
 
 METHOD = "$/searchDocs"
 SECONDS = 30.0

@@ -23,7 +23,7 @@ from lsp.conftest import children, delete_tree
 from lsp.test_symbols_hazards import SECONDS, Session
 from offline.sitecustomize import SOCKETS
 
-pytestmark = [pytest.mark.wire, requires_linux]
+pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 
 SHARED = 5
 LETTERS = str.maketrans("0123456789", "bcfghjklmp")

@@ -22,7 +22,7 @@ from index.conftest import environment_with_languages
 from lsp.conftest import children, delete_tree
 from lsp.wire import Wire
 
-pytestmark = pytest.mark.wire
+pytestmark = [pytest.mark.wire, pytest.mark.hazard]
 
 # With a whole machine busy; what hangs, hangs for longer.
 SECONDS = 30
