@@ -26,6 +26,7 @@ from winnow.errors import InvalidParams, SearchError
 from winnow.globs import GLOB_CHARACTERS
 from winnow.terminal import Style
 from winnow.text.files import repository_root
+from winnow.text.memory import give_back_what_is_freed
 from winnow.tool import Field, Tool, is_list_of_ranges
 from winnow.tools import TOOLS
 from winnow.types import Progress, Result
@@ -226,6 +227,7 @@ def _serve(options: argparse.Namespace) -> int:
 
     gc.freeze()
     gc.enable()
+    give_back_what_is_freed()
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO if options.verbose else logging.WARNING,

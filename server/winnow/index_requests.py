@@ -18,6 +18,7 @@ from winnow.index.status import not_covered
 from winnow.text.buffers import Overlay
 from winnow.text.files import Scope, search_roots
 from winnow.text.listing import list_files
+from winnow.text.memory import give_back_what_is_freed
 from winnow.text.paths import held_by, is_inside, locate
 from winnow.types import Completeness, IndexState, Progress, SearchParams, Skipped
 from winnow.types.index import IndexParams, IndexResult
@@ -168,6 +169,7 @@ async def _build(workspace: Workspace, progress: Progress, *, consent: bool) -> 
         progress(message, percentage=100 * done // max(total, 1))
 
     progress("Indexing")
+    give_back_what_is_freed()  # as a language server does when it starts
     with workspace.index.governor.hurry():
         await workspace.index.build(report, consent)
 

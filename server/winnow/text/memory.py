@@ -4,6 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
+
+# What glibc's mallopt(3) takes: M_ARENA_MAX, M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, in bytes.
+_GLIBC_OPTIONS = {-8: 1, -1: 1 << 20, -3: 1 << 20}
+
+
+def give_back_what_is_freed() -> None:
+    """Have the C library give memory back to the system when it is freed. Else glibc has an arena
+    for each thread, and each keeps what a large answer has taken: 50 MB for a server that indexes
+    generated headers. Does nothing with other libraries."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    with contextlib.suppress(AttributeError, OSError):
+        mallopt = ctypes.CDLL(None).mallopt
+        for option, value in _GLIBC_OPTIONS.items():
+            mallopt(option, value)
 
 
 def anonymous_bytes(pid: int) -> int:
