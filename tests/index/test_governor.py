@@ -239,8 +239,8 @@ def test_as_many_workers_as_processors_memory_and_battery_allow(
 
 
 def test_what_is_parsed_follows_from_the_limit() -> None:
-    assert most_parsed(Index()) == 1_500_000
-    assert most_parsed(Index(max_memory_usage_mb=64)) == 480_000
+    assert most_parsed(Index()) == 1_200_000
+    assert most_parsed(Index(max_memory_usage_mb=64)) == 384_000
 
 
 def test_a_home_folder_a_drive_and_what_all_share_are_not_indexed_unasked(tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ SERVER_BYTES = 100 * MB
 WORKER_BYTES = 40 * MB
 # Workers are given this part of the limit: what the last batch of one takes is seen after it.
 GIVEN_SHARE = 0.9
-# The largest file that is parsed may have this part of the limit: a worker takes thirty times its
-# bytes, and the answer four times, of which the server holds three copies for a moment.
-PARSED_SHARE = 0.0075
+# The largest file that is parsed may have this part of the limit: a worker takes up to fifty times
+# its bytes, and the answer four times, of which the server holds three copies for a moment.
+PARSED_SHARE = 0.006
 SHARED_FOLDERS = (
     *("/tmp", "/var/tmp", "/var", "/usr", "/etc", "/opt", "/srv", "/mnt", "/media"),  # noqa: S108
     *("/home", "/root", "/Users", "/Volumes", "/Library", "/System", "/Applications"),

@@ -105,7 +105,8 @@ class Kind(Generic[J, A]):
 
 
 class _Caller(Generic[J, A]):
-    """Somebody who waits for answers; ``unread`` are the bytes of those that are there."""
+    """Somebody who waits for answers; ``unread`` are the bytes of those that are there, or being
+    taken."""
 
     def __init__(self, urgent: bool) -> None:
         self.urgent = urgent
@@ -230,8 +231,9 @@ class Workers(Generic[J, A]):
                 if isinstance(answer, SearchFailed):
                     raise answer
                 job, answered, read = answer
-                await self._has_read(caller, read)
                 yield job, answered
+                del answer, answered
+                await self._has_read(caller, read)
         finally:
             caller.gone = True
             if self._regulator is not None and not self._waiting():
@@ -303,10 +305,10 @@ class Workers(Generic[J, A]):
         return len(self._background) + len(self._heavy)
 
     async def _has_read(self, caller: _Caller[J, A], size: int) -> None:
-        """Note that a caller has taken an answer: there may be room for more."""
+        """Note that a caller is done with an answer: there may be room for more."""
         was_full = caller.unread > UNREAD_BYTES
         caller.unread -= size
-        if was_full and caller.unread <= UNREAD_BYTES:
+        if (was_full and caller.unread <= UNREAD_BYTES) or (self._heavy and not caller.unread):
             # The last worker may have ended for want of work.
             self._start_workers(self._has_work(), self._limit)
             async with self._changed:
@@ -486,7 +488,9 @@ class Workers(Generic[J, A]):
             return False
         first = (self._background or self._heavy)[0]
         most = 1 if first.alone else self._limit
-        return self._in_background < most and first.caller.unread <= UNREAD_BYTES
+        # What is heavy does not begin beside the answer of the one before.
+        unread = 0 if first.alone else UNREAD_BYTES
+        return self._in_background < most and first.caller.unread <= unread
 
     def _is_surplus(self) -> bool:
         """Whether a worker without work had better end: its memory is wanted."""
