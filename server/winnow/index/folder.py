@@ -91,6 +91,8 @@ CHECK_SECONDS = 0.1
 CHECK_SHARE = 5
 # Where every change is told, a check is only for what is written through memory that is shared.
 WATCHED_CHECK_SECONDS = 60.0
+# So many files are given to the workers in one go: a large tree's would take 25 MB.
+IN_HAND = 8_000
 # So many files are held against texts that are known, in one go.
 ADOPTED = 500
 LEFT_OUT = 2_000
@@ -566,9 +568,25 @@ class FolderIndex:
         self, paths: Sequence[str], urgent: bool
     ) -> AsyncGenerator[dict[str, FileFacts | None], None]:
         """The facts of files in portions to be written; None for a file that is gone."""
-        root = os.fsencode(self.root)
-        settings = self._settings()
-        jobs = [
+        few = urgent and len(paths) <= MOST_URGENT
+        seconds = URGENT_SECONDS if few else BATCH_SECONDS
+        batch: dict[str, FileFacts | None] = {}
+        size, started = 0, time.monotonic()
+        for at in range(0, len(paths), IN_HAND):
+            jobs = self._jobs(paths[at : at + IN_HAND])
+            async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
+                async for job, facts in answers:
+                    batch[os.fsdecode(job.path)] = facts
+                    size += _size(facts)
+                    if size > BATCH_BYTES or time.monotonic() - started > seconds:
+                        yield batch
+                        batch, size, started = {}, 0, time.monotonic()
+        if batch:
+            yield batch
+
+    def _jobs(self, paths: Iterable[str]) -> list[Job]:
+        root, settings = os.fsencode(self.root), self._settings()
+        return [
             Job(
                 root,
                 os.fsencode(path),
@@ -579,19 +597,6 @@ class FolderIndex:
             )
             for path in paths
         ]
-        few = urgent and len(paths) <= MOST_URGENT
-        seconds = URGENT_SECONDS if few else BATCH_SECONDS
-        batch: dict[str, FileFacts | None] = {}
-        size, started = 0, time.monotonic()
-        async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
-            async for job, facts in answers:
-                batch[os.fsdecode(job.path)] = facts
-                size += _size(facts)
-                if size > BATCH_BYTES or time.monotonic() - started > seconds:
-                    yield batch
-                    batch, size, started = {}, 0, time.monotonic()
-        if batch:
-            yield batch
 
     async def _write(self, batch: Mapping[str, FileFacts | None]) -> None:
         found = {path: facts for path, facts in batch.items() if facts is not None}

@@ -49,18 +49,26 @@ SERVER_BYTES = 100 * MB
 WORKER_BYTES = 40 * MB
 # Workers are given this part of the limit: what the last batch of one takes is seen after it.
 GIVEN_SHARE = 0.9
-# The largest file that is parsed may have this part of the limit: a worker takes up to fifty times
-# its bytes, and the answer four times, of which the server holds three copies for a moment.
-PARSED_SHARE = 0.006
+# What the server has for each file of a tree while it is indexed; a worker that has yet to parse;
+# and the most that it takes for each byte of a file that it parses.
+FILE_BYTES = 600
+FRESH_BYTES = 30 * MB
+TIMES_PARSED = 50
+# The largest file that is parsed may have this part of the limit at most, since its answer has four
+# times its bytes, of which the server holds three copies for a moment; and this part at least.
+PARSED_SHARE, LEAST_SHARE = 0.006, 0.0015
 SHARED_FOLDERS = (
     *("/tmp", "/var/tmp", "/var", "/usr", "/etc", "/opt", "/srv", "/mnt", "/media"),  # noqa: S108
     *("/home", "/root", "/Users", "/Volumes", "/Library", "/System", "/Applications"),
 )
 
 
-def most_parsed(limits: Index) -> int:
-    """The bytes of the largest file whose symbols can be taken within the limit of memory."""
-    return int(limits.max_memory_usage_mb * MB * PARSED_SHARE)
+def most_parsed(limits: Index, files: int) -> int:
+    """The bytes of the largest file whose symbols can be taken within the limit of memory, in a
+    tree of so many files."""
+    limit = limits.max_memory_usage_mb * MB
+    room = limit - SERVER_BYTES - FILE_BYTES * files - FRESH_BYTES
+    return int(max(min(room / TIMES_PARSED, PARSED_SHARE * limit), LEAST_SHARE * limit))
 
 
 def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:

@@ -554,7 +554,7 @@ class Index:
         model = model_at(config.index.embeddings).model
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
-            max_parsed=most_parsed(config.index),
+            max_parsed=most_parsed(config.index, sum(one.total for one in self._known.values())),
             max_size_mb=config.index.max_index_size_mb,
             threshold=config.index.auto_index_threshold,
             masked=masked,
