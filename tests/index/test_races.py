@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,20 @@ def held_looks(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.
     return read, may_be_written
 
 
+@contextlib.asynccontextmanager
+async def read_and_not_written(
+    folder: FolderIndex, held_looks: tuple[asyncio.Event, asyncio.Event]
+) -> AsyncIterator[None]:
+    """For the time of the block a look has read what has changed; it writes that when it ends."""
+    read, may_be_written = held_looks
+    folder.look_soon()
+    look = asyncio.create_task(folder.check(folder._listed_as, 50))
+    await read.wait()
+    yield
+    may_be_written.set()
+    await look
+
+
 @pytest.mark.parametrize("path", ["a.py", "new.py"])
 async def test_what_a_look_has_read_is_not_written_over_what_was_told_since(
     make_workspace: MakeWorkspace,
@@ -153,15 +167,10 @@ async def test_what_a_look_has_read_is_not_written_over_what_was_told_since(
     workspace = make_workspace(project)
     await workspace.index.build()
     folder = folder_of(workspace)
-    read, may_be_written = request.getfixturevalue("held_looks")
     write_files(project, {path: "second = 22\n"})
-    folder.look_soon()
-    look = asyncio.create_task(folder.check(folder._listed_as, 50))
-    await read.wait()
-    write_files(project, {path: "third = 333\n"})
-    await folder.told([path], folder._listed_as)
-    may_be_written.set()
-    await look
+    async with read_and_not_written(folder, request.getfixturevalue("held_looks")):
+        write_files(project, {path: "third = 333\n"})
+        await folder.told([path], folder._listed_as)
     now = (project / path).stat().st_mtime_ns
     assert (await folder.known([path]))[path].mtime_ns == now
 
@@ -177,16 +186,11 @@ async def test_a_file_that_is_gone_again_before_a_look_has_written_it_is_not_wri
     workspace = make_workspace(project)
     await workspace.index.build()
     folder = folder_of(workspace)
-    read, may_be_written = request.getfixturevalue("held_looks")
     write_files(project, {path: "second = 2\n"})
-    folder.look_soon()
-    look = asyncio.create_task(folder.check(folder._listed_as, 50))
-    await read.wait()
-    top = project / path.partition("/")[0]
-    top.unlink() if top.is_file() else shutil.rmtree(top)
-    await folder.told([top.name], folder._listed_as)
-    may_be_written.set()
-    await look
+    async with read_and_not_written(folder, request.getfixturevalue("held_looks")):
+        top = project / path.partition("/")[0]
+        top.unlink() if top.is_file() else shutil.rmtree(top)
+        await folder.told([top.name], folder._listed_as)
     assert list(await folder.known(["a.py", path])) == ["a.py"]
 
 

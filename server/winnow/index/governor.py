@@ -50,7 +50,8 @@ WORKER_BYTES = 40 * MB
 # Workers are given this part of the limit: what the last batch of one takes is seen after it.
 GIVEN_SHARE = 0.9
 # What the server has for each file of a tree while it is indexed; a worker that has yet to parse;
-# and the most that it takes for each byte of a file that it parses.
+# and the most that it takes for each byte of a file, the tree (see `workers.py`) and all that is
+# made of its text: measured on headers with nothing but macros.
 FILE_BYTES = 600
 FRESH_BYTES = 30 * MB
 TIMES_PARSED = 50
