@@ -28,7 +28,7 @@ def test_files_and_the_folders_they_are_in(tmp_path: Path) -> None:
     write_files(tmp_path, FILES)
     (tmp_path / "a/empty").mkdir()
     now = listed(tmp_path, list(FILES), True, time.time_ns() + LATER_NS)
-    assert set(now.files) == set(FILES)
+    assert set(now.paths) == set(FILES)
     assert {"", "a", "a/b", "a/empty"} <= set(now.times)
     assert not is_listing_stale(tmp_path, now.times)
     write_files(tmp_path, {"a/empty/new.py": ""})
@@ -57,11 +57,14 @@ def test_what_has_changed_by_a_whole_list_and_by_looking_at_known_files(tmp_path
     same = look(str(tmp_path), "same.py")
     assert same is not None
     known = {"same.py": same, "old.py": FileState(1, 1, 0), "gone.py": FileState(1, 1, 1)}
-    now = listed(tmp_path, ["same.py", "new.py", "old.py"], True, time.time_ns())
-    assert compared(known, now, Emptied([])) == Changes(["new.py", "old.py"], ["gone.py"])
+    paths = ["same.py", "new.py", "old.py", "gone while they were listed.py"]
+    now = listed(tmp_path, paths, True, time.time_ns())
+    expected = Changes(["new.py", "old.py"], ["gone.py"])
+    assert compared(tmp_path, known, now, Emptied([])) == (expected, 3)
     assert changes_of(tmp_path, known) == Changes(["old.py"], ["gone.py"])
     # A list that was cut short does not say that anything is gone.
-    assert compared(known, Listed(now.files, {}, False), Emptied([])).gone == []
+    changes, _ = compared(tmp_path, known, Listed(now.paths, {}, False), Emptied([]))
+    assert changes.gone == []
 
 
 def test_the_files_that_are_below_one_of_some_paths() -> None:

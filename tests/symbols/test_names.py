@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -92,6 +94,26 @@ def test_names_are_added_in_whatever_portions() -> None:
     assert len(bit_by_bit) == len(at_once) == 40_000
     for text in ("getuser", "User", "x"):
         assert find_names([bit_by_bit], Pattern(text)) == find_names([at_once], Pattern(text))
+
+
+def test_names_in_a_file_are_found_as_those_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = made_up_names(60_000)
+    monkeypatch.setattr(names_module, "MOVED_BYTES", 1)
+    in_files, nowhere, in_memory = Names(tmp_path), Names(tmp_path / "missing"), table(*names)
+    for start in range(0, len(names), 25_000):
+        for searched in (in_files, nowhere):
+            searched.add(names[start : start + 25_000])
+    assert len(in_files) == 60_000
+    assert in_files.nbytes < in_memory.nbytes / 2  # no block that is full
+    assert nowhere.nbytes == in_memory.nbytes
+    for text in ("getuser", "User", "x"):
+        expected = find_names([in_memory], Pattern(text))
+        assert find_names([in_files], Pattern(text)) == expected
+        assert find_names([nowhere], Pattern(text)) == expected
+    if sys.platform != "win32":  # what has a name there goes when it is closed
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_several_tables_are_one() -> None:

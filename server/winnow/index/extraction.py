@@ -131,12 +131,11 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
     language = language_at(path, raw)
     if job.masked and is_secret_file(path):
         return without_facts(state, OF_SECRETS, language)
-    text = decoded(raw)
-    if text is None:
+    source = _in_utf_8(raw)
+    if source is None:
         problem = _plain(path, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
         found = without_facts(state, problem, language)
         return msgspec.structs.replace(found, binary=_is_binary(raw))
-    source = text.encode("utf-8", "replace")
     secrets = 0
     if job.masked:
         source, secrets = masked(source)
@@ -149,6 +148,14 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
         _contents(path, raw, source, facts, embedder(job.embeddings), covered=not secrets),
         _is_binary(raw),
     )
+
+
+def _in_utf_8(raw: bytes) -> bytes | None:
+    """A text in UTF-8, without a mark; None if it is none. Where it is so already, which is nearly
+    always, it is not there twice: one may have some MB."""
+    text = decoded(raw)
+    source = None if text is None else text.encode("utf-8", "replace")
+    return raw if source == raw else source
 
 
 def _facts(

@@ -49,7 +49,11 @@ class FileTable:
             elif stamp < self._stamp:  # one that began earlier, and others are ahead of it
                 return FileTable().at(reader)
             if self._state is None or stamp != self._stamp:
-                self._state = self._follow(reader, stamp)
+                try:
+                    self._state = self._follow(reader, stamp)
+                except BaseException:
+                    self._forget(reader)  # not all was read
+                    raise
             return self._state
 
     def _forget(self, reader: Reader) -> None:

@@ -254,8 +254,10 @@ class FolderIndex:
             whole = True
         if whole:
             found = await self._list(covers)
-            room = await self._has_room()
-            changes = compared(known, found, Emptied(covers.empty), room)
+            emptied, room = Emptied(covers.empty), await self._has_room()
+            changes, self.total = await asyncio.to_thread(
+                compared, self.root, known, found, emptied, room
+            )
         else:
             changes = await asyncio.to_thread(changes_of, self.root, known)
         cost = time.monotonic() - started
@@ -364,7 +366,7 @@ class FolderIndex:
         self._looked = doubts
         self._listed_as = covers
         self._cover(found.folders)
-        self.total = len(found.files)
+        self.total = len(found.paths)
         return found
 
     # --- changes that are told -------------------------------------------------------------

@@ -35,7 +35,7 @@ class NameTables:
         with self._lock:
             known = self._stores.get(folder)
             if known is None or known.store is not reader.store:
-                known = self._stores[folder] = _StoreNames(reader.store)
+                known = self._stores[folder] = _StoreNames(reader)
             known.grow(reader)
             return known.names
 
@@ -62,11 +62,11 @@ class NameTables:
 class _StoreNames:
     """The names of one store, up to the number of the ``last`` one that was read."""
 
-    def __init__(self, store: object) -> None:
+    def __init__(self, reader: Reader) -> None:
         from winnow.symbols.names import Names
 
-        self.store = store  # one that is made anew has other numbers
-        self.names = Names()
+        self.store = reader.store  # one that is made anew has other numbers
+        self.names = Names(reader.open_segments.folder)
         self.last = 0
 
     def grow(self, reader: Reader) -> None:

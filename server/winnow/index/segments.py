@@ -39,11 +39,11 @@ Touched = tuple[int, int, int]
 
 
 class Segments:
-    """The open segments of a store, which share their ``stem``; safe to use from several
-    threads."""
+    """The open segments of a store, in its ``folder``, which share their ``stem``; safe to use from
+    several threads."""
 
     def __init__(self, folder: Path, stem: str) -> None:
-        self._folder = folder
+        self.folder = folder
         self._stem = stem
         self._lock = threading.Lock()
         self._open: dict[str, Segment] = {}
@@ -122,7 +122,7 @@ class Segments:
             for name in [name for name in self._open if name not in wanted]:
                 self._forget(name)
         limit = time.time() - GRACE_SECONDS
-        for file in self._folder.glob(f"{self._stem}-*{SUFFIX}*"):
+        for file in self.folder.glob(f"{self._stem}-*{SUFFIX}*"):
             name = file.name[len(self._stem) + 1 :].partition(".")[0]
             with contextlib.suppress(OSError):
                 if name not in wanted and file.lstat().st_mtime < limit:
@@ -142,7 +142,7 @@ class Segments:
             known.pop(name, None)
 
     def _file(self, name: str) -> Path:
-        return self._folder / f"{self._stem}-{name}{SUFFIX}"
+        return self.folder / f"{self._stem}-{name}{SUFFIX}"
 
     def _new_name(self) -> str:
         return secrets.token_hex(6)

@@ -38,10 +38,10 @@ ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
 
 class Listed(Struct, frozen=True):
-    """The files of a folder, by path, and the times of folders and ignore files on which the list
+    """The paths of a folder's files, and the times of folders and ignore files on which the list
     depends. ``whole`` says that the list is not cut short; ``folders`` are those with files."""
 
-    files: Mapping[str, FileState]
+    paths: Sequence[str]
     times: Mapping[str, int]
     whole: bool
     folders: Collection[str] = ()
@@ -106,7 +106,7 @@ async def listed_paths(
 
 
 def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> Listed:
-    """What listed files are like now; takes a look at each file and folder.
+    """A list of files, with a look at each folder.
 
     ``began_ns`` is when they began to be listed: a folder that has changed since is not known well.
     """
@@ -114,8 +114,7 @@ def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> List
     folders = folders_of(paths)
     since = began_ns - CLOCK_NS
     times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
-    files = {path: state for path in paths if (state := look(base, path))}
-    return Listed(files, times, whole, folders)
+    return Listed(paths, times, whole, folders)
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
@@ -207,30 +206,48 @@ def text_of(root: Path, path: str) -> str | None:
 
 
 def compared(
-    known: Mapping[str, FileState], now: Listed, emptied: Emptied, room: bool = False
-) -> Changes:
-    """What has changed, by a whole list; also files of which something was kept and is not to be
-    any more, and the other way round. ``room`` says that there is some again for those that were
-    left out for lack of it."""
-    changed = [
-        path
-        for path, state in now.files.items()
-        if _differs(known.get(path), state)
-        or (known[path].problem == EXCLUDED) != emptied.has(path)
-        or (room and known[path].problem == FULL)
-    ]
-    gone = [path for path in known if path not in now.files] if now.whole else []
-    return Changes(sorted(changed, key=lambda path: -now.files[path].mtime_ns), gone)
+    root: Path,
+    known: Mapping[str, FileState],
+    now: Listed,
+    emptied: Emptied,
+    room: bool = False,
+) -> tuple[Changes, int]:
+    """What has changed, by a whole list, and how many of its files are there; takes a look at each.
+
+    Among the changes are files of which something was kept and is not to be any more, and the other
+    way round. ``room`` says that there is some again for those that were left out for lack of it.
+    """
+    base = str(root)
+    written: dict[str, int] = {}
+    missing = set(known)
+    count = 0
+    for path in now.paths:
+        state = look(base, path)
+        if state is None:
+            continue
+        count += 1
+        missing.discard(path)
+        if (
+            _differs(known.get(path), state)
+            or (known[path].problem == EXCLUDED) != emptied.has(path)
+            or (room and known[path].problem == FULL)
+        ):
+            written[path] = state.mtime_ns
+    changed = sorted(written, key=lambda path: -written[path])
+    return Changes(changed, [path for path in known if path in missing] if now.whole else []), count
 
 
 def changes_of(root: Path, known: Mapping[str, FileState]) -> Changes:
     """What has changed of known files, as far as no new ones are concerned."""
     base = str(root)
-    now = {path: look(base, path) for path in known}
-    return Changes(
-        [path for path, state in now.items() if state and _differs(known[path], state)],
-        [path for path, state in now.items() if state is None],
-    )
+    changed, gone = [], []
+    for path, state in known.items():
+        now = look(base, path)
+        if now is None:
+            gone.append(path)
+        elif _differs(state, now):
+            changed.append(path)
+    return Changes(changed, gone)
 
 
 def is_listing_stale(root: Path, times: Mapping[str, int]) -> bool:

@@ -35,7 +35,7 @@ _GOES_ON = 255
 _LENGTH_BYTES = 4
 
 # How many entries are packed at a time: what that takes is about 80 bytes each.
-BLOCK = 1 << 18
+BLOCK = 1 << 16
 
 
 class Entries(Struct, frozen=True):

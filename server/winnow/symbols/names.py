@@ -10,12 +10,18 @@ at by numpy first, in blocks, as rows of bytes:
 3. the best of these are judged one by one.
 
 What is longer than a row or no ASCII is rare, and judged behind step 1.
+
+A million names take 50 MB. Where there are many, blocks that are full go to a file without a name,
+which is mapped: the system has that memory back when it wants it.
 """
 
 from __future__ import annotations
 
 import heapq
+import mmap
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +39,9 @@ if TYPE_CHECKING:
 WIDTHS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 # Names of a block: what is made of them in a search stays in the processor's cache.
 BLOCK = 16_384
+# Full blocks that have so many bytes together go to a file: more than a tree of ordinary size has,
+# and few files for the largest.
+MOVED_BYTES = 8 * 1024 * 1024
 # How many names are judged one by one.
 JUDGED = 400
 # With enough names that match from the beginning of a word on, those that do not are looked for
@@ -79,13 +88,17 @@ class Matches(Struct, frozen=True):
 
 class _Block:
     """Names in rows of one width. ``letters`` has the bits of all letters of a name, ``initials``
-    of those that begin it or a word, ``begins`` a bit for each place where a word begins."""
+    of those that begin it or a word, ``begins`` a bit for each place where a word begins. ``moved``
+    says that they are in a file."""
 
-    def __init__(self, rows: Bytes, letters: Bits, initials: Bits, begins: Bits) -> None:
+    def __init__(
+        self, rows: Bytes, letters: Bits, initials: Bits, begins: Bits, moved: bool = False
+    ) -> None:
         self.rows = rows
         self.letters = letters
         self.initials = initials
         self.begins = begins
+        self.moved = moved
 
     @classmethod
     def of(cls, names: Sequence[bytes], width: int) -> _Block:
@@ -109,8 +122,12 @@ class _Block:
         )
 
     @property
+    def arrays(self) -> tuple[Bytes, Bits, Bits, Bits]:
+        return self.rows, self.letters, self.initials, self.begins
+
+    @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in (self.rows, self.letters, self.initials, self.begins))
+        return sum(one.nbytes for one in self.arrays)
 
     def name(self, row: int) -> str:
         return bytes(self.rows[row]).rstrip(b"\0").decode("ascii")
@@ -177,10 +194,12 @@ def _behind(places: Bits) -> Bits:
 class Names:
     """The names of a workspace folder, or of the documents that are not saved.
 
-    Names are added, never removed. Threads may search while one adds.
+    Names are added, never removed. Threads may search while one adds. If there are many, most are
+    in files in a ``folder``, where one is given and can be written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
         self._blocks: tuple[_Block, ...] = ()
         self._long: tuple[str, ...] = ()
         self._long_letters: NDArray[np.uint64] = np.zeros(0, np.uint64)
@@ -190,8 +209,9 @@ class Names:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the names take, about."""
-        return sum(block.nbytes for block in self._blocks) + sum(map(len, self._long))
+        """The memory that the names take, about, beside files."""
+        blocks = sum(block.nbytes for block in self._blocks if not block.moved)
+        return blocks + sum(map(len, self._long))
 
     def add(self, names: Iterable[str]) -> None:
         """Add names, each of which is new."""
@@ -211,7 +231,20 @@ class Names:
             letters = np.array([_letters(fold(name)) for name in long], dtype=np.uint64)
             self._long_letters = np.concatenate((self._long_letters, letters))
             self._long += tuple(long)
-        self._blocks = tuple(blocks)
+        self._blocks = tuple(self._with_room(blocks))
+
+    def _with_room(self, blocks: list[_Block]) -> list[_Block]:
+        """The blocks, of which those that are full are in a file if they are many."""
+        full = [one for one in blocks if len(one) == BLOCK and not one.moved]
+        if self._folder is None or sum(one.nbytes for one in full) < MOVED_BYTES:
+            return blocks
+        try:
+            moved = _in_file(full, self._folder)
+        except OSError:  # the disk is full, or nothing can be written there
+            self._folder = None
+            return blocks
+        places = {id(one): there for one, there in zip(full, moved, strict=True)}
+        return [places.get(id(one), one) for one in blocks]
 
     def like(self, word: str, mistakes: int, limit: int) -> list[str]:
         """The names that lack at most so many of the word's letters: the ``limit`` that lack
@@ -266,6 +299,25 @@ def _grown(blocks: list[_Block], names: Sequence[bytes], width: int) -> list[_Bl
     for start in range(room, len(names), BLOCK):
         grown.append(_Block.of(names[start : start + BLOCK], width))
     return grown
+
+
+def _in_file(blocks: Sequence[_Block], folder: Path) -> list[_Block]:
+    """The same blocks in a file that ends with them. Raises OSError."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for block in blocks:
+            for array in block.arrays:
+                file.write(array.data.cast("B"))
+        file.flush()
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    moved, at = [], 0
+    for block in blocks:
+        there = []
+        for array in block.arrays:
+            there.append(np.frombuffer(data, array.dtype, array.size, at).reshape(array.shape))
+            at += array.nbytes
+        rows, letters, initials, begins = there
+        moved.append(_Block(rows, letters, initials, begins, moved=True))
+    return moved
 
 
 def _letters(text: str) -> int:
