@@ -65,6 +65,7 @@ from winnow.index.sources import (
 from winnow.index.store import Store, delete, put_aside
 from winnow.index.workers import Workers
 from winnow.index.worktrees import other_stores, other_trees
+from winnow.text.memory import give_back_free_pages
 from winnow.text.paths import is_below, open_regular
 from winnow.text.ripgrep import Ripgrep
 
@@ -500,6 +501,8 @@ class FolderIndex:
             done += len(batch)
             taken.update(batch)
             await self._write({path: one for path, one in batch.items() if path not in overtaken})
+            if not urgent:  # the workers can do with it
+                await asyncio.to_thread(give_back_free_pages)
             if counts:
                 self.indexed = before + done
             if report:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from winnow.config import Index
+from winnow.index.workers import TIMES_TEXT
 from winnow.text.memory import anonymous_bytes
 from winnow.text.paths import is_below
 from winnow.text.workers import FEW_CORES, workers_for
@@ -49,12 +50,10 @@ SERVER_BYTES = 100 * MB
 WORKER_BYTES = 40 * MB
 # Workers are given this part of the limit: what the last batch of one takes is seen after it.
 GIVEN_SHARE = 0.9
-# What the server has for each file of a tree while it is indexed; a worker that has yet to parse;
-# and the most that it takes for each byte of a file, the tree (see `workers.py`) and all that is
-# made of its text: measured on headers with nothing but macros.
+# What the server has for each file of a tree while it is indexed, and a worker that has yet to
+# parse.
 FILE_BYTES = 600
 FRESH_BYTES = 30 * MB
-TIMES_PARSED = 50
 # The largest file that is parsed may have this part of the limit at most, since its answer has four
 # times its bytes, of which the server holds three copies for a moment; and this part at least.
 PARSED_SHARE, LEAST_SHARE = 0.006, 0.0015
@@ -69,7 +68,7 @@ def most_parsed(limits: Index, files: int) -> int:
     tree of so many files."""
     limit = limits.max_memory_usage_mb * MB
     room = limit - SERVER_BYTES - FILE_BYTES * files - FRESH_BYTES
-    return int(max(min(room / TIMES_PARSED, PARSED_SHARE * limit), LEAST_SHARE * limit))
+    return int(max(min(room / TIMES_TEXT, PARSED_SHARE * limit), LEAST_SHARE * limit))
 
 
 def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:

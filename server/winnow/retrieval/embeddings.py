@@ -53,6 +53,8 @@ _MOST_NUMBER = 127
 _CACHED_WORDS = 1 << 14
 # Texts whose words are looked up together.
 _TOGETHER = 32
+# Texts whose vectors are made smaller at a time: before, a vector has as much as four times a KB.
+_QUANTIZED = 256
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
 _LEAST_LENGTH = 1e-9
 
@@ -197,7 +199,12 @@ def embedder(setting: str) -> Callable[[Sequence[Sequence[str]]], bytes] | None:
     model = model_at(setting).model
     if model is None:
         return None
-    return lambda texts: quantized(model.embed_words(texts)).tobytes()
+
+    def vectors(texts: Sequence[Sequence[str]]) -> bytes:
+        blocks = (texts[at : at + _QUANTIZED] for at in range(0, len(texts), _QUANTIZED))
+        return b"".join(quantized(model.embed_words(block)).tobytes() for block in blocks)
+
+    return vectors
 
 
 def quantized(rows: Rows) -> npt.NDArray[np.int8]:

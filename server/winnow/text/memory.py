@@ -24,6 +24,18 @@ def give_back_what_is_freed() -> None:
             mallopt(option, value)
 
 
+def give_back_free_pages() -> None:
+    """Give back what lies free between what is in use, which the C library keeps otherwise: some
+    10 MB after a batch of files. Takes milliseconds; does nothing with other libraries than
+    glibc."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def anonymous_bytes(pid: int) -> int:
     """The anonymous memory of a process of ours; 0 if it has ended.
 
