@@ -15,11 +15,12 @@ from conftest import requires_posix, write_files
 from documents.conftest import MakeLibrary, documents_in
 from winnow.documents import texts
 from winnow.documents.found import Document
-from winnow.documents.job import Taken
+from winnow.documents.job import Stamp, Taken, stamp_of
 from winnow.documents.library import Library, Report
 from winnow.documents.places import Failure
 from winnow.errors import NotFound, SearchTimedOut, UnreadableDocument
 
+FAR_SECONDS = 2**63 // 10**9 + 1  # in the year 2262
 TEXT = "# 1 One\nalpha\n# 2\nbeta\n"
 
 
@@ -68,6 +69,29 @@ async def test_another_server_finds_what_was_read(
     second = make_library(tmp_path / "texts")
     assert [len(one) for one in (await second.sort(documents)).ready.values()] == [1]
     assert await lines_of(second, documents[0]) == ["alpha", "beta"]
+
+
+async def test_a_document_of_the_far_future_is_remembered(
+    make_library: MakeLibrary, tmp_path: Path
+) -> None:
+    write_files(tmp_path / "root", {"a.pag": TEXT, "b.pag": "gamma"})
+    documents = documents_in(tmp_path / "root", "a.pag", "b.pag")
+    os.utime(tmp_path / "root/a.pag", (FAR_SECONDS, FAR_SECONDS))
+    if (tmp_path / "root/a.pag").stat().st_mtime_ns < FAR_SECONDS * 10**9:
+        pytest.skip("the file system knows no such time")
+    await asyncio.sleep(0.06)
+    first = make_library(tmp_path / "texts")
+    await read(first, documents)
+    await first.aclose()
+    known = await make_library(tmp_path / "texts").sort(documents)
+    assert (len(known.ready), list(known.unread)) == (2, [])
+
+
+def test_a_stamp_has_a_place_in_a_database() -> None:
+    """Network file systems number files with 64 bits, and ReFS with 128."""
+    numbers = (0o100644, 2**64 - 1, 0, 1, 0, 0, 7, 0, 0, 0)
+    told = os.stat_result(numbers, {"st_mtime_ns": 2**63, "st_ctime_ns": 2**66})
+    assert stamp_of(told) == Stamp(7, 2**63 - 1, 2**63 - 1, 2**63 - 1)
 
 
 async def test_what_is_remembered_may_be_lost(make_library: MakeLibrary, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+import msgspec
 from msgspec import Struct
 
 from winnow.documents.places import Failure
@@ -12,6 +13,9 @@ from winnow.documents.places import Failure
 # Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
 CLOCK_NS = 50_000_000
 NEVER = -1
+# No larger number has a place in a database: as a time it is in the year 2262, and file systems
+# know later ones.
+LAST = 2**63 - 1
 
 
 class Stamp(Struct, frozen=True, array_like=True, gc=False):
@@ -51,7 +55,12 @@ class Taken(Struct, frozen=True, array_like=True):
 
 def stamp_of(state: os.stat_result) -> Stamp:
     """The stamp of a file as it is."""
-    return Stamp(state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+    return Stamp(
+        state.st_size,
+        min(state.st_mtime_ns, LAST),
+        min(state.st_ctime_ns, LAST),
+        state.st_ino & LAST,
+    )
 
 
 def is_same(read: Stamp | None, now: Stamp) -> bool:
@@ -63,9 +72,10 @@ def is_same(read: Stamp | None, now: Stamp) -> bool:
 
 def stamp_when_read(state: os.stat_result) -> Stamp:
     """The stamp of a file that is read now, which may change right after."""
+    stamp = stamp_of(state)
     if abs(time.time_ns() - state.st_ctime_ns) >= CLOCK_NS:
-        return stamp_of(state)
-    return Stamp(state.st_size, state.st_mtime_ns, NEVER, state.st_ino)
+        return stamp
+    return msgspec.structs.replace(stamp, ctime_ns=NEVER)
 
 
 def later(job: Job, problem: str) -> Taken:
