@@ -194,8 +194,8 @@ async def index_status_of(
     Raises NoWorkspace, NotFound and IndexUnavailable.
     """
     root = _root(workspace)
-    # Without it, this would not be of now.
-    async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS):
+    # Without it, this would not be of now. Whoever has deleted the index wants to see that.
+    async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS, begin=False):
         status = await workspace.index.status()
     return IndexStatusResult(
         root=root,

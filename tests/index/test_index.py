@@ -129,6 +129,20 @@ async def test_excluded_files_are_not_indexed_until_the_settings_change(
     assert await names(workspace) == ALL
 
 
+async def test_the_files_of_a_folder_that_has_left_take_no_memory(
+    make_workspace: MakeWorkspace, project: Path, tmp_path: Path
+) -> None:
+    """The more files there are, the less is left for a large one."""
+    large = write_files(tmp_path / "large", {"a.py": ""})
+    workspace = make_workspace(project, large)
+    alone = make_workspace(project).index._settings().max_parsed
+    for folder in workspace.index._current():
+        folder.total = 1_000_000 if folder.root == large else 4
+    assert workspace.index._settings().max_parsed < alone
+    workspace.folders = [project]
+    assert workspace.index._settings().max_parsed == alone
+
+
 async def test_a_second_server_finds_everything_done(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:

@@ -133,6 +133,48 @@ async def test_a_folder_that_is_added_is_indexed(client: Client, project: Path) 
     assert defined(other) == {"other"}
 
 
+async def configure(client: Client, enabled: bool) -> None:
+    params = types.DidChangeConfigurationParams({"winnow": {"index": {"enabled": enabled}}})
+    client.lsp.workspace_did_change_configuration(params)
+
+
+async def status(client: Client) -> tuple[str, bool]:
+    """The state of the only folder, and whether its index outlives the session."""
+    (folder,) = (await client.request("$/indexStatus", {}))["index"]["folders"]
+    return folder["state"], folder.get("store") is not None
+
+
+async def test_an_index_begins_and_ends_when_the_settings_say_so(
+    project: Path, registered: list[types.Registration]
+) -> None:
+    client = Client()
+
+    @client.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
+    def register(params: types.RegistrationParams) -> None:
+        registered.extend(params.registrations)
+
+    await client.start(project, options={"index": {"enabled": False}})
+    assert (await status(client))[0] == "none"
+    assert not (project / ".winnow").exists()
+    for name in ("first", "second"):
+        client.progress.clear()
+        await configure(client, True)
+        await ended(client)
+        assert defined(project) == {name}
+        assert await status(client) == ("ready", True)
+        await configure(client, False)
+        while (await status(client))[0] != "none":
+            await asyncio.sleep(0.02)
+        # What changes now is nobody's business, and what was made is there when it is wanted again.
+        file = write_files(project, {"a.py": "def second(): ...\n"}) / "a.py"
+        document = types.TextDocumentIdentifier(file.as_uri())
+        client.lsp.text_document_did_save(types.DidSaveTextDocumentParams(document))
+        await asyncio.sleep(0.2)
+        assert defined(project) == {name}
+    assert len(registered) == 1
+    await client.stop()
+
+
 async def test_names_are_in_memory_when_the_index_is_built(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:

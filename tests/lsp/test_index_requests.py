@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
-from conftest import write_files
+from conftest import MakeWorkspace, write_files
 from lsp.conftest import Client, StartClient
 from lsp.test_semantic_search import paths, ready
+from winnow.index_requests import index_status_of
+from winnow.types import no_progress
+from winnow.types.index_status import IndexStatusParams
+from winnow.workspace import Workspace
 
 pytestmark = pytest.mark.wire
 
@@ -83,6 +87,27 @@ async def test_an_index_is_deleted_and_made_anew(client: Client) -> None:
     result = await client.request("$/semanticSearch", {"query": "where are plugins loaded"})
     assert result["engine"].startswith("lexical")
     assert result["results"][0]["path"] == "src/loader.py"
+
+
+async def test_the_status_of_an_index_that_is_deleted_makes_none(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    def another() -> Workspace:  # as of each command
+        return make_workspace(project)
+
+    async def state(workspace: Workspace) -> str:
+        status = await index_status_of(workspace, IndexStatusParams(), no_progress)
+        return status.index.folders[0].state
+
+    async with another().index.snapshot({}, 20.0):
+        pass
+    assert await state(another()) == "ready"
+    await another().index.clear()
+    assert await state(another()) == "none"
+    assert await state(another()) == "none"
+    async with another().index.snapshot({}, 20.0):
+        pass  # a search of a folder as small makes it anew
+    assert await state(another()) == "ready"
 
 
 async def test_a_folder_with_too_many_files_is_indexed_with_consent_only(

@@ -239,7 +239,8 @@ class FolderIndex:
                 await self._with_store(lambda store: store.note(CONSENT, "yes"))
             self.built, self._too_many = True, False
             finished = await self._complete(store, changes, report)
-        await self._make_room()
+        if await self._make_room():
+            await self._count_left_out()
 
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
@@ -266,12 +267,12 @@ class FolderIndex:
         self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
         return changes
 
-    async def check(self, covers: Covers, few: int) -> None:
+    async def check(self, covers: Covers, few: int, begin: bool = True) -> None:
         """Take what has changed without anybody telling.
 
         Where only a ``few`` files are not known as they are, that makes the store complete, if an
-        earlier process has begun it, or the folder is one that is indexed when it is first needed;
-        more are for `build`.
+        earlier process has begun it, or the folder is one that is indexed when it is first needed,
+        and whoever asks would ``begin`` it; more are for `build`.
         """
         if self._unfinished is not None:
             await self.build(covers, *self._unfinished)
@@ -282,7 +283,7 @@ class FolderIndex:
             if self._cleared or self._too_many:
                 return
             is_few = len(changes) <= few
-            small = self.total < self._settings().threshold
+            small = begin and self.total < self._settings().threshold
             begun = len(changes) <= (1 - BEGUN) * self.total
             if self.built or self.complete or (is_few and (small or begun)):
                 await self._complete(store, changes, urgent=is_few)
@@ -413,6 +414,22 @@ class FolderIndex:
         self.writable = self.writable or indexable
         self.problem = ""
 
+    async def permit(self, writable: bool) -> None:
+        """Have the folder be written from now on, or not. Where that is news, it is as if nothing
+        was asked of it yet."""
+        if writable == self.writable:
+            return
+        watcher, self.watcher = self.watcher, None
+        if watcher is not None:
+            await watcher.aclose()
+        async with self._opening:
+            self.writable = writable
+            self.built = self._too_many = self._cleared = False
+            self._unfinished = None
+            self.problem = ""
+            self.total = 0
+            await self._forget()
+
     def look_soon(self) -> None:
         """Have the next query look for changes: what was told may not be all."""
         self._doubts += 1
@@ -511,7 +528,7 @@ class FolderIndex:
                 await self._leave_out([path for path in left if path not in taken], FULL)
                 break
         if changes or not self.complete:
-            self.left_out = await self._with_store(_left_out)
+            await self._count_left_out()
         if counts:
             self.indexed = self.total
         self.updated_at = time.time()
@@ -613,10 +630,12 @@ class FolderIndex:
         limit = self._settings().max_size_mb * MEGABYTE
         emptied = await self._with_store(lambda store: store.trim(limit))
         if emptied:
-            self.left_out = await self._with_store(_left_out)
             size = await self._with_store(Store.size)
             await self._with_store(lambda store: store.note(FULL_AT, f"{limit} {size}"))
         return emptied > 0
+
+    async def _count_left_out(self) -> None:
+        self.left_out = await self._with_store(_left_out)
 
     async def _has_room(self) -> bool:
         """Whether there is room again for what was left out."""

@@ -142,23 +142,29 @@ class Index:
         buffers: Mapping[Path, str],
         seconds: float = CATCH_UP_SECONDS,
         asked: Collection[str] = (),
+        begin: bool = True,
     ) -> AsyncIterator[tuple[StoreView, IndexState]]:
         """All that is known now, with unsaved documents, and how true it is.
 
         ``asked`` are files that the request is about: they are known as they are now, also those
-        that no search covers. Waits ``seconds`` at most for files that have changed. One thread at
-        a time may read the view, with :meth:`StoreView.read`, until the block ends.
+        that no search covers. Waits ``seconds`` at most for files that have changed. A small folder
+        comes to be indexed by that, unless nothing is to ``begin``. One thread at a time may read
+        the view, with :meth:`StoreView.read`, until the block ends.
         """
-        async with self._snapshot(buffers, seconds, asked) as (view, state, _, _):
+        async with self._snapshot(buffers, seconds, asked, begin) as (view, state, _, _):
             yield view, state
 
     @contextlib.asynccontextmanager
     async def _snapshot(
-        self, buffers: Mapping[Path, str], seconds: float, asked: Collection[str]
+        self,
+        buffers: Mapping[Path, str],
+        seconds: float,
+        asked: Collection[str],
+        begin: bool = True,
     ) -> AsyncIterator[tuple[StoreView, IndexState, Sequence[FolderIndex], Mapping[str, Unsaved]]]:
         """As :meth:`snapshot`, with the folders of the view, and its documents."""
         with self.governor.requests():
-            await self._catch_up(seconds)
+            await self._catch_up(seconds, begin)
             folders = self._current()
             texts = await self._texts_in_place(folders, buffers, asked)
             unsaved = await self._documents.known(texts)
@@ -420,11 +426,21 @@ class Index:
     def resume(self) -> None:
         self.governor.resume()
 
+    async def follow_settings(self) -> None:
+        """Have the settings say anew whether there is to be an index. Where there is to be none,
+        what goes on for one ends, and what was made stays on disk; where there is to be one, it is
+        :meth:`build` that makes it."""
+        enabled = self._config().index.enabled
+        if not enabled:
+            self._asked = self._consented = self._watching = False
+            await _cancelled([*self._builds, self._taking, self._checking])
+            self._told.clear()
+        for folder in self._known.values():
+            await folder.permit(enabled and is_indexable(folder.root, self._environment))
+
     async def clear(self) -> None:
         """Delete the index of all folders; it is not made anew until somebody asks for it."""
-        for task in list(self._builds):
-            task.cancel()
-        await asyncio.gather(*self._builds, return_exceptions=True)
+        await _cancelled(list(self._builds))
         for folder in self._current():
             await folder.clear()
 
@@ -450,10 +466,7 @@ class Index:
     async def aclose(self) -> None:
         """End what is under way, and the workers; close the stores."""
         self._closed = True
-        tasks = [one for one in (self._taking, self._checking, *self._builds) if one is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _cancelled([self._taking, self._checking, *self._builds])
         await self._documents.aclose()
         await self._workers.aclose()
         for folder in self._known.values():
@@ -466,7 +479,7 @@ class Index:
             with _logged(folder):
                 await folder.told(self._told.pop(folder), self._covers(folder))
 
-    async def _catch_up(self, seconds: float) -> None:
+    async def _catch_up(self, seconds: float, begin: bool = True) -> None:
         """Wait a while for the changes that somebody has told of, then for a look for others, which
         would find these, too."""
         end = asyncio.get_running_loop().time() + seconds
@@ -474,21 +487,21 @@ class Index:
             for folder in self._current():
                 folder.look_soon()
         told = await _finished(self._taking, end - asyncio.get_running_loop().time())
-        self._look([one for one in self._current() if one.built or one.writable])
+        self._look([one for one in self._current() if one.built or one.writable], begin)
         left = end - asyncio.get_running_loop().time()
         await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
 
-    def _look(self, folders: Iterable[FolderIndex]) -> None:
-        """Begin to look for changes in the folders where it is time to."""
+    def _look(self, folders: Iterable[FolderIndex], begin: bool = True) -> None:
+        """Begin to look for changes in the folders where it is time to, and perhaps an index."""
         due = [one for one in folders if one.is_due]
         if due and not self._builds and not _is_busy(self._checking):
-            self._checking = asyncio.create_task(self._check(due))
+            self._checking = asyncio.create_task(self._check(due, begin))
 
-    async def _check(self, folders: Iterable[FolderIndex]) -> None:
+    async def _check(self, folders: Iterable[FolderIndex], begin: bool) -> None:
         """Look for changes that nobody has told of, and take them."""
         for folder in folders:
             with _logged(folder):
-                await folder.check(self._covers(folder), FEW)
+                await folder.check(self._covers(folder), FEW, begin)
 
     async def _settled(self, seconds: float) -> bool:
         """Whether all changes up to now are told, in the folders where changes are."""
@@ -554,7 +567,7 @@ class Index:
         model = model_at(config.index.embeddings).model
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
-            max_parsed=most_parsed(config.index, sum(one.total for one in self._known.values())),
+            max_parsed=most_parsed(config.index, sum(one.total for one in self._current())),
             max_size_mb=config.index.max_index_size_mb,
             threshold=config.index.auto_index_threshold,
             masked=masked,
@@ -619,6 +632,14 @@ def again_if_damaged(request: Callable[P, Awaitable[T]]) -> Callable[P, Awaitabl
         return await request(*args, **kwargs)
 
     return again
+
+
+async def _cancelled(tasks: Iterable[asyncio.Task[None] | None]) -> None:
+    """End tasks, as far as there are any."""
+    some = [one for one in tasks if one is not None]
+    for task in some:
+        task.cancel()
+    await asyncio.gather(*some, return_exceptions=True)
 
 
 def _is_busy(task: asyncio.Task[None] | None) -> bool:

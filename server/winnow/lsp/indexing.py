@@ -34,7 +34,7 @@ async def watch_files(server: WinnowServer) -> None:
     keep up. Its word comes late or not at all, so the index has a watcher of its own, too; but it
     also tells of file systems that tell nobody else."""
     index = server.searching.config.index if server.searching is not None else None
-    if index is None or not (index.enabled and index.watch):
+    if index is None or not (index.enabled and index.watch) or server.is_told_of_files:
         return
     workspace = server.client_capabilities.workspace
     watched = workspace and workspace.did_change_watched_files
@@ -49,6 +49,7 @@ async def watch_files(server: WinnowServer) -> None:
     )
     try:
         await asyncio.wait_for(server.client_register_capability_async(asked), CLIENT_SECONDS)
+        server.is_told_of_files = True
     except (JsonRpcException, asyncio.TimeoutError) as error:
         logger.warning("The client does not tell which files change: %s", error)
 
@@ -66,6 +67,14 @@ async def build_index(server: WinnowServer, consent: bool = False) -> None:
     # The first query for a symbol need not wait for them.
     with contextlib.suppress(SearchError, StoreDamaged):
         await _load_names(server.searching)
+
+
+async def switch_index(server: WinnowServer) -> None:
+    """Begin or end to keep an index, as the settings say now."""
+    if server.searching is not None and server.searching.has_index:
+        await server.searching.index.follow_settings()
+    await watch_files(server)
+    await build_index(server)
 
 
 async def _load_names(workspace: Workspace) -> None:

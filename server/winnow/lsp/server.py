@@ -23,7 +23,7 @@ from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
 from winnow.lsp.convert import folders_of, path_of
 from winnow.lsp.features import add_features
-from winnow.lsp.indexing import build_index, tell_changes, watch_files
+from winnow.lsp.indexing import build_index, switch_index, tell_changes, watch_files
 from winnow.lsp.progress import Reporter, Token, background_progress
 from winnow.lsp.protocol import (
     INVALID_PARAMS,
@@ -56,6 +56,8 @@ class WinnowServer(LanguageServer):
         )
         self.searching: Workspace | None = None
         self.options: dict[str, Any] = {}
+        self.has_begun = False  # the session: its settings are known, and its index is begun
+        self.is_told_of_files = False  # by the client, of each that changes
         # Tasks that nobody awaits: the loop itself would not keep them alive.
         self.background: set[asyncio.Task[Any]] = set()
 
@@ -89,7 +91,10 @@ class WinnowServer(LanguageServer):
         for layer, source in ((self.options, "initializationOptions"), (client, "settings")):
             merged, wrong = configuration.merged(merged, layer or {}, source)
             problems += wrong
+        was_enabled = workspace.config.index.enabled
         workspace.reconfigure(merged)
+        if self.has_begun and merged.index.enabled != was_enabled:
+            _in_background(self, switch_index(self))
         for problem in problems:
             self.window_show_message(
                 types.ShowMessageParams(types.MessageType.Warning, f"Winnow: {problem}")
@@ -204,6 +209,7 @@ def _in_background(server: WinnowServer, work: Any) -> None:
 async def _begin(server: WinnowServer) -> None:
     """What is done for a session without being asked: its settings first, they may forbid it."""
     await _pull_configuration(server)
+    server.has_begun = True
     _in_background(server, watch_files(server))
     await build_index(server)
 
