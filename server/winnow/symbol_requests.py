@@ -71,14 +71,21 @@ async def ask(
     early: Early[E] | None = None,
 ) -> Answered[T]:
     """Do the work on what is known, once enough is known for it."""
-    timed_out = prepared = False
-    state, attempts = workspace.index.state(), 0
+    timed_out = False
+    stores: tuple[object, ...] | None = None  # in which the files that matter were taken
+    state, prepared, attempts = workspace.index.state(), 0, 0
     while True:
-        if not (state.knows_all or prepared):
-            timed_out, prepared = await _prepare(workspace, asking, progress, early), True
+        if not state.knows_all and stores is None:
+            async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+                stores = view.stores
+            timed_out = await _prepare(workspace, asking, progress, early)
+            prepared += 1
         async with workspace.index.snapshot(workspace.buffers, asked=asking.paths) as (view, state):
-            # Somebody may have deleted the store: then it is known only from here on.
-            if not (state.knows_all or prepared):
+            # Somebody may have deleted the store, or it had to be left for another one, as where
+            # the disk is full: what was taken is not in that.
+            lost = stores != view.stores and prepared < ATTEMPTS
+            if not state.knows_all and lost:
+                stores = None
                 continue
             navigation = Navigation(view, sources_of(workspace))
             result = await view.read(work, navigation)

@@ -15,13 +15,17 @@ import pytest
 
 from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from index.test_texts import SECONDS, candidates, folder_of, holding
+from winnow.config import Config, merged
 from winnow.index import folder as module
 from winnow.index import sources
 from winnow.index.files import FileFacts, Job
 from winnow.index.folder import FolderIndex
 from winnow.index.sources import Changes, Covers
 from winnow.index.workers import Workers
+from winnow.references import find_references
 from winnow.text.listing import Listing
+from winnow.types import no_progress
+from winnow.types.find_references import FindReferencesParams
 from winnow.workspace import Workspace
 
 MANY = 120
@@ -316,3 +320,31 @@ async def test_a_store_that_is_deleted_while_changes_are_looked_for_is_not_taken
         await folder.check(Covers(), 50)
         assert not folder.complete
     assert await holding(workspace, "first") == ["a.py"]
+
+
+async def test_what_was_taken_for_references_and_is_lost_is_taken_again(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the disk becomes full, and the store is left for another one."""
+    texts = {"net.py": "def send(): ...\n", "app.py": "from net import send\n\nsend()\n"}
+    project = write_files(git_init(tmp_path / "project"), texts)
+    config, _ = merged(Config(), {"index": {"auto_index_threshold": 0}}, "test")
+    workspace = make_workspace(project, config=config)
+    take, lost = FolderIndex.take, list[str]()
+
+    async def lossy(
+        self: FolderIndex, paths: Sequence[str], seconds: float
+    ) -> AsyncGenerator[list[str], None]:
+        async for some in take(self, paths, seconds):
+            yield some
+        if not lost:
+            lost.extend(paths)
+            await self.give_up(await self.store())
+
+    monkeypatch.setattr(FolderIndex, "take", lossy)
+    params = FindReferencesParams(path="net.py", line=1, column=5)
+    found = await find_references(workspace, params, no_progress)
+    places = {(one.path, one.line) for one in found.references}
+    assert places == {("app.py", 1), ("app.py", 3), ("net.py", 1)}
+    assert sorted(lost) == ["app.py", "net.py"]
+    assert not found.completeness.complete  # nobody has built an index

@@ -92,6 +92,11 @@ class StoreView:
             for _, reader in self._stores:
                 reader.close()
 
+    @property
+    def stores(self) -> tuple[object, ...]:
+        """What stands for the stores that are read: another one for a store that was made anew."""
+        return tuple(reader.store for _, reader in self._stores)
+
     def roots(self) -> list[str]:
         return list(self._roots)
 
