@@ -1,6 +1,6 @@
 """Memory while an index is made: the peak of the server and its workers together.
 
-    python benchmarks/memory.py [--tree FOLDER …] [--limit MB]
+    python benchmarks/memory.py [--tree FOLDER …] [--limit MB] [--queries N]
 
 Without --tree: Django 5.1.4 (see corpora.py). Each tree is copied into a temporary folder, without
 its `.winnow`, and a server makes its index from nothing. Every 50 ms the anonymous memory of the
@@ -8,17 +8,23 @@ server and of every process that it has started is read from /proc (`RssAnon`: L
 columns are the peak of all together, of the server alone, and of the largest child, in MB of a
 million bytes; how many children there were at once, and in all; the seconds from `initialized` to
 the end of the progress, and those of processors, which depend less on what else the machine does.
+
+With --queries, a second line is of the same server right afterwards, while it answers the queries
+of text_index.py: for all files that match, and for the first matches. It reads the names of all
+definitions meanwhile, which are to be in memory when somebody looks for a symbol.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import resource
 import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -89,32 +95,53 @@ def _command(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-def measure(tree: Path, folder: Path, limit: int) -> str:
-    """A line of the table."""
+def ask(client: Client, tree: Path, count: int) -> float:
+    """Ask queries, each for all files and for the first matches; gives the seconds."""
+    # It measures memory by this module.
+    from text_index import drawn, files_of, listing
+
+    started = time.perf_counter()
+    for params in drawn(files_of(tree), count, random.Random(1)):
+        client.request("$/grep", listing(params))
+        client.request("$/grep", params)
+    return time.perf_counter() - started
+
+
+def figures(peaks: Peaks) -> str:
+    """The columns of memory and of children."""
+    memory = (peaks.together, peaks.server, peaks.child)
+    return "".join(f"{one:10.0f}" for one in memory) + f"{peaks.at_once:10}{len(peaks.children):10}"
+
+
+def measure(tree: Path, folder: Path, limit: int, queries: int) -> list[str]:
+    """The lines of the table."""
     copy = folder / "tree"
     shutil.copytree(tree, copy, symlinks=True, ignore=shutil.ignore_patterns(".winnow"))
     settings = folder / "config.toml"
     settings.write_text(SETTINGS.format(limit))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     client = Client(WINNOW, copy, {**os.environ, "WINNOW_CONFIG": str(settings)})
+    asked = []
     try:
-        with Peaks(client.process.pid) as peaks:
+        with Peaks(client.process.pid) as built:
             seconds = client.wait_for_progress(BUILD_SECONDS)
+        if queries:
+            with Peaks(client.process.pid) as peaks:
+                asking = ask(client, copy, queries)
+            asked = [f"{f'  {queries} queries':24}{figures(peaks)}{asking:10.1f}"]
     finally:
         client.stop()
         shutil.rmtree(copy)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    figures = (peaks.together, peaks.server, peaks.child)
-    return "".join(f"{one:10.0f}" for one in figures) + (
-        f"{peaks.at_once:10}{len(peaks.children):10}{seconds:10.1f}{cpu:10.1f}"
-    )
+    return [f"{tree.name[:24]:24}{figures(built)}{seconds:10.1f}{cpu:10.1f}", *asked]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tree", type=Path, action="append", help="another tree; repeatable")
     parser.add_argument("--limit", type=int, default=200, help="index.max_memory_usage_mb")
+    parser.add_argument("--queries", type=int, default=0, help="asked when the index is made")
     options = parser.parse_args(arguments)
     trees = [tree.resolve() for tree in options.tree or [corpora.django()]]
     titles = ("together", "server", "a child", "at once", "in all", "s", "CPU s")
@@ -123,8 +150,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{'':24}" + "".join(f"{one:>10}" for one in titles))
     for tree in trees:
         with tempfile.TemporaryDirectory() as folder:
-            line = measure(tree, Path(folder).resolve(), options.limit)
-        print(f"{tree.name[:24]:24}{line}", flush=True)
+            lines = measure(tree, Path(folder).resolve(), options.limit, options.queries)
+        print("\n".join(lines), flush=True)
 
 
 if __name__ == "__main__":

@@ -55,8 +55,7 @@ class Tree:
 
     def listed(self, params: Params) -> tuple[set[str], float]:
         """The files that match, and milliseconds."""
-        asked = {**params, "mode": "files", "max_results": MOST_FILES}
-        result, taken = self._client.timed("$/grep", asked)
+        result, taken = self._client.timed("$/grep", listing(params))
         assert not result["truncated"]
         return {one["path"] for one in result["files"]}, taken
 
@@ -93,7 +92,21 @@ def _paths(printed: bytes) -> set[str]:
     return {os.fsdecode(path).removeprefix("./") for path in printed.split(b"\0")[:-1]}
 
 
+def files_of(folder: Path) -> list[Path]:
+    """The files of a tree, without those of an index."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if not path.is_symlink() and path.is_file() and ".winnow" not in path.parts
+    )
+
+
 # --- queries -------------------------------------------------------------------------------
+
+
+def listing(params: Params) -> Params:
+    """The same query for all files that match."""
+    return {**params, "mode": "files", "max_results": MOST_FILES}
 
 
 def drawn(files: Sequence[Path], count: int, chance: random.Random) -> list[Params]:
@@ -280,11 +293,7 @@ def main() -> int:
             flush=True,
         )
         chance = random.Random(options.seed)
-        files = sorted(
-            path
-            for path in copy.rglob("*")
-            if not path.is_symlink() and path.is_file() and ".winnow" not in path.parts
-        )
+        files = files_of(copy)
         queries = drawn(files, options.queries, chance)
         tree = Tree(copy, client)
         print(f"{'':18}{'':12}{'$/grep':>12}{'rg':>12}{'ratio':>9}{'slowest':>11}{'equal':>9}")
