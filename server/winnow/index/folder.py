@@ -245,8 +245,9 @@ class FolderIndex:
     async def changes(self, covers: Covers, whole: bool = False) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
         started = time.monotonic()
-        known = await self._with_store(_known)
-        if not known:
+        # What is written while the files are listed may be newer than the list.
+        stamp = await self._with_store(Store.stamp)
+        if not await self._with_store(_count):
             self._workers.start()
         times = self._times
         # As long as not all files are known, those that are known say nothing about the others.
@@ -257,11 +258,11 @@ class FolderIndex:
         if whole:
             found = await self._list(covers)
             emptied, room = Emptied(covers.empty), await self._has_room()
-            changes, self.total = await asyncio.to_thread(
-                compared, self.root, known, found, emptied, room
+            changes, self.total = await self._with_store(
+                lambda store: _compared(store, stamp, self.root, found, emptied, room)
             )
         else:
-            changes = await asyncio.to_thread(changes_of, self.root, known)
+            changes = await self._with_store(lambda store: _changes_of(store, stamp, self.root))
         cost = time.monotonic() - started
         pause = WATCHED_CHECK_SECONDS if self._is_certain else CHECK_SECONDS
         self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
@@ -456,7 +457,7 @@ class FolderIndex:
         known = await self._with_store(lambda store: _known_of(store, paths))
         if self._takers:
             self._overtaken.update(known)
-        changes = await asyncio.to_thread(changes_of, self.root, known)
+        changes = await asyncio.to_thread(changes_of, self.root, known.items())
         # There may be a folder where a file was.
         wanted = {path for path in paths if path not in known}.union(changes.gone)
         if new := await asyncio.to_thread(new_files, self.root, wanted):
@@ -572,7 +573,7 @@ class FolderIndex:
         as they come."""
         self._workers.start()
         known = await self._with_store(lambda store: _known_of(store, paths))
-        stale = await asyncio.to_thread(changes_of, self.root, known)
+        stale = await asyncio.to_thread(changes_of, self.root, known.items())
         missing = [path for path in paths if path not in known]
         changed = set(stale.changed)
         if fresh := [path for path in known if path not in changed and path not in stale.gone]:
@@ -804,9 +805,16 @@ def _adopt(
     return taken
 
 
-def _known(store: Store) -> dict[str, FileState]:
+def _compared(
+    store: Store, stamp: int, root: Path, now: Listed, emptied: Emptied, room: bool
+) -> tuple[Changes, int]:
     with store.read() as reader:
-        return reader.files()
+        return compared(root, reader.each_file(stamp), now, emptied, room)
+
+
+def _changes_of(store: Store, stamp: int, root: Path) -> Changes:
+    with store.read() as reader:
+        return changes_of(root, reader.each_file(stamp))
 
 
 def _problems(store: Store) -> dict[str, str]:

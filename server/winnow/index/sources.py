@@ -207,41 +207,49 @@ def text_of(root: Path, path: str) -> str | None:
 
 def compared(
     root: Path,
-    known: Mapping[str, FileState],
+    known: Iterable[tuple[str, FileState]],
     now: Listed,
     emptied: Emptied,
     room: bool = False,
 ) -> tuple[Changes, int]:
     """What has changed, by a whole list, and how many of its files are there; takes a look at each.
 
-    Among the changes are files of which something was kept and is not to be any more, and the other
-    way round. ``room`` says that there is some again for those that were left out for lack of it.
+    ``known`` are those that were known before they were listed. Among the changes are files of
+    which something was kept and is not to be any more, and the other way round. ``room`` says that
+    there is some again for those that were left out for lack of it.
     """
     base = str(root)
     written: dict[str, int] = {}
-    missing = set(known)
+    gone: list[str] = []
+    new = dict.fromkeys(now.paths)
     count = 0
-    for path in now.paths:
-        state = look(base, path)
+    for path, kept in known:
+        is_listed = path in new
+        new.pop(path, None)
+        state = look(base, path) if is_listed else None
         if state is None:
+            gone.append(path)
             continue
         count += 1
-        missing.discard(path)
         if (
-            _differs(known.get(path), state)
-            or (known[path].problem == EXCLUDED) != emptied.has(path)
-            or (room and known[path].problem == FULL)
+            _differs(kept, state)
+            or (kept.problem == EXCLUDED) != emptied.has(path)
+            or (room and kept.problem == FULL)
         ):
             written[path] = state.mtime_ns
+    for path in new:
+        if (state := look(base, path)) is not None:
+            count += 1
+            written[path] = state.mtime_ns
     changed = sorted(written, key=lambda path: -written[path])
-    return Changes(changed, [path for path in known if path in missing] if now.whole else []), count
+    return Changes(changed, gone if now.whole else []), count
 
 
-def changes_of(root: Path, known: Mapping[str, FileState]) -> Changes:
+def changes_of(root: Path, known: Iterable[tuple[str, FileState]]) -> Changes:
     """What has changed of known files, as far as no new ones are concerned."""
     base = str(root)
     changed, gone = [], []
-    for path, state in known.items():
+    for path, state in known:
         now = look(base, path)
         if now is None:
             gone.append(path)
@@ -256,8 +264,8 @@ def is_listing_stale(root: Path, times: Mapping[str, int]) -> bool:
     return any(_time(base, path) != time for path, time in times.items())
 
 
-def _differs(known: FileState | None, now: FileState) -> bool:
-    return known is None or (known.mtime_ns, known.ctime_ns, known.size) != (
+def _differs(known: FileState, now: FileState) -> bool:
+    return (known.mtime_ns, known.ctime_ns, known.size) != (
         now.mtime_ns,
         now.ctime_ns,
         now.size,

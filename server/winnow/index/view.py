@@ -125,7 +125,7 @@ class StoreView:
                 below.setdefault(folder, (reader, []))[1].append(inside)
         found: list[str] = []
         for folder, (reader, some) in below.items():
-            changes = changes_of(Path(folder), reader.known(some))
+            changes = changes_of(Path(folder), reader.known(some).items())
             found += (folder + path for path in (*changes.changed, *changes.gone))
         return found
 
