@@ -45,7 +45,7 @@ from stores import (
 from winnow.postings.contents import Contents
 from winnow.postings.merging import merge_segments
 from winnow.postings.segment import MOST_DOCUMENTS, Segment, write_segment
-from winnow.postings.trigrams import Required
+from winnow.postings.trigrams import Condition, Required, in_blocks
 
 PARTS = 16
 LITERAL = 12
@@ -72,7 +72,7 @@ def contents_of_file(file: Path) -> Contents:
     starts = range(0, len(lines), CHUNK_LINES)
     chunks = [words("\n".join(lines[at : at + CHUNK_LINES])) for at in starts]
     terms = contents(Text(chunks, words(" ".join(COMMENT.findall(text)))))
-    return msgspec.structs.replace(terms, trigrams=trigrams(data).tobytes())
+    return msgspec.structs.replace(terms, trigrams=in_blocks([trigrams(data)]))
 
 
 def texts_of_files(files: Sequence[Path]) -> dict[bytes, Contents]:
@@ -125,10 +125,10 @@ def print_asked(segment: Segment, files: Sequence[Path]) -> None:
     times, candidates, found = [], 0, 0
     lowered = [file.read_bytes().lower() for file in files]
     for literal in literals(files):
-        required = Required(tuple(trigrams(literal.encode()).tolist()))
-        segment.documents_with(required)  # the system reads the file once
-        times.append(milliseconds(segment.documents_with, required))
-        named = segment.documents_with(required).tolist()
+        condition = Condition(Required(tuple(trigrams(literal.encode()).tolist())))
+        segment.documents_with(condition)  # the system reads the file once
+        times.append(milliseconds(segment.documents_with, condition))
+        named = segment.documents_with(condition).tolist()
         holding = {at for at, text in enumerate(lowered) if literal.encode() in text}
         assert holding <= set(named)
         candidates += len(named)

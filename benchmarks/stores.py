@@ -50,6 +50,7 @@ from language_client import anonymous_memory
 from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
 from winnow.postings.merging import merge_segments
 from winnow.postings.segment import Segment, write_segment
+from winnow.postings.trigrams import in_blocks
 
 SEED = 20261121
 CHUNK_LINES = 40
@@ -266,7 +267,7 @@ def contents(text: Text) -> Contents:
     lines = np.arange(2 * count, dtype=np.uint32).tobytes()
     filled = {"body": postings(text.chunks), "comment": postings([text.comment])}
     fields = [filled.get(field.name, Postings()) for field in FIELDS]
-    return Contents(b"", lines, fields, [0.0] * len(MEASURES))
+    return Contents(in_blocks([np.empty(0, np.uint32)]), lines, fields, [0.0] * len(MEASURES))
 
 
 def postings(units: Sequence[Sequence[str]]) -> Postings:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import strategies as st
 
 from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
+from winnow.postings.trigrams import in_blocks
 
 DIMENSIONS = 4
 
@@ -24,7 +26,7 @@ def postings(entries: dict[tuple[int, int], int], lengths: list[int]) -> Posting
 
 
 def contents(
-    trigrams: set[int],
+    blocks: Sequence[set[int]],
     chunks: list[tuple[int, int]],
     fields: list[Postings],
     measures: list[float],
@@ -32,7 +34,7 @@ def contents(
     covered: bool = True,
 ) -> Contents:
     return Contents(
-        np.array(sorted(trigrams), np.uint32).tobytes(),
+        in_blocks([np.array(sorted(block), np.uint32) for block in blocks]),
         np.array(chunks, np.uint32).tobytes(),
         fields,
         measures,
@@ -56,10 +58,11 @@ def some_contents(draw: st.DrawFn) -> Contents:
             entries = draw(st.dictionaries(places, st.integers(1, 255), max_size=12))
         lengths = st.lists(st.integers(0, 2**32 - 1), min_size=units, max_size=units)
         fields.append(postings(entries, draw(lengths)))
+    trigrams = st.sets(st.one_of(st.integers(0, 40), st.integers(0, 2**32 - 1)), max_size=12)
     finite = st.floats(width=32, allow_nan=False)
     vector_bytes = (count + 1) * DIMENSIONS
     return contents(
-        draw(st.sets(st.one_of(st.integers(0, 40), st.integers(0, 2**32 - 1)), max_size=12)),
+        draw(st.lists(trigrams, min_size=1, max_size=3)),
         list(zip(lines[::2], lines[1::2], strict=True)),
         fields,
         draw(st.lists(finite, min_size=len(MEASURES), max_size=len(MEASURES))),
@@ -87,7 +90,10 @@ def random_texts(count: int, chunks: int = 3, vocabulary: int = 30) -> dict[byte
             }
             fields.append(postings(entries, [8] * units))
         texts[document.to_bytes(16, "big")] = contents(
-            {chance.randrange(vocabulary) for _ in range(20)} | {1000 + document},
+            [
+                {chance.randrange(vocabulary) for _ in range(20)} | {1000 + document}
+                for _ in range(1 + document % 2)
+            ],
             [(1 + 10 * chunk, 10 + 10 * chunk) for chunk in range(chunks)],
             fields,
             [float(document)] * len(MEASURES),

@@ -18,7 +18,7 @@ import winnow.keyword_search
 from conftest import MakeWorkspace, git_init, write_files
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.narrowing import Narrowed
-from winnow.postings.trigrams import Required
+from winnow.postings.trigrams import Condition
 from winnow.tools import TOOLS
 from winnow.types import Answer, SearchAnswer, no_progress
 from winnow.types.grep import GrepResult
@@ -314,7 +314,7 @@ async def test_the_index_is_asked_once_for_all_terms(
     asked: list[int] = []
     original = both.indexed.index.candidates
 
-    async def spied(conditions: Sequence[Required], seconds: float) -> Any:
+    async def spied(conditions: Sequence[Condition], seconds: float) -> Any:
         asked.append(len(conditions))
         return await original(conditions, seconds)
 
@@ -333,7 +333,7 @@ async def test_an_index_that_is_busy_is_waited_for_no_longer_than_ripgrep_takes(
     both = await beside(make_workspace, project)
     waited: list[float] = []
 
-    async def busy(conditions: Sequence[Required], seconds: float) -> None:
+    async def busy(conditions: Sequence[Condition], seconds: float) -> None:
         waited.append(seconds)
 
     monkeypatch.setattr(both.indexed.index, "candidates", busy)

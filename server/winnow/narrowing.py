@@ -64,10 +64,12 @@ async def narrowed(
     if not workspace.has_index or not _is_plain(scope, params):
         return nothing
     # Costs the import of numpy.
-    from winnow.postings.trigrams import required_by
+    from winnow.postings.trigrams import Condition, required_by
 
     required = {query: required_by(query) for query in queries if not query.binary}
-    asked = {query: one for query, one in required.items() if not one.is_any}
+    asked = {
+        query: Condition(one, query.multiline) for query, one in required.items() if not one.is_any
+    }
     if not asked:
         return nothing
     whole = PROCESS_SECONDS + FILE_SECONDS * workspace.index.state().files_total

@@ -20,7 +20,7 @@ from winnow.index.folder import FULL_AT, MEGABYTE, FolderIndex
 from winnow.index.store import Store
 from winnow.index.workers import Workers
 from winnow.postings.corpus import Corpus
-from winnow.postings.trigrams import Required, required_by
+from winnow.postings.trigrams import Condition, Required, required_by
 from winnow.text.ripgrep import Query
 from winnow.types.index_status import NotCovered
 from winnow.workspace import Workspace
@@ -69,7 +69,7 @@ def files_with(corpus: Corpus, text: str) -> list[str]:
     assert required != Required()
     found = []
     for part in corpus.parts:
-        has = set(part.segment.documents_with(required).tolist())
+        has = set(part.segment.documents_with(Condition(required)).tolist())
         pairs = zip(part.documents.tolist(), part.files.tolist(), strict=True)
         found += [corpus.paths[file] for document, file in pairs if document in has]
     return sorted(found)
@@ -354,7 +354,7 @@ async def test_files_are_taken_when_they_are_asked_for_whatever_was_told(
 async def candidates(workspace: Workspace, text: str) -> list[str] | None:
     """The files that may hold a text; None where that is not known for certain."""
     required = required_by(Query(pattern=text, literal=True))
-    known = await workspace.index.candidates([required], SECONDS)
+    known = await workspace.index.candidates([Condition(required)], SECONDS)
     if known is None:
         return None
     [found] = known

@@ -15,7 +15,7 @@ from segment_texts import random_texts
 from winnow.postings.contents import FIELDS
 from winnow.postings.merging import merge_segments
 from winnow.postings.segment import UNFINISHED, Segment, SegmentDamaged, in_memory, write_segment
-from winnow.postings.trigrams import Required
+from winnow.postings.trigrams import Condition, Required
 
 TEXTS = random_texts(4, chunks=2, vocabulary=12)
 
@@ -29,7 +29,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def ask_everything(segment: Segment) -> None:
     for trigram in range(12):
-        segment.documents_with(Required((trigram, 3)))
+        segment.documents_with(Condition(Required((trigram, 3))))
     for field in FIELDS:
         for term in range(12):
             segment.postings(field.name, term**3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from segment_texts import DIMENSIONS, contents, random_texts, some_texts
 from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
 from winnow.postings.segment import MOST_LISTS, Segment, in_memory, write_segment
-from winnow.postings.trigrams import Required
+from winnow.postings.trigrams import Condition, Required, in_blocks
 
 NOTHING = [0.0] * len(MEASURES)
 
@@ -27,7 +28,7 @@ def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, An
         field.name: sorted({t for one in texts.values() for t in numbers(one, i)})
         for i, field in enumerate(FIELDS)
     }
-    trigrams = sorted({t for one in texts.values() for t in of(one.trigrams, np.uint32)})
+    trigrams = sorted({t for one in texts.values() for block in blocks(one) for t in block})
     return {
         "keys": list(segment.keys),
         "documents": segment.documents,
@@ -46,8 +47,10 @@ def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, An
             for name, its in terms.items()
             for term in its
         },
+        "block_documents": segment.block_documents.tolist(),
         "trigrams": {
-            trigram: segment.documents_with(Required((trigram,))).tolist() for trigram in trigrams
+            trigram: segment.documents_with(Condition(Required((trigram,)))).tolist()
+            for trigram in trigrams
         },
     }
 
@@ -58,6 +61,7 @@ def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
     lines: list[int] = []
     lengths: dict[str, list[int]] = {field.name: [] for field in FIELDS}
     postings: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
+    block_documents: list[int] = []
     trigrams: dict[int, list[int]] = {}
     vectors: list[list[int]] = []
     document_vectors: list[list[int]] = []
@@ -82,7 +86,9 @@ def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
         rows = np.frombuffer(data, np.int8).reshape(-1, DIMENSIONS)
         vectors += rows[:-1].tolist()
         document_vectors += rows[-1:].tolist()
-        for trigram in of(one.trigrams, np.uint32):
+        of_blocks = blocks(one)
+        block_documents += [document] * len(of_blocks)
+        for trigram in set().union(*of_blocks):
             trigrams.setdefault(trigram, []).append(document)
     uncovered = {at for at, one in enumerate(texts.values()) if not one.covered}
     with_vectors = [bool(one.vectors) for one in texts.values()]
@@ -100,10 +106,17 @@ def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
         "with_vectors": with_vectors,
         "lengths": lengths,
         "postings": postings,
+        "block_documents": block_documents,
         "trigrams": {
             trigram: sorted({*documents, *uncovered}) for trigram, documents in trigrams.items()
         },
     }
+
+
+def blocks(one: Contents) -> list[set[int]]:
+    """The trigrams of each block of a text."""
+    numbers = iter(of(one.trigrams.numbers, np.uint32))
+    return [set(islice(numbers, size)) for size in of(one.trigrams.sizes, np.uint32)]
 
 
 def of(data: bytes, dtype: type[np.generic]) -> list[int]:
@@ -137,14 +150,14 @@ def test_a_file_is_what_a_segment_in_memory_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "texts", [{}, {b"a" * 16: contents(set(), [], [Postings()] * len(FIELDS), NOTHING)}]
+    "texts", [{}, {b"a" * 16: contents([set()], [], [Postings()] * len(FIELDS), NOTHING)}]
 )
 def test_where_there_is_nothing_nothing_is_found(texts: dict[bytes, Contents]) -> None:
     segment = in_memory(texts)
     everything = list(range(len(texts)))
-    assert segment.documents_with(Required((1, 2))).tolist() == []
-    assert segment.documents_with(Required(either=((Required((1,)),),))).tolist() == []
-    assert segment.documents_with(Required()).tolist() == everything
+    assert segment.documents_with(Condition(Required((1, 2)))).tolist() == []
+    assert segment.documents_with(Condition(Required(either=((Required((1,)),),)))).tolist() == []
+    assert segment.documents_with(Condition(Required())).tolist() == everything
     assert [len(array) for array in segment.postings("body", 1)] == [0, 0]
     assert segment.chunk_documents.tolist() == []
     assert segment.lengths("comment").tolist() == [0 for _ in texts]
@@ -177,7 +190,12 @@ def test_many_chunks_have_numbers_of_more_than_16_bits() -> None:
     counts = np.concatenate([units % 3 + 1, np.full(len(rare), 200)]).astype(np.uint8)
     body = Postings(terms.tobytes(), np.concatenate([units, rare]).tobytes(), counts.tobytes())
     fields = [body if field.name == "body" else Postings() for field in FIELDS]
-    one = Contents(b"", np.ones(2 * len(units), np.uint32).tobytes(), fields, NOTHING)
+    one = Contents(
+        in_blocks([np.empty(0, np.uint32)]),
+        np.ones(2 * len(units), np.uint32).tobytes(),
+        fields,
+        NOTHING,
+    )
     segment = in_memory({b"a" * 16: one, b"b" * 16: one})
     chunks, found = segment.postings("body", 1)
     assert chunks.tolist() == list(range(120_000))
@@ -212,23 +230,31 @@ def holds(required: Required, trigrams: set[int]) -> bool:
 
 SMALL = {
     bytes([document]) * 16: contents(
-        {(document * step) % 13 for step in range(1, 7)}, [], [Postings()] * len(FIELDS), NOTHING,
-        covered=document % 16 != 5,
+        [{document * step % 13 for step in range(at, at + 4)} for at in range(document % 4 + 1)],
+        [], [Postings()] * len(FIELDS), NOTHING, covered=document % 16 != 5,
     )
     for document in range(60)
 }  # fmt: skip
 
 
-@given(required=conditions(), limit=st.sampled_from([0, 1, 3, MOST_LISTS]))
-def test_no_document_in_which_a_condition_holds_is_missed(required: Required, limit: int) -> None:
+@given(
+    condition=st.builds(Condition, conditions(), st.booleans()),
+    limit=st.sampled_from([0, 1, 3, MOST_LISTS]),
+)
+def test_no_document_in_which_a_condition_holds_is_missed(condition: Condition, limit: int) -> None:
     documents = list(SMALL.values())
     wanted = {
-        at for at, one in enumerate(documents) if holds(required, set(of(one.trigrams, np.uint32)))
+        at
+        for at, one in enumerate(documents)
+        if any(
+            holds(condition.required, block)
+            for block in ([set().union(*blocks(one))] if condition.over_lines else blocks(one))
+        )
     }
     uncovered = {at for at, one in enumerate(documents) if not one.covered}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("winnow.postings.segment.MOST_LISTS", limit)
-        found = in_memory(SMALL).documents_with(required).tolist()
+        found = in_memory(SMALL).documents_with(condition).tolist()
     assert found == sorted(set(found))
     assert set(found) >= wanted | uncovered
     if limit == MOST_LISTS:

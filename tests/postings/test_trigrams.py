@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,9 @@ from winnow.postings.trigrams import (
     ANYTHING,
     SLICE,
     Required,
+    Trigrams,
     any_of,
     required_by,
-    satisfies,
     searched_text,
     trigrams_of,
     trigrams_of_pieces,
@@ -25,14 +26,27 @@ from winnow.postings.trigrams import (
 from winnow.text.ripgrep import Query, find_ripgrep
 
 
+def blocks_of(found: Trigrams) -> list[list[int]]:
+    """The trigrams of each block of a text."""
+    numbers = iter(np.frombuffer(found.numbers, np.uint32).tolist())
+    return [list(islice(numbers, size)) for size in np.frombuffer(found.sizes, np.uint32).tolist()]
+
+
 def trigrams(text: bytes) -> set[bytes]:
-    return {
-        number.to_bytes(3, "big") for number in np.frombuffer(trigrams_of(text), np.uint32).tolist()
-    }
+    """Those of a text of one block."""
+    (block,) = blocks_of(trigrams_of(text))
+    return {number.to_bytes(3, "big") for number in block}
 
 
 def holds(text: bytes, required: Required) -> bool:
-    return satisfies(np.frombuffer(trigrams_of(text), np.uint32), required)
+    (block,) = blocks_of(trigrams_of(text))
+    return satisfied(required, set(block))
+
+
+def satisfied(required: Required, trigrams: set[int]) -> bool:
+    return set(required.trigrams) <= trigrams and all(
+        any(satisfied(one, trigrams) for one in some) for some in required.either
+    )
 
 
 def spelled(required: Required) -> str:
@@ -60,8 +74,8 @@ def test_letters_that_differ_in_case_have_the_same_trigrams() -> None:
 
 @given(st.binary(max_size=300))
 def test_the_trigrams_are_ascending_and_each_stands_there_once(text: bytes) -> None:
-    found = np.frombuffer(trigrams_of(text), np.uint32)
-    assert found.tolist() == sorted(set(found.tolist()))
+    for block in blocks_of(trigrams_of(text)):
+        assert block == sorted(set(block))
 
 
 def test_a_text_of_several_slices_has_the_trigrams_of_all_and_those_between() -> None:
@@ -71,10 +85,38 @@ def test_a_text_of_several_slices_has_the_trigrams_of_all_and_those_between() ->
     }  # fmt: skip
 
 
-@given(st.lists(st.text("ab\u212a\u017f \n", max_size=20), max_size=5))
-def test_a_text_in_pieces_has_the_trigrams_of_the_whole(lines: list[str]) -> None:
-    pieces = [f"{line}\n".encode() for line in lines]
-    assert trigrams_of_pieces(pieces) == trigrams_of(b"".join(pieces))
+@given(st.lists(st.text("ab\u212a\u017f \n", max_size=20), max_size=8), st.integers(1, 30))
+def test_a_text_in_pieces_has_the_trigrams_of_the_whole(parts: list[str], size: int) -> None:
+    pieces = [part.encode() for part in parts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("winnow.postings.trigrams.BLOCK_BYTES", size)
+        assert trigrams_of_pieces(pieces) == trigrams_of(b"".join(pieces))
+
+
+@given(st.text("abc\n", max_size=80), st.integers(1, 30), st.integers(1, 40))
+def test_each_line_has_its_trigrams_in_one_block(text: str, size: int, most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("winnow.postings.trigrams.BLOCK_BYTES", size)
+        patch.setattr("winnow.postings.trigrams.MOST_IN_BLOCKS", most)
+        found = blocks_of(trigrams_of(text.encode()))
+    lines = [trigrams_of_line(line) for line in text.split("\n")]
+    assert all(any(line <= set(block) for block in found) for line in lines)
+    assert set().union(*found) == set().union(*lines)
+    assert len(found) == 1 or sum(map(len, found)) <= most
+
+
+def trigrams_of_line(line: str) -> set[int]:
+    return {int.from_bytes(line[at : at + 3].encode(), "big") for at in range(len(line) - 2)}
+
+
+def test_a_long_text_has_a_block_for_every_64_kib_and_the_rest_of_a_line() -> None:
+    line = b"a line of some length\n"
+    count = 64 * 1024 // len(line) + 1
+    text = line * count + b"another\n" + line * count + b"the end"
+    first, second, last = (set(block) for block in blocks_of(trigrams_of(text)))
+    assert first == trigrams_of_line(line.decode().strip())
+    assert second == first | trigrams_of_line("another")
+    assert last == trigrams_of_line("the end")
 
 
 def test_of_a_file_in_utf_16_the_text_is_what_ripgrep_searches() -> None:

@@ -838,6 +838,6 @@ def _size(taken: FileFacts | None) -> int:
         size += len(packed.skeleton) + names + sum(len(data) for _, data in packed.definitions)
     if taken.contents is not None:
         kept = taken.contents
-        size += len(kept.trigrams) + len(kept.vectors)
+        size += len(kept.trigrams.numbers) + len(kept.vectors)
         size += sum(len(one.terms) + len(one.units) + len(one.counts) for one in kept.fields)
     return size

@@ -55,7 +55,7 @@ from winnow.types.index_status import IndexSettings, IndexStatus, NotCovered
 
 if TYPE_CHECKING:
     from winnow.postings.corpus import Corpus
-    from winnow.postings.trigrams import Required
+    from winnow.postings.trigrams import Condition
 
 # What a query waits for changes to be taken.
 CATCH_UP_SECONDS = 0.15
@@ -221,7 +221,7 @@ class Index:
             yield await view.read(view.corpus, tables, taken), state, view
 
     async def candidates(
-        self, conditions: Sequence[Required], seconds: float
+        self, conditions: Sequence[Condition], seconds: float
     ) -> list[Candidates] | None:
         """The files that may match, by what any text has that does: for each of some such
         conditions. None where that is not known for certain: where an index is not complete, or
@@ -595,7 +595,7 @@ def _by_folder(
 
 
 def _candidates(
-    folders: Sequence[FolderIndex], readers: Sequence[Reader], conditions: Sequence[Required]
+    folders: Sequence[FolderIndex], readers: Sequence[Reader], conditions: Sequence[Condition]
 ) -> list[Candidates]:
     """The files that may match, by the trigrams of all texts. Raises StoreDamaged."""
     import numpy as np
@@ -607,11 +607,11 @@ def _candidates(
         table = folder.table.at(reader)
         parts = list(table.with_segments(reader))
         paths[folder.root] = table.paths
-        for required, below in zip(conditions, numbers, strict=True):
+        for condition, below in zip(conditions, numbers, strict=True):
             found = [table.uncovered]
             for part in parts:
                 has = np.zeros(part.segment.documents, np.bool_)
-                has[part.segment.documents_with(required)] = True
+                has[part.segment.documents_with(condition)] = True
                 found.append(part.files[has[part.documents]])
             below[folder.root] = np.concatenate(found).tolist()
         total += table.count

@@ -7,6 +7,7 @@ much memory is taken.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from msgspec import Struct
 from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
 from winnow.postings.layout import SegmentWriter
 from winnow.postings.lists import BLOCK, Counts, Entries, Keys, write_lists
+from winnow.postings.trigrams import Trigrams
 
 # Numbers of documents are 16-bit, and merging holds one segment's part of a key range in memory.
 MOST_DOCUMENTS = 4096
@@ -44,10 +46,11 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
     writer.add("measures", "<f4", [rows], len(MEASURES))
     _write_vectors(writer, contents, chunks)
 
-    trigrams = [
-        _Source(_numbers(one.trigrams, TRIGRAM_TYPE), at) for at, one in enumerate(contents)
-    ]
-    write_lists(writer, "trigrams", TRIGRAM_TYPE, len(texts), _blocks(trigrams))
+    blocks = [_trigram_blocks(one.trigrams) for one in contents]
+    owners = np.repeat(np.arange(len(texts), dtype="<u2"), list(map(len, blocks)))
+    writer.add("block_documents", "<u2", [owners])
+    trigrams = [_Source(block, at) for at, block in enumerate(chain.from_iterable(blocks))]
+    write_lists(writer, "trigrams", TRIGRAM_TYPE, len(owners), _blocks(trigrams))
     first_chunks = np.cumsum(chunks) - chunks
     for index, field in enumerate(FIELDS):
         if field.unit == "chunk":
@@ -66,6 +69,14 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
 
 def _numbers(data: bytes, dtype: str) -> npt.NDArray[Any]:
     return np.frombuffer(data, np.dtype(dtype).newbyteorder("=")).astype(dtype, copy=False)
+
+
+def _trigram_blocks(trigrams: Trigrams) -> list[Keys]:
+    numbers = _numbers(trigrams.numbers, TRIGRAM_TYPE)
+    ends = np.cumsum(_numbers(trigrams.sizes, "<u4"), dtype=np.int64)
+    if not len(ends) or ends[-1] != len(numbers):
+        raise ValueError("there are trigrams of more or fewer blocks than there are")
+    return np.split(numbers, ends[:-1])
 
 
 def _write_vectors(

@@ -19,7 +19,7 @@ from msgspec import Struct
 from winnow.postings.chunks import chunks_of
 from winnow.postings.comments import comments_of
 from winnow.postings.terms import name_term, term_number, term_numbers, words
-from winnow.postings.trigrams import trigrams_of
+from winnow.postings.trigrams import Trigrams, trigrams_of
 from winnow.symbols.facts import CONTAINERS, Definition
 
 Unit = Literal["chunk", "document"]
@@ -73,15 +73,13 @@ class Postings(Struct, frozen=True, array_like=True):
 class Contents(Struct, frozen=True, array_like=True):
     """What is kept of one text.
 
-    ``trigrams`` are those of the text, 32-bit numbers, ascending, each once (see
-    :mod:`winnow.postings.trigrams`); ``chunks`` the first and the last line of each chunk, from 1,
-    32-bit, at most 65,535 chunks. ``vectors`` are 8-bit, one row a chunk and one more for the
-    document as a whole, empty where no model is at hand. ``covered`` is False where the trigrams do
-    not tell all of the text: parts of it were masked or left out, and a search of the text must
-    read the file.
+    ``chunks`` are the first and the last line of each chunk, from 1, 32-bit, at most 65,535 chunks.
+    ``vectors`` are 8-bit, one row a chunk and one more for the document as a whole, empty where no
+    model is at hand. ``covered`` is False where the trigrams do not tell all of the text: parts of
+    it were masked or left out, and a search of the text must read the file.
     """
 
-    trigrams: bytes
+    trigrams: Trigrams
     chunks: bytes
     fields: Sequence[Postings]
     measures: Sequence[float]

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 # Changes with anything that is written here, in `lists.py`, or in `building.py`.
-VERSION = 1
+VERSION = 2
 _MAGIC = b"\x89WINSEG\n"
 _FRONT = struct.pack("<8sII", _MAGIC, VERSION, 0)
 # Where the table is, its size; checksums of all before it, of it with what stands here before.

@@ -6,7 +6,7 @@ is taken does not grow with the segments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -27,11 +27,12 @@ _Mask = npt.NDArray[np.bool_]
 
 
 class _Part(Struct, frozen=True):
-    """A segment, and which of its documents and of their chunks are kept."""
+    """A segment, and which of its documents and of their chunks and blocks are kept."""
 
     segment: Segment
     documents: _Mask
     chunks: _Mask
+    blocks: _Mask
 
 
 class _Renumbered(Struct, frozen=True):
@@ -47,7 +48,10 @@ def merge_segments(file: Path, segments: Sequence[tuple[Segment, _Mask]]) -> int
     size. Raises OSError, SegmentDamaged, and ValueError if they do not fit one segment."""
     for segment, _ in segments:
         segment.verify()  # else what is wrong would have a right checksum afterwards
-    parts = [_Part(segment, kept, kept[segment.chunk_documents]) for segment, kept in segments]
+    parts = [
+        _Part(segment, kept, kept[segment.chunk_documents], kept[segment.block_documents])
+        for segment, kept in segments
+    ]
     if sum(int(part.documents.sum()) for part in parts) > MOST_DOCUMENTS:
         raise ValueError("the documents are too many for a segment")
     with writing(file) as writer:
@@ -63,13 +67,17 @@ def _write(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
 
     by_document("keys", "|u1", KEY_BYTES)
     by_document("covered", "|u1")
-    writer.add("chunk_documents", "<u2", _chunk_documents(parts))
+    of_chunks = ((part.segment.chunk_documents[part.chunks], part) for part in parts)
+    writer.add("chunk_documents", "<u2", _owners(of_chunks))
     lines = (part.segment.arrays.get("lines", "<u4", None, 2)[part.chunks] for part in parts)
     writer.add("lines", "<u4", lines, 2)
     by_document("measures", "<f4", len(MEASURES))
     _write_vectors(writer, parts)
     documents = [part.documents for part in parts]
-    trigrams = _renumbered([part.segment.trigrams for part in parts], documents)
+    of_blocks = ((part.segment.block_documents[part.blocks], part) for part in parts)
+    writer.add("block_documents", "<u2", _owners(of_blocks))
+    blocks = [part.blocks for part in parts]
+    trigrams = _renumbered([part.segment.trigrams for part in parts], blocks)
     _write_lists(writer, "trigrams", TRIGRAM_TYPE, trigrams)
     for field in FIELDS:
         units = documents if field.unit == "document" else [part.chunks for part in parts]
@@ -81,11 +89,14 @@ def _write(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
         writer.add(f"{field.name}.lengths", "<u4", lengths)
 
 
-def _chunk_documents(parts: Sequence[_Part]) -> Iterator[npt.NDArray[np.uint16]]:
+def _owners(
+    kept: Iterable[tuple[npt.NDArray[np.uint16], _Part]],
+) -> Iterator[npt.NDArray[np.uint16]]:
+    """The documents that chunks or blocks are of, by their new numbers."""
     first = 0
-    for part in parts:
+    for documents, part in kept:
         numbers = np.cumsum(part.documents) - 1 + first
-        yield numbers[part.segment.chunk_documents[part.chunks]].astype("<u2")
+        yield numbers[documents].astype("<u2")
         first += int(part.documents.sum())
 
 

@@ -1,14 +1,15 @@
 """A segment: the contents of some thousand texts in one file that is never changed.
 
 It is mapped into memory, so that what nobody asks for takes none. Texts have numbers in it
-(documents), from 0, and so have their chunks. Which files have these texts today is not said here.
+(documents), from 0, and so have their chunks, and the blocks of lines whose trigrams are known.
+Which files have these texts today is not said here.
 """
 
 from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import overload
 
@@ -32,7 +33,7 @@ from winnow.postings.layout import (
     writing,
 )
 from winnow.postings.lists import Lists
-from winnow.postings.trigrams import Required
+from winnow.postings.trigrams import Condition, Required
 
 __all__ = [
     "MOST_DOCUMENTS",
@@ -47,6 +48,8 @@ __all__ = [
 # nearly all that there is to know, and a regular expression may have hundreds of alternatives.
 MOST_LISTS = 256
 MOST_OF_ONE = 16
+
+_Mask = npt.NDArray[np.bool_]
 
 
 class Segment:
@@ -98,7 +101,8 @@ class Segment:
                 "document_vectors", "|i1", self.documents, dimensions
             )
             self.with_vectors = arrays.get("with_vectors", "|u1", self.documents) != 0
-        self.trigrams = Lists(arrays, "trigrams", TRIGRAM_TYPE, self.documents)
+        self.blocks = len(arrays.get("block_documents", "<u2"))
+        self.trigrams = Lists(arrays, "trigrams", TRIGRAM_TYPE, self.blocks)
         units = {"chunk": self.chunks, "document": self.documents}
         self.fields = {
             field.name: Lists(arrays, field.name, TERM_TYPE, units[field.unit]) for field in FIELDS
@@ -106,11 +110,18 @@ class Segment:
 
     @functools.cached_property
     def chunk_documents(self) -> npt.NDArray[np.uint16]:
-        documents = self.arrays.get("chunk_documents", "<u2", self.chunks)
+        return self._owners("chunk_documents", self.chunks)
+
+    @functools.cached_property
+    def block_documents(self) -> npt.NDArray[np.uint16]:
+        return self._owners("block_documents", self.blocks)
+
+    def _owners(self, name: str, count: int) -> npt.NDArray[np.uint16]:
+        documents = self.arrays.get(name, "<u2", count)
         if len(documents) and (
             documents[-1] >= self.documents or (documents[1:] < documents[:-1]).any()
         ):
-            raise SegmentDamaged("chunks are not in the order of documents")
+            raise SegmentDamaged("chunks or blocks are not in the order of documents")
         return documents
 
     @property
@@ -127,10 +138,19 @@ class Segment:
         # The file is unmapped with the last of the arrays.
         self.__dict__.clear()
 
-    def documents_with(self, required: Required) -> npt.NDArray[np.uint16]:
+    def documents_with(self, condition: Condition) -> npt.NDArray[np.uint16]:
         """The documents that may match: that have the trigrams, or are not covered by them."""
-        found = _Evaluation(self.trigrams).holding(required, np.ones(self.documents, np.bool_))
+        if condition.over_lines:
+            found = _Evaluation(self.trigrams, self._having).holding(condition.required)
+        else:
+            found = self._having(_Evaluation(self.trigrams).holding(condition.required))
         return np.flatnonzero(found | ~self.covered).astype(np.uint16)
+
+    def _having(self, blocks: _Mask) -> _Mask:
+        """The documents that have one of some blocks."""
+        found = np.zeros(self.documents, np.bool_)
+        found[self.block_documents[blocks]] = True
+        return found
 
     def postings(
         self, field: str, term: int
@@ -175,14 +195,19 @@ class _Keys(Sequence[bytes]):
 
 
 class _Evaluation:
-    """A condition on trigrams, as far as it pays. Sets are masks of all documents."""
+    """A condition on trigrams, as far as it pays. Sets are masks of all blocks, or what ``taken``
+    makes of such a mask."""
 
-    def __init__(self, trigrams: Lists) -> None:
+    def __init__(self, trigrams: Lists, taken: Callable[[_Mask], _Mask] | None = None) -> None:
         self._trigrams = trigrams
+        self._taken = taken or np.asarray
         self._left = MOST_LISTS
 
-    def holding(self, required: Required, among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Of some documents those for which a condition holds, and perhaps others of them."""
+    def holding(self, required: Required) -> _Mask:
+        """What a condition holds for, and perhaps others."""
+        return self._of(required, self._taken(np.ones(self._trigrams.universe, np.bool_)))
+
+    def _of(self, required: Required, among: _Mask) -> _Mask:
         found = among
         places: list[int] | None = []
         if required.trigrams:
@@ -193,21 +218,19 @@ class _Evaluation:
             if self._left <= 0 or not found.any():
                 return found
             self._left -= 1
-            found = found & self._trigrams.mask(place)
+            found = found & self._taken(self._trigrams.mask(place))
         for alternatives in required.either:
             if self._left <= 0 or not found.any():
                 return found
             found = self._any(alternatives, found)
         return found
 
-    def _any(
-        self, alternatives: Sequence[Required], among: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
+    def _any(self, alternatives: Sequence[Required], among: _Mask) -> _Mask:
         found = np.zeros_like(among)
         for alternative in alternatives:
             if self._left <= 0:
                 return among
-            found |= self.holding(alternative, among)
+            found |= self._of(alternative, among)
         return found
 
 
