@@ -41,8 +41,6 @@ from winnow.text.ripgrep import (
 PROBE_SECONDS = 0.06
 # Of what the reader wants, the probe is to have found this part by then to go on.
 PROBE_SHARE = 0.25
-# ripgrep writes a line for each file; read at once, 40,000 of them cost as much as the search.
-PAUSE_SECONDS = 0.004
 # Of the time that is left, counting may take this part: the rest is for what it has found.
 COUNT_SHARE = 0.8
 # What ripgrep is given where there is no file to search, and the pattern may still be a bad one.
@@ -351,7 +349,7 @@ class TextSearch:
     ) -> bytes:
         arguments = [*how, "--with-filename", "--null", *self.query.arguments(), *scope]
         async with self.ripgrep.for_share(share).start(
-            arguments, cwd=self.scope.root, notes=notes, pause=PAUSE_SECONDS
+            arguments, cwd=self.scope.root, notes=notes, spooled=True
         ) as child:
             output = b"".join([chunk async for chunk in child.chunks()])
             await self._check(child)

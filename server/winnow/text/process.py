@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import IO, Protocol
 
 from winnow.errors import SearchFailed
 from winnow.text.messages import LENGTH_BYTES
@@ -33,7 +33,6 @@ CHUNK_BYTES = 64 * 1024
 # What a child may have in memory for itself: ripgrep holds a line as a whole, and a pattern with
 # nested repetitions can make grep and find take all there is. Linux only.
 MEMORY_BYTES = 2 * 1024**3
-PAUSED_BYTES = 1024
 HEAD_BYTES = 64  # what is kept of a record that is dropped
 
 
@@ -64,15 +63,16 @@ class Processes:
         deadline: float,
         environment: Mapping[str, str] | None = None,
         notes: Notes | None = None,
-        pause: float = 0.0,
+        spooled: bool = False,
     ) -> Child:
         """A child to be used in ``async with``; ``deadline`` is on the loop's clock, in seconds.
 
         ``notes`` is handed each line of its stderr, and takes those that it knows: they are not in
-        :attr:`Child.stderr` then. ``pause`` is how long to wait between two reads of its output, in
-        seconds: a program that writes in thousands of small pieces is read in large ones then.
+        :attr:`Child.stderr` then. What it writes is kept in files if it is ``spooled``, and read
+        when it has ended: a program that writes thousands of small pieces is not disturbed then,
+        nor does it disturb.
         """
-        return Child(self, arguments, cwd, deadline, environment, notes, pause=pause)
+        return Child(self, arguments, cwd, deadline, environment, notes, spooled=spooled)
 
     def converse(
         self,
@@ -149,7 +149,7 @@ class Child:
         notes: Notes | None = None,
         *,
         counted: bool = True,
-        pause: float = 0.0,
+        spooled: bool = False,
     ) -> None:
         self._owner = owner
         self._arguments = arguments
@@ -157,11 +157,11 @@ class Child:
         self._deadline = deadline
         self._environment = environment
         self._notes = notes
+        self._output = _spool() if spooled else None
         # A log of a thousand lines, read from a pipe line by line, costs a tenth of a search.
-        self._log = tempfile.TemporaryFile() if notes and pause else None  # noqa: SIM115
+        self._log = _spool() if spooled and notes else None
         self._stderr = bytearray()
         self._counted = counted
-        self._pause = pause
         self.stdin: int = asyncio.subprocess.DEVNULL
         self.stdout: int = asyncio.subprocess.PIPE
         self.memory_bytes = MEMORY_BYTES
@@ -179,12 +179,11 @@ class Child:
             self._process = await asyncio.create_subprocess_exec(
                 *self._arguments,
                 stdin=self.stdin,
-                stdout=self.stdout,
+                stdout=self._output or self.stdout,
                 stderr=self._log or asyncio.subprocess.PIPE,
                 cwd=self._cwd,
                 env=self._environment,
-                # asyncio stops reading at twice this, and goes on when somebody reads.
-                limit=PAUSED_BYTES if self._pause else CHUNK_BYTES,
+                limit=CHUNK_BYTES,
                 start_new_session=sys.platform != "win32",
             )
         except OSError as error:
@@ -215,10 +214,11 @@ class Child:
             self._process.stdin.close()
         self.kill()
         try:
-            # asyncio takes a child for ended only when its pipes are: what a killed one has left
-            # in them is read and dropped.
-            async for _ in self.chunks():
-                pass
+            if self._output is None:
+                # asyncio takes a child for ended only when its pipes are: what a killed one has
+                # left in them is read and dropped.
+                async for _ in self.chunks():
+                    pass
             await self._process.wait()
         finally:
             self._drain.cancel()
@@ -226,8 +226,9 @@ class Child:
             self._release()
 
     def _release(self) -> None:
-        if self._log:
-            self._log.close()
+        for spool in (self._output, self._log):
+            if spool:
+                spool.close()
         if self._counted:
             self._owner._slots.release()
 
@@ -243,12 +244,14 @@ class Child:
     async def chunks(self) -> AsyncIterator[bytes]:
         """The output as it comes, in pieces of at most :data:`CHUNK_BYTES`; nothing where another
         child reads it."""
-        if self._process.stdout is None:
-            return
-        while chunk := await self._process.stdout.read(CHUNK_BYTES):
-            yield chunk
-            if self._pause:
-                await asyncio.sleep(self._pause)
+        if self._output:
+            await self._process.wait()
+            self._output.seek(0)
+            while chunk := self._output.read(CHUNK_BYTES):
+                yield chunk
+        elif self._process.stdout is not None:
+            while chunk := await self._process.stdout.read(CHUNK_BYTES):
+                yield chunk
 
     async def records(self, end: bytes, max_bytes: int) -> AsyncIterator[bytes]:
         """The output cut at every ``end``, without it.
@@ -337,6 +340,13 @@ class Child:
 
     def _complain(self, said: bytes) -> None:
         self._stderr += said[: STDERR_BYTES - len(self._stderr)]
+
+
+def _spool() -> IO[bytes]:
+    """A file for what a child writes: in memory where the system can, so that no disk is full."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("spool"), "w+b")
+    return tempfile.TemporaryFile()
 
 
 def _limit_memory(pid: int, size: int) -> None:

@@ -128,7 +128,7 @@ class Ripgrep:
         *,
         cwd: Path,
         notes: Notes | None = None,
-        pause: float = 0.0,
+        spooled: bool = False,
     ) -> Child:
         """A run, to be used in ``async with``; see :meth:`Processes.start`."""
         return self.processes.start(
@@ -137,7 +137,7 @@ class Ripgrep:
             deadline=self.deadline,
             environment=self.environment,
             notes=notes,
-            pause=pause,
+            spooled=spooled,
         )
 
 
