@@ -231,7 +231,7 @@ class Index:
         folders = self._current()
         try:
             async with self._view(folders) as (view, readers):
-                if not await self._is_exact(0):  # something has changed meanwhile
+                if not self._is_exact_now():  # something has changed meanwhile
                     return None
                 return await view.read(_candidates, folders, readers, conditions)
         except (StoreDamaged, SearchError) as error:
@@ -253,6 +253,9 @@ class Index:
             return False
         for task in (self._taking, self._checking):
             await _finished(task, end - asyncio.get_running_loop().time())
+        return self._is_exact_now()
+
+    def _is_exact_now(self) -> bool:
         busy = self._builds or _is_busy(self._taking) or _is_busy(self._checking)
         return not busy and self._knows_files()
 

@@ -7,6 +7,7 @@ by their times.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import stat
@@ -131,20 +132,25 @@ def folders_of(paths: Iterable[str]) -> set[str]:
 def outside_times(root: Path, environment: Mapping[str, str]) -> dict[str, int]:
     """The times of the files outside of a folder on which its list depends, too: ignore files of
     the folders that hold it, git's for the user, and those in which git's is named."""
-    above = [folder / name for folder in root.parents for name in IGNORE_FILES]
     home = environment.get("HOME", "")
     settings = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     git = [os.path.join(settings, "git", name) for name in ("config", "ignore")]
     configured = [os.path.join(home, ".gitconfig"), git[0]]
     named = [os.path.join(home, name) for file in configured for name in _excludes_files(file)]
-    files = [*map(str, above), *configured, *git, *named]
+    files = [*_ignore_files_above(root), *configured, *git, *named]
     return {file: _time("", file) for file in files}
+
+
+@functools.lru_cache(maxsize=64)
+def _ignore_files_above(root: Path) -> list[str]:
+    return [str(folder / name) for folder in root.parents for name in IGNORE_FILES]
 
 
 def _excludes_files(file: str) -> list[str]:
     """The ignore files that a file of git's settings names, without `~/`."""
     try:
-        text = Path(file).read_text("utf-8", "replace")
+        with open(file, encoding="utf-8", errors="replace") as settings:
+            text = settings.read()
     except OSError:
         return []
     return [name.removeprefix("~/") for name in _EXCLUDES_FILE.findall(text)]

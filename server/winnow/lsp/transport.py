@@ -13,10 +13,11 @@ import asyncio
 import contextlib
 import io
 import logging
+import os
 import re
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 from pygls.io_ import StdoutWriter
@@ -35,7 +36,7 @@ def serve_io(server: WinnowServer) -> int:
     async def serve() -> int:
         return await _converse(server, _messages_of_stdin(), StdoutWriter(sys.stdout.buffer))
 
-    return asyncio.run(serve())
+    return _run(serve())
 
 
 def serve_tcp(server: WinnowServer, host: str, port: int) -> int:
@@ -43,7 +44,16 @@ def serve_tcp(server: WinnowServer, host: str, port: int) -> int:
 
     The address is told on stderr, which says the port where 0 was given.
     """
-    return asyncio.run(_listen(server, host, port))
+    return _run(_listen(server, host, port))
+
+
+def _run(serving: Coroutine[Any, Any, int]) -> int:
+    if sys.platform == "linux" and sys.version_info < (3, 12):
+        # asyncio starts a thread for each child otherwise, a millisecond of each search.
+        with contextlib.suppress(OSError):  # before Linux 5.3
+            os.close(os.pidfd_open(os.getpid()))
+            asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
+    return asyncio.run(serving)
 
 
 async def _listen(server: WinnowServer, host: str, port: int) -> int:

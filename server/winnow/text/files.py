@@ -162,10 +162,12 @@ def repository_root(folder: Path) -> Path:
 
     ``.git`` is a file in worktrees and submodules.
     """
-    for spelled in (folder, Path(os.path.realpath(folder))):
-        for candidate in (spelled, *spelled.parents):
-            if os.path.lexists(candidate / ".git"):
-                return candidate
+    for spelled in (str(folder), os.path.realpath(folder)):
+        above, candidate = "", spelled
+        while candidate != above:
+            if os.path.lexists(os.path.join(candidate, ".git")):
+                return Path(candidate)
+            above, candidate = candidate, os.path.dirname(candidate)
     return folder
 
 

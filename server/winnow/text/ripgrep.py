@@ -51,15 +51,14 @@ def find_ripgrep(configured: str | None) -> str:
 
     Raises ProgramNotInstalled.
     """
-    scripts = sysconfig.get_path("scripts")
-    if configured:
-        found = shutil.which(configured)
-    else:
-        found = shutil.which("rg") or shutil.which("rg", path=scripts)
+    found = shutil.which(configured or "rg")
+    if not (found or configured):
+        found = shutil.which("rg", path=sysconfig.get_path("scripts"))
     if found:
         return found
     how = INSTALL.get(sys.platform, INSTALL["linux"])
-    where = f"at {configured}" if configured else f"on PATH or in {scripts}"
+    where = f"on PATH or in {sysconfig.get_path('scripts')}"
+    where = f"at {configured}" if configured else where
     raise ProgramNotInstalled("ripgrep", f"ripgrep is not {where}. Install it: {how}")
 
 
