@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -20,6 +21,7 @@ from winnow.index import store as module
 from winnow.index.files import FileFacts, FileState
 from winnow.index.reader import Counts, Skeletons
 from winnow.index.store import Store
+from winnow.postings.building import MOST_DOCUMENTS
 from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
 from winnow.symbols.packed import packed
 from winnow.symbols.view import File
@@ -361,3 +363,28 @@ def test_a_seal_is_of_one_transaction(tmp_path: Path) -> None:
     killed = Store.open(tmp_path)
     assert defined(killed, "third") == ["c.py"]
     killed.close()
+
+
+def test_segments_are_merged_into_large_ones_and_each_text_seldom() -> None:
+    """As while a large tree is indexed: batches of about a thousand, and now and then a few."""
+    chance = random.Random(1)
+    sizes: dict[int, int] = {}
+    total = moved = 0
+    for number in itertools.count():
+        if total > 80_000:
+            break
+        sizes[2 * number] = chance.choice([chance.randint(1, 40), chance.randint(600, 1600)])
+        total += sizes[2 * number]
+        if some := module._to_merge(sizes):
+            assert len(some) > 1
+            sizes[2 * number + 1] = sum(sizes.pop(one) for one in some)
+            assert sizes[2 * number + 1] <= MOST_DOCUMENTS
+            moved += sizes[2 * number + 1]
+    assert len(sizes) < 40
+    assert moved < total
+
+
+def test_segments_that_are_half_full_do_not_keep_others_from_being_merged() -> None:
+    full = dict.fromkeys(range(20), MOST_DOCUMENTS - 1)
+    assert module._to_merge(full) == []
+    assert module._to_merge({**full, **dict.fromkeys(range(20, 28), 700)}) == [*range(20, 25)]

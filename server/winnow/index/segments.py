@@ -58,7 +58,7 @@ class Segments:
         with self._lock:
             known = self._open.get(name)
             try:
-                now = _touched(self.stat(name))
+                now = _touched(os.stat(self._path(name)))
                 if known is None:
                     known = Segment(self._file(name))
                 elif self._touched[name] != now:
@@ -88,7 +88,7 @@ class Segments:
 
     def stat(self, name: str) -> os.stat_result:
         """What the system says of a segment's file. Raises OSError if it is not there."""
-        return self._file(name).stat()
+        return os.stat(self._path(name))
 
     def write(self, texts: Mapping[bytes, Contents]) -> tuple[str, int]:
         """Make a segment of texts by their keys; its name and its size in bytes."""
@@ -142,7 +142,10 @@ class Segments:
             known.pop(name, None)
 
     def _file(self, name: str) -> Path:
-        return self.folder / f"{self._stem}-{name}{SUFFIX}"
+        return Path(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, f"{self._stem}-{name}{SUFFIX}")
 
     def _new_name(self) -> str:
         return secrets.token_hex(6)

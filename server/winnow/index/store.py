@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import shutil
 import sqlite3
 import tempfile
@@ -37,6 +38,7 @@ from winnow.index.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.seal import broken_at, seal
 from winnow.index.segments import Segments
 from winnow.own_folder import own_folder, regular
+from winnow.postings.building import MOST_DOCUMENTS
 
 # How long one process waits for another's transaction, which takes some tenths of a second.
 BUSY_SECONDS = 10.0
@@ -48,9 +50,9 @@ OLD_SECONDS = 6 * 3600.0
 # What is full is emptied a little further, or the next file would have it emptied again.
 TRIM_SHARE = 0.05
 # Segments grow as the levels of a log-structured merge tree do (O'Neil et al., 1996): so many of
-# about one size become one of the next.
+# about one size become one of the next. One that is half full at least stays as it is.
 MERGED = 8
-LEVELS = (64, 512, 4096)
+LEVELS = (64, 512, MOST_DOCUMENTS // 2)
 # Packages and modules whose code decides what is kept.
 MAKERS = (winnow.symbols, winnow.postings, winnow.secrets)
 MAKER_FILES = ("extraction.py", "files.py")
@@ -534,12 +536,10 @@ def _to_merge(sizes: Mapping[int, int]) -> list[int]:
     """The segments that are to become one, by the numbers of documents in each."""
     smallest = 0
     for level in LEVELS:
-        some, documents = [], 0
-        for number, size in sorted(sizes.items()):
-            if smallest <= size < level and documents + size <= LEVELS[-1]:
-                some.append(number)
-                documents += size
-        if len([size for size in sizes.values() if smallest <= size < level]) >= MERGED:
-            return some if len(some) > 1 else []
+        some = sorted((size, number) for number, size in sizes.items() if smallest <= size < level)
+        if len(some) >= MERGED:
+            documents = itertools.accumulate(size for size, _ in some)
+            fit = sum(count <= MOST_DOCUMENTS for count in documents)
+            return [number for _, number in some[:fit]]
         smallest = level
     return []
