@@ -19,6 +19,7 @@ from conftest import MakeWorkspace, git_init, write_files
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.narrowing import Narrowed
 from winnow.postings.trigrams import Condition
+from winnow.text.grep import TextSearch
 from winnow.tools import TOOLS
 from winnow.types import Answer, SearchAnswer, no_progress
 from winnow.types.grep import GrepResult
@@ -86,6 +87,12 @@ def narrowings(monkeypatch: pytest.MonkeyPatch) -> list[Narrowed | None]:
     return seen
 
 
+def named(known: Narrowed | None) -> tuple[Sequence[str], int | None]:
+    """What a search was confined to, and how many files it stands for."""
+    assert known is not None
+    return known.files, known.searched
+
+
 async def with_index(make_workspace: MakeWorkspace, *folders: Path) -> Workspace:
     workspace = make_workspace(*folders)
     workspace.index.keep_watching()
@@ -145,7 +152,71 @@ async def test_files_that_cannot_match_are_not_read(
     found = await both.grep(pattern="def load_plug", mode="files")
     assert [one.path for one in found.files or ()] == ["src/loader.py"]
     assert [one and one.files for one in narrowings] == [["src/loader.py"], None]
-    assert narrowings[0] == Narrowed(["src/loader.py"], 5)
+    assert named(narrowings[0]) == (["src/loader.py"], 5)
+
+
+async def test_where_nothing_matches_what_was_left_out_is_searched_by_itself(
+    tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git_init(tmp_path)
+    write_files(
+        tmp_path,
+        {
+            ".gitignore": "ignored/\n",
+            "src/plain.py": "alpha = 1\n",
+            "src/other.py": "beta = 2\n",
+            "ignored/one.txt": "alpha, ignored_word\n",
+            ".hidden/two.txt": "alpha, hidden_word\n",
+        },
+    )
+    (tmp_path / "early.bin").write_bytes(b"\0 binary_word\n")
+    (tmp_path / "late.txt").write_bytes(b"text\n" * 20_000 + b"\0\nlate_word\n")
+    (tmp_path / "latin1.txt").write_bytes("café_word au lait\n".encode("latin-1"))
+    both = await beside(make_workspace, tmp_path)
+    searched: list[list[str] | None] = []
+
+    def spied(*args: Any, **params: Any) -> TextSearch:
+        candidates = params["candidates"]
+        searched.append(None if candidates is None else sorted(candidates))
+        return TextSearch(*args, **params)
+
+    monkeypatch.setattr(winnow.grep, "TextSearch", spied)
+
+    async def told_of(pattern: str, mode: str) -> list[str]:
+        found = await both.grep(pattern=pattern, mode=mode)
+        assert found.total_found == 0
+        return list(found.warnings)
+
+    in_binary = "0 matches; 1 in binary files: pass include_binary"
+    in_latin1 = "0 matches; 1 if files are read as Latin-1: pass encoding='latin1'"
+    for mode in ("matches", "files"):
+        assert await told_of("ignored_word", mode) == [
+            "0 matches; 1 in files that were left out: pass include_ignored"
+        ]
+        assert await told_of("hidden_word", mode) == [
+            "0 matches; 1 in files that were left out: pass include_hidden"
+        ]
+        assert await told_of("binary_word", mode) == [in_binary]
+        assert await told_of("late_word", mode) == [in_binary]
+        assert await told_of("café_word", mode) == [in_latin1]
+        assert await told_of(r"caf\xe9_word", mode) == [in_latin1]
+        assert await told_of("caf._word", mode) == [in_latin1]
+        assert await told_of("nowhere_at_all", mode) == []
+    searched.clear()
+    await TOOLS["grep"].call(both.indexed, {"pattern": "nowhere_at_all"}, no_progress)
+    assert searched == [[], [".gitignore", ".hidden/two.txt", "ignored/one.txt"], ["early.bin"]]
+
+
+async def test_a_second_look_that_is_cut_short_says_so(
+    tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {"plain.py": "alpha = 1\n", ".hidden/two.txt": "hidden_word\n"})
+    monkeypatch.setattr("winnow.answers.SECOND_LOOK_SECONDS", 0.0)
+    both = await beside(make_workspace, tmp_path)
+    found = await both.grep(pattern="hidden_word", mode="files")
+    assert found.warnings == [
+        "0 matches; there was no time for all of the files that were left out"
+    ]
 
 
 MODES: list[dict[str, Any]] = [
@@ -218,7 +289,7 @@ async def test_a_bad_pattern_is_refused_though_no_file_can_match(
     for workspace in (both.indexed, both.plain):
         with pytest.raises(InvalidPattern):
             await TOOLS["grep"].call(workspace, {"pattern": "no_such_word\\n"}, no_progress)
-    assert narrowings == [Narrowed([], 5), None]
+    assert [one and named(one) for one in narrowings] == [([], 5), None]
 
 
 async def test_a_binary_file_counts_up_to_its_first_null_byte_if_that_is_late(

@@ -28,9 +28,9 @@ from winnow.answers import (
 from winnow.display import shown_path
 from winnow.errors import EmptyQuery, SearchFailed, SearchTimedOut
 from winnow.grep_page import Page
-from winnow.narrowing import narrowed
+from winnow.narrowing import Narrowed, narrowed
 from winnow.shorten import shorten
-from winnow.text.buffers import unsaved
+from winnow.text.buffers import Overlay, unsaved
 from winnow.text.files import Scope, order
 from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
@@ -50,6 +50,10 @@ STREAM_SECONDS = 0.05
 SHORT_LINE = 100
 # Fewer places than this are worth less than the counts of all files.
 FEWEST_PLACES = 3
+# Of more files that an index does not know, a search of all is about as fast.
+FEW_OTHERS = 5_000
+# What may stand in a pattern for a character that is not ASCII, besides dots and common classes.
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]|\\[xuUpP]")
 
 
 async def search_text(workspace: Workspace, params: GrepParams, progress: Progress) -> GrepResult:
@@ -93,7 +97,7 @@ async def search_text(workspace: Workspace, params: GrepParams, progress: Progre
                 result = await run(params, used, progress)
             if result.total_found or params.cursor:
                 return result
-            more = await _second_look(workspace, params, used)
+            more = await _second_look(workspace, params, used, known)
             return msgspec.structs.replace(result, warnings=[*result.warnings, *more])
 
 
@@ -400,25 +404,79 @@ def _warnings(search: TextSearch, page: Page | None) -> list[str]:
     return warnings
 
 
-async def _second_look(workspace: Workspace, params: GrepParams, search: TextSearch) -> list[str]:
+class _SecondLook:
+    """A look at what a search that has found nothing has left out. All counts together take a
+    second at most; ``cut`` says that it did not suffice."""
+
+    def __init__(self, workspace: Workspace, search: TextSearch, narrowed: Narrowed | None) -> None:
+        self._workspace = workspace
+        self._search = search
+        # Where large files are passed over, they would not be if they were named.
+        limited = search.query.multiline or search.cautious
+        self._narrowed = None if limited else narrowed
+        self.ripgrep = second_look(search.ripgrep)
+        self.cut = False
+
+    async def in_scope(self, scope: Scope) -> int:
+        """How many matches another scope has."""
+        if self._narrowed is None:
+            return await self._count(scope, self._search.query, None)
+        listing = await list_files(self.ripgrep, scope, Overlay())
+        self.cut |= listing.timed_out
+        others = self._narrowed.unknown(scope, listing.paths)
+        few = others if len(others) < FEW_OTHERS else None
+        return await self._count(scope, self._search.query, few)
+
+    async def otherwise(self, **changes: Any) -> int:
+        """How many matches there are if files are read in another way."""
+        query = msgspec.structs.replace(self._search.query, **changes)
+        candidates = None
+        # In another encoding, other bytes may stand for what is not ASCII.
+        if self._narrowed is not None and not (query.encoding and _NOT_ASCII.search(query.pattern)):
+            candidates = [*self._narrowed.files, *self._narrowed.binary()]
+        return await self._count(self._search.scope, query, candidates)
+
+    async def _count(self, scope: Scope, query: Query, candidates: Sequence[str] | None) -> int:
+        search = self._search
+        with unsaved(self._workspace.buffers, scope) as overlay:
+            look = TextSearch(
+                self.ripgrep,
+                scope,
+                query,
+                overlay,
+                search.limits,
+                cautious=search.cautious,
+                candidates=candidates,
+            )
+            found = sum((await look.count(matches=True)).values())
+            self.cut |= look.timed_out
+            return found
+
+
+async def _second_look(
+    workspace: Workspace, params: GrepParams, search: TextSearch, narrowed: Narrowed | None
+) -> list[str]:
     """Nothing matches: say what the files that were not searched would have."""
     if params.scope != "workspace":
         return [f"only the {len(search.scope.files or ())} files of scope={params.scope!r} count"]
+    look = _SecondLook(workspace, search, narrowed)
 
     async def count(params: GrepParams) -> int:
-        return await _count_in(workspace, search, workspace.scope(params))
+        return await look.in_scope(workspace.scope(params))
 
     told = []
     found, flags = await left_out(params, count)
     if flags:
         told.append(f"0 matches; {found} in files that were left out: pass {' and '.join(flags)}")
     for warning, changes in _other_ways(params, search):
-        if found := await _count_in(workspace, search, search.scope, changes):
+        if found := await look.otherwise(**changes):
             told.append(f"0 matches; {found} {warning}")
     if params.include or params.file_types:
-        listing = await list_files(second_look(search.ripgrep), search.scope, search.overlay)
+        listing = await list_files(look.ripgrep, search.scope, search.overlay)
         if not listing.paths and not listing.timed_out:
             told.append("no file in scope matches `include` or `file_types`")
+    if look.cut and not told:
+        told.append("0 matches; there was no time for all of the files that were left out")
     return told
 
 
@@ -430,14 +488,3 @@ def _other_ways(params: GrepParams, search: TextSearch) -> Iterator[tuple[str, d
     general = not params.literal and re.search(r"[.\\\[]", params.pattern)
     if not params.encoding and (general or not params.pattern.isascii()):
         yield "if files are read as Latin-1: pass encoding='latin1'", {"encoding": "latin1"}
-
-
-async def _count_in(
-    workspace: Workspace, search: TextSearch, scope: Scope, changes: dict[str, Any] | None = None
-) -> int:
-    """How many matches another scope has, or another way to read, as far as a second suffices."""
-    query = msgspec.structs.replace(search.query, **(changes or {}))
-    with unsaved(workspace.buffers, scope) as overlay:
-        ripgrep = second_look(search.ripgrep)
-        look = TextSearch(ripgrep, scope, query, overlay, search.limits, cautious=search.cautious)
-        return sum((await look.count(matches=True)).values())

@@ -13,7 +13,7 @@ import asyncio
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,10 +44,22 @@ MOST_SECONDS = 0.15
 
 class Narrowed(Struct, frozen=True):
     """The only files on disk that may match, in paths as ripgrep prints them; ``searched`` is how
-    many files a search of the scope reads, if that is known."""
+    many files a search of the scope reads, if that is known. ``binary`` gives those that ripgrep
+    passes over, ``known`` all that the index knows, by folder."""
 
     files: Sequence[str]
     searched: int | None
+    binary: Callable[[], Sequence[str]]
+    known: Mapping[Path, Sequence[str]]
+
+    def unknown(self, scope: Scope, listed: Sequence[str]) -> list[str]:
+        """Those of some files that the index does not know: they may match, too."""
+        known = {
+            scope.prefix(place) + path
+            for place, root in enumerate(scope.roots)
+            for path in self.known.get(root, ())
+        }
+        return [path for path in listed if path not in known]
 
 
 async def narrowed(
@@ -109,17 +121,27 @@ def _of_scope(
     """Those that are in the scope of a request and still there; None if one has more bytes than
     ``most``."""
     filtered = params.include or params.exclude or params.file_types or params.path
-    files: list[str] = []
-    for place, root in enumerate(scope.roots):
-        below = found.files(root)
-        if filtered or len(scope.roots) > 1:
-            below = [path for path in below if _is_asked_for(scope, place, path, types)]
-        files += [scope.prefix(place) + path for path in below]
-    regular = _regular(scope.root, files, most)
+
+    def asked_for(files: Callable[[Path], list[str]]) -> list[str]:
+        paths: list[str] = []
+        for place, root in enumerate(scope.roots):
+            below = files(root)
+            if filtered or len(scope.roots) > 1:
+                below = [path for path in below if _is_asked_for(scope, place, path, types)]
+            paths += [scope.prefix(place) + path for path in below]
+        return paths
+
+    regular = _regular(scope.root, asked_for(found.files), most)
     if regular is None:
         return None
     whole = not filtered and len(scope.roots) == len(found.paths)
-    return Narrowed(regular, found.total + found.binary if whole else None)
+    searched = found.total + sum(map(len, found.binary.values()))
+    return Narrowed(
+        regular,
+        searched if whole else None,
+        lambda: _regular(scope.root, asked_for(found.binary_files), None) or (),
+        found.paths,
+    )
 
 
 def _is_plain(scope: Scope, params: SearchParams) -> bool:

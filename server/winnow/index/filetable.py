@@ -103,8 +103,8 @@ class FileTable:
 
 class TableState:
     """The files at one moment. ``parts`` are the segments, by their numbers, with the documents
-    and the files that have them; ``uncovered`` the files whose text is in none; ``kept`` is for
-    what is derived from paths."""
+    and the files that have them; ``uncovered`` the files whose text is in none, ``binary``
+    those that ripgrep passes over; ``kept`` is for what is derived from paths."""
 
     def __init__(
         self,
@@ -122,14 +122,14 @@ class TableState:
         present, firsts = np.unique(used[order], return_index=True)
         self.parts: dict[int, tuple[npt.NDArray[np.uint16], npt.NDArray[np.int32]]] = {}
         self.uncovered = np.empty(0, np.int32)
-        self.binary = 0
+        self.binary = np.empty(0, np.int32)
         for number, files in zip(
             present.tolist(), np.split(order.astype(np.int32), firsts[1:]), strict=False
         ):
             if number == NOWHERE:
                 self.uncovered = files
             elif number == BINARY:
-                self.binary = len(files)
+                self.binary = files
             elif number != NO_FILE:
                 self.parts[number] = documents[files], files
 

@@ -76,13 +76,13 @@ T = TypeVar("T")
 
 
 class Candidates(Struct, frozen=True):
-    """The files of a workspace that may match, by folder: all others cannot, but for the ``binary``
-    ones, which ripgrep passes over. ``total`` is the number of all files."""
+    """The files of a workspace that may match, by folder: all others of its ``paths`` cannot, but
+    for the ``binary`` ones, which ripgrep passes over. ``total`` is the number of all others."""
 
     numbers: Mapping[Path, Sequence[int]]
     paths: Mapping[Path, Sequence[str]]
     total: int
-    binary: int
+    binary: Mapping[Path, Sequence[int]]
 
     @property
     def count(self) -> int:
@@ -91,7 +91,13 @@ class Candidates(Struct, frozen=True):
 
     def files(self, folder: Path) -> list[str]:
         """The paths of those of a folder, sorted."""
-        return sorted(map(self.paths[folder].__getitem__, self.numbers[folder]))
+        return self._paths(folder, self.numbers)
+
+    def binary_files(self, folder: Path) -> list[str]:
+        return self._paths(folder, self.binary)
+
+    def _paths(self, folder: Path, numbers: Mapping[Path, Sequence[int]]) -> list[str]:
+        return sorted(map(self.paths[folder].__getitem__, numbers[folder]))
 
 
 class Index:
@@ -603,13 +609,14 @@ def _candidates(
     """The files that may match, by the trigrams of all texts. Raises StoreDamaged."""
     import numpy as np
 
-    paths = {}
+    paths, binary = {}, {}
     numbers: list[dict[Path, Sequence[int]]] = [{} for _ in conditions]
-    total = binary = 0
+    total = 0
     for folder, reader in zip(folders, readers, strict=True):
         table = folder.table.at(reader)
         parts = list(table.with_segments(reader))
         paths[folder.root] = table.paths
+        binary[folder.root] = table.binary.tolist()
         for condition, below in zip(conditions, numbers, strict=True):
             found = [table.uncovered]
             for part in parts:
@@ -618,7 +625,6 @@ def _candidates(
                 found.append(part.files[has[part.documents]])
             below[folder.root] = np.concatenate(found).tolist()
         total += table.count
-        binary += table.binary
     return [Candidates(below, paths, total, binary) for below in numbers]
 
 

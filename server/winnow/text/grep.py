@@ -328,7 +328,8 @@ class TextSearch:
         scopes = [["--", *some] for some in command_lines(files)]
         for scope in scopes or [NO_FILES]:
             counts |= await self._count_run(how, scope, None, share)
-        nulls = await asyncio.to_thread(first_nulls, self.scope.root, list(counts))
+        found = [] if self.query.binary else list(counts)
+        nulls = await asyncio.to_thread(first_nulls, self.scope.root, found)
         # What cannot be read may be a folder, which a search of all complains of once.
         if (nulls and self.query.multiline) or self.unreadable:
             self.candidates = None
