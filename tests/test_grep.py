@@ -529,6 +529,39 @@ async def test_other_encodings_are_searched_on_request(
         await grep(workspace, "x", encoding="nonsense")
 
 
+@requires_posix
+@pytest.mark.parametrize("slow", ["--hidden", "--text"])
+async def test_a_second_look_that_is_cut_short_says_so(
+    tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """By a ripgrep that takes its time for what is looked at then."""
+    program = tmp_path / "slow-rg"
+    program.write_text(
+        f'#!/bin/sh\ncase " $* " in *" {slow} "*) rg "$@"; sleep 60;; *) exec rg "$@";; esac\n'
+    )
+    program.chmod(0o755)
+    folder = tmp_path / "tree"
+    write_files(folder, {"plain.py": "alpha = 1\n", ".hidden/two.txt": "hidden_word\n"})
+    (folder / "data.bin").write_bytes(b"\0 of another kind\n")
+    monkeypatch.setattr("winnow.answers.SECOND_LOOK_SECONDS", 0.5)
+    config, _ = merged(Config(), {"programs": {"rg": str(program)}}, "test")
+    workspace = make_workspace(folder, config=config, environment={"PATH": os.environ["PATH"]})
+    no_time = "0 matches; there was no time for all of the files that were left out"
+    found = await grep(workspace, "hidden_word", mode="files")
+    if slow == "--hidden":
+        assert found.warnings == [
+            "0 matches; at least 1 in files that were left out:"
+            " pass include_ignored or include_hidden or include_submodules",
+            no_time,
+        ]
+    else:
+        assert found.warnings == [
+            "0 matches; 1 in files that were left out: pass include_hidden",
+            no_time,
+        ]
+    assert (await grep(workspace, "nowhere_at_all", mode="files")).warnings == [no_time]
+
+
 async def test_globs_are_taken_as_people_write_them(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:

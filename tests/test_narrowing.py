@@ -207,18 +207,6 @@ async def test_where_nothing_matches_what_was_left_out_is_searched_by_itself(
     assert searched == [[], [".gitignore", ".hidden/two.txt", "ignored/one.txt"], ["early.bin"]]
 
 
-async def test_a_second_look_that_is_cut_short_says_so(
-    tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_files(tmp_path, {"plain.py": "alpha = 1\n", ".hidden/two.txt": "hidden_word\n"})
-    monkeypatch.setattr("winnow.answers.SECOND_LOOK_SECONDS", 0.0)
-    both = await beside(make_workspace, tmp_path)
-    found = await both.grep(pattern="hidden_word", mode="files")
-    assert found.warnings == [
-        "0 matches; there was no time for all of the files that were left out"
-    ]
-
-
 MODES: list[dict[str, Any]] = [
     {"max_results": 3},
     {"mode": "files"},

@@ -18,6 +18,7 @@ import msgspec
 from winnow import cursor
 from winnow.answers import (
     CHANGED,
+    WIDENING,
     completeness_of,
     fractions,
     left_out,
@@ -467,7 +468,10 @@ async def _second_look(
     told = []
     found, flags = await left_out(params, count)
     if flags:
-        told.append(f"0 matches; {found} in files that were left out: pass {' and '.join(flags)}")
+        # Counts that were cut short do not say which of them it takes.
+        how = " or ".join(WIDENING) if look.cut else " and ".join(flags)
+        least = "at least " if look.cut else ""
+        told.append(f"0 matches; {least}{found} in files that were left out: pass {how}")
     for warning, changes in _other_ways(params, search):
         if found := await look.otherwise(**changes):
             told.append(f"0 matches; {found} {warning}")
@@ -475,7 +479,7 @@ async def _second_look(
         listing = await list_files(look.ripgrep, search.scope, search.overlay)
         if not listing.paths and not listing.timed_out:
             told.append("no file in scope matches `include` or `file_types`")
-    if look.cut and not told:
+    if look.cut:
         told.append("0 matches; there was no time for all of the files that were left out")
     return told
 

@@ -54,6 +54,8 @@ BUFFER_BYTES = 64 * 1024
 # As many candidates are searched in order in less time than the probe takes. Where there are more,
 # most patterns are so common that the probe finds enough before these have been looked at.
 FEW_CANDIDATES = 500
+# What one thread of ripgrep searches in the millisecond or two that it takes to start more.
+LITTLE_BYTES = 8 * 1024 * 1024
 READ_BYTES = 1024 * 1024
 
 Found = tuple[str, FileLine]
@@ -325,7 +327,9 @@ class TextSearch:
         """
         files = [os.path.join(".", path) for path in candidates if path not in self.overlay.paths]
         counts: dict[str, int] = {}
-        scopes = [["--", *some] for some in command_lines(files)]
+        # No ignore file has a say in files that are named: ripgrep would only read them.
+        options = ["--no-ignore", *(["--threads=1"] if self._is_little(files) else []), "--"]
+        scopes = [[*options, *some] for some in command_lines(files)]
         for scope in scopes or [NO_FILES]:
             counts |= await self._count_run(how, scope, None, share)
         found = [] if self.query.binary else list(counts)
@@ -337,6 +341,16 @@ class TextSearch:
             return None
         self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
         return {path: count for path, count in counts.items() if path not in nulls}
+
+    def _is_little(self, files: Sequence[str]) -> bool:
+        """Whether one thread has read some files before another has begun."""
+        if len(files) > FEW_CANDIDATES:
+            return False
+        try:
+            sizes = (os.stat(os.path.join(self.scope.root, file)).st_size for file in files)
+            return sum(sizes) < LITTLE_BYTES
+        except OSError:
+            return False
 
     async def _count_run(
         self, how: str, scope: Sequence[str], notes: Notes | None, share: float = 1.0
