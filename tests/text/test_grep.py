@@ -137,13 +137,14 @@ async def test_such_a_file_is_found_where_types_are_asked_for_and_no_log_is_writ
     assert search.partly_binary == {"late.bin"}
 
 
-@pytest.mark.parametrize("few", [0, 2_000])
+@pytest.mark.parametrize(("few", "little"), [(0, 0), (2_000, 0), (2_000, 1_000)])
 async def test_of_candidates_only_those_are_found_that_a_search_of_all_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int, little: int
 ) -> None:
     names = [*write_candidates(tmp_path), "z.txt"]
     (tmp_path / "z.txt").write_bytes(b"hay needle needle\n")
     monkeypatch.setattr(grep, "FEW_CANDIDATES", few)
+    monkeypatch.setattr(grep, "LITTLE", little)
     monkeypatch.setattr(grep, "PROBE_SECONDS", 0.0)
     for matches in (True, False):
         search = search_in(tmp_path, "needle")

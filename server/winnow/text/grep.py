@@ -51,10 +51,11 @@ _MATCHING = re.compile(rb"^(\d+) files? contained matches$", re.M)  # of --stats
 # ripgrep takes a file for binary, and passes it over, by a NUL in its first buffer. Where the first
 # one comes later, it has searched what stands before.
 BUFFER_BYTES = 64 * 1024
-# As many candidates are searched in order in less time than the probe takes. Where there are more,
-# most patterns are so common that the probe finds enough before these have been looked at.
-FEW_CANDIDATES = 500
-# What one thread of ripgrep searches in the millisecond or two that it takes to start more.
+# As many candidates are counted in about the time that the probe takes. Where there are more, most
+# patterns are so common that the probe finds enough before these have been looked at.
+FEW_CANDIDATES = 4_000
+# As many, and not more bytes, one thread of ripgrep has searched before others have begun.
+LITTLE = 500
 LITTLE_BYTES = 8 * 1024 * 1024
 READ_BYTES = 1024 * 1024
 
@@ -143,7 +144,8 @@ class TextSearch:
         named = self._named_files()
         last = ("", 0)
         if named is None and self.candidates is not None and len(self.candidates) <= FEW_CANDIDATES:
-            named = await asyncio.to_thread(self._texts_among, self.candidates)
+            if self._is_little(self.candidates):
+                named = await asyncio.to_thread(self._texts_among, self.candidates)
             if not named:  # whatever there is to say of the pattern or of files, ripgrep says
                 counts = await self._count_candidates(COUNT, self.candidates, COUNT_SHARE)
                 named = None if counts is None else self._counted_files(counts)
@@ -344,7 +346,7 @@ class TextSearch:
 
     def _is_little(self, files: Sequence[str]) -> bool:
         """Whether one thread has read some files before another has begun."""
-        if len(files) > FEW_CANDIDATES:
+        if len(files) > LITTLE:
             return False
         try:
             sizes = (os.stat(os.path.join(self.scope.root, file)).st_size for file in files)
