@@ -7,7 +7,6 @@ not there.
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from winnow.shorten import shorten
 from winnow.snippets import FEW_LINES, LINES, Passage, Wanted
 from winnow.sources import Sources
 from winnow.text.files import Scope
+from winnow.text.paths import Resolved
 from winnow.types import Answer, Completeness, PageParams, Skipped
 
 Kind = Literal["file", "definition", "match", "passage"]
@@ -90,17 +90,17 @@ class Texts:
     """The lines of files, as the editor or the disk has them, for one request."""
 
     def __init__(self, scope: Scope, buffers: Mapping[Path, str]) -> None:
-        # The client may spell a folder in another way.
-        spelled = {Path(_real(path)): text for path, text in buffers.items()}
         self._scope = scope
+        self._resolved = Resolved()
+        # The client may spell a folder in another way.
+        spelled = {Path(self._resolved.named(str(path))): text for path, text in buffers.items()}
         self._sources = Sources(scope.roots, spelled, MOST_BYTES)
         self._open = spelled.keys()
-        self._real = functools.cache(self._resolved)
 
     def is_there(self, path: str) -> bool:
         """Whether there is such a file, or a document that is to become one."""
         real = self._real(path)
-        return Path(real) in self._open or os.path.isfile(real)
+        return os.path.isfile(real) or Path(real) in self._open
 
     def lines(self, path: str, last: int | None = None) -> list[str] | None:
         """The lines of a file without their ends, perhaps up to the ``last`` one that is wanted;
@@ -115,12 +115,8 @@ class Texts:
             del lines[-1]
         return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
-    def _resolved(self, path: str) -> str:
-        return _real(Path(self._scope.absolute(path)))
-
-
-def _real(path: Path) -> str:
-    return os.path.join(os.path.realpath(path.parent), path.name)
+    def _real(self, path: str) -> str:
+        return self._resolved.named(self._scope.absolute(path))
 
 
 def places_of(texts: Texts, found: Found, first: int, size: int) -> list[Place]:

@@ -10,14 +10,16 @@ from functools import cached_property
 from pathlib import Path
 
 from winnow.errors import SearchError
-from winnow.text.encodings import decoded
-from winnow.text.paths import held_by, open_regular
+from winnow.text.encodings import in_utf_8
+from winnow.text.paths import Resolved, held_by, open_regular
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _QUOTED = re.compile(rb"\"[^\"\\]*\"|'[^'\\]*'|`[^`\\]*`")
 _WORD = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
 _WORD_BEFORE = re.compile(r"[\w$]*\Z")
 _WORD_AFTER = re.compile(r"[\w$]*")
+# A file may be longer than the system says.
+_LEAST_PORTION = 1 << 16
 
 
 class Source:
@@ -122,6 +124,7 @@ class Sources:
         self._buffers = buffers
         self._max_bytes = max_bytes
         self._known: dict[str, Source | None] = {}
+        self._resolved = Resolved()
 
     def read(self, path: str) -> Source | None:
         """The text of a file by its absolute path; None if it cannot be read."""
@@ -130,23 +133,39 @@ class Sources:
         return self._known[path]
 
     def _read(self, path: str) -> Source | None:
-        text = self._buffers.get(Path(path))
+        text = self._buffers.get(Path(path)) if self._buffers else None
         if text is not None:
             return Source(text.encode("utf-8", "replace"))
         raw = self.raw(path, self._max_bytes)
         if raw is None or len(raw) > self._max_bytes:
             return None
-        text = decoded(raw)
-        return None if text is None else Source(text.encode("utf-8", "replace"))
+        data = in_utf_8(raw)
+        return None if data is None else Source(data)
 
     def raw(self, path: str, max_bytes: int) -> bytes | None:
         """What is on disk, a byte more than these at most; None if it cannot be read."""
-        real = os.path.realpath(path)
+        real = self._resolved.file(path)
         held = held_by(real, self._roots)
         if held is None:
             return None
         try:
-            with os.fdopen(open_regular(real, self._roots[held[0]]), "rb") as file:
-                return file.read(max_bytes + 1)
-        except (OSError, SearchError):
+            descriptor = open_regular(real, self._roots[held[0]])
+        except SearchError:
             return None
+        try:
+            return _beginning(descriptor, max_bytes + 1)
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+
+def _beginning(descriptor: int, most: int) -> bytes:
+    """The first bytes of a file, so many at most."""
+    # To ask for more than there is costs: room is made for all of it.
+    portion = max(os.fstat(descriptor).st_size + 1, _LEAST_PORTION)
+    pieces: list[bytes] = []
+    while most > 0 and (piece := os.read(descriptor, min(most, portion))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)

@@ -174,3 +174,11 @@ def decoded(raw: bytes) -> str | None:
     if encoding is UTF_8 and sample.isascii():
         encoding = eight_bit(raw, last=True)
     return raw[len(encoding.mark) :].decode(encoding.codec, "replace")
+
+
+def in_utf_8(raw: bytes) -> bytes | None:
+    """A whole file in UTF-8, without its mark; None if it is no text."""
+    if raw.isascii() and b"\0" not in raw:
+        return raw
+    text = decoded(raw)
+    return None if text is None else text.encode("utf-8", "replace")

@@ -130,6 +130,26 @@ def _real(path: str) -> str | None:
         return None
 
 
+class Resolved:
+    """Paths with every link resolved, for one request: of each folder the links are looked at
+    once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def named(self, path: str) -> str:
+        """The absolute path of a name in a folder; the name itself may be a link."""
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        return os.path.join(self._folders[folder], name)
+
+    def file(self, path: str) -> str:
+        """The absolute path of a file."""
+        named = self.named(path)
+        return os.path.realpath(named) if os.path.islink(named) else named
+
+
 def open_regular(real: str, root: str) -> int:
     """A descriptor of a regular file for reading; the caller closes it.
 
@@ -149,8 +169,9 @@ def open_regular(real: str, root: str) -> int:
     try:
         opened = os.fstat(descriptor)
         _check_kind(opened.st_mode, shown)
-        now = _real(_opened_path(descriptor, real))
-        if now is None or not is_inside(now, os.path.realpath(root)):
+        now = _opened_path(descriptor) or _real(real)
+        # The root may be spelled by a link; where something is found below it, it is none.
+        if now is None or not (is_inside(now, root) or is_inside(now, os.path.realpath(root))):
             raise PathOutsideWorkspace(shown)
         with contextlib.suppress(OSError):
             named = os.stat(now)
@@ -162,12 +183,12 @@ def open_regular(real: str, root: str) -> int:
     return descriptor
 
 
-def _opened_path(descriptor: int, path: str) -> str:
-    """Where an open file is; its name where the system does not tell."""
+def _opened_path(descriptor: int) -> str | None:
+    """Where an open file is, without a link in it; None where the system does not tell."""
     try:
         said = os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
-        return path
+        return None
     return said.removesuffix(" (deleted)")
 
 
