@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, groupby, islice
 
 from msgspec import Struct
 
@@ -22,7 +24,7 @@ AGAIN = 0.15
 # A line that defines what was asked for is worth this much more.
 DEFINITION = 1.5
 # Of a passage with more lines than this that tell something, the first ones are weighed.
-WEIGHED_LINES = 3_000
+WEIGHED_LINES = 500
 
 
 class Snippet(Struct, frozen=True):
@@ -37,16 +39,24 @@ class Wanted:
 
     def __init__(self, words: Mapping[str, float]) -> None:
         self.words = {word.casefold(): weight for word, weight in words.items() if word}
-        by_length = sorted(self.words, key=len, reverse=True)
+        # No line has a word with a line end.
+        in_lines = [word for word in self.words if "\n" not in word]
+        by_length = sorted(in_lines, key=len, reverse=True)
         self._any = re.compile("|".join(map(re.escape, by_length)) or r"(?!)", re.I)
 
-    def in_line(self, text: str) -> dict[str, float]:
-        """The words in a line, with what they weigh; more if the line defines one of them."""
-        spans = [(found.span(), found[0].casefold()) for found in self._any.finditer(text)]
-        words = {word: self.words.get(word, 0.0) for _, word in spans}
-        if words and defines(Line(text, 0, tuple(span for span, _ in spans))):
-            return {word: weight * DEFINITION for word, weight in words.items()}
-        return words
+    def in_lines(self, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, float]]]:
+        """The places of lines that have some of the words, and what these weigh there; more if the
+        line defines one of them."""
+        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        found = self._any.finditer("\n".join(lines))
+        for at, here in groupby(found, lambda one: bisect_right(starts, one.start()) - 1):
+            spans = {}
+            for one in here:
+                spans[one.start() - starts[at], one.end() - starts[at]] = one[0].casefold()
+            words = {word: self.words.get(word, 0.0) for word in spans.values()}
+            if defines(Line(lines[at], 0, tuple(spans))):
+                words = {word: weight * DEFINITION for word, weight in words.items()}
+            yield at, words
 
     def place_in(self, text: str) -> int:
         """Where the first word stands in a line; 0 if there is none."""
@@ -75,16 +85,12 @@ class Passage:
         self._wanted = wanted
         self._head = head
         self.first, self.last = max(1, first), min(last, len(lines))
-        self._told: dict[int, dict[str, float]] = {}
-        marks = marks or {}
-        for at in range(self.first, self.last + 1):
-            words = wanted.in_line(lines[at - 1])
-            if at in marks:
-                words[""] = marks[at]
-            if words:
-                self._told[at] = words
-                if len(self._told) == WEIGHED_LINES:
-                    break
+        said = wanted.in_lines(lines[self.first - 1 : self.last])
+        told = {self.first + at: words for at, words in islice(said, WEIGHED_LINES)}
+        for at, weight in (marks or {}).items():
+            if self.first <= at <= self.last:
+                told.setdefault(at, {})[""] = weight
+        self._told = {at: told[at] for at in sorted(told)[:WEIGHED_LINES]}
 
     @property
     def says_something(self) -> bool:
@@ -112,7 +118,11 @@ def _part(
         return first, min(last, first + most - 1)
     best, start, end = -1.0, first, first
     numbers = list(told)
+    # No part says more than its lines do one by one.
+    totals = list(accumulate((sum(one.values()) for one in told.values()), initial=0.0))
     for place, at in enumerate(numbers):
+        if totals[bisect_left(numbers, at + most)] - totals[place] < best:
+            continue
         weights: dict[str, float] = {}
         again, behind = 0.0, at
         for other in numbers[place:]:
