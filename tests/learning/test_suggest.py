@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from conftest import MakeWorkspace, write_files
 from winnow.learning.suggest import (
+    Asked,
     distance,
     found_little,
     near_names,
-    nearness,
     suggested,
     terms_of_index,
 )
@@ -49,7 +49,7 @@ def names(*texts: str) -> Names:
     ],
 )
 def test_names_are_near_by_spelling_stem_and_beginning(word: str, name: str, near: bool) -> None:
-    assert (nearness(word, name) > 0) is near
+    assert (Asked(word).nearness(name) > 0) is near
     assert [one for _, one in near_names([names(name)], word)] == [name] * near
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from winnow.postings.terms import asked_words, stem
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from winnow.symbols.names import Names
     from winnow.symbols.view import View
 
-# Of some words, what the index has that is spelled like one of them.
+# Of some words, what the index has that is spelled like one of them, `MOST` at most.
 KnownTerms = Callable[[Sequence[str]], Sequence[str]]
 
 # With so few results, or none that scores well, a search has found little.
@@ -25,8 +25,8 @@ MOST = 5
 LONG = 6
 # What two words begin with in common makes them kin from this length on.
 PREFIX = 4
-# Of the names that have nearly the letters of a word, so many are held against it: some 3 ms.
-JUDGED = 1_000
+# Of the names that have nearly the letters of a word, so many are held against it: some 1 ms.
+JUDGED = 400
 
 _PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 
@@ -41,7 +41,7 @@ def suggested(query: str, helped: Iterable[str], known_terms: KnownTerms) -> lis
     queries that have ``helped``. Nothing that the query says already."""
     words = asked_words(query)
     said = {query.strip().lower(), *map(str.lower, words)}
-    found = [*known_terms(list(dict.fromkeys(words)))][:MOST]
+    found = [*known_terms(list(dict.fromkeys(words)))]
     found += [one for one in helped if one.strip().lower() not in said][: MOST - len(found)]
     return [one for one in dict.fromkeys(found) if one.lower() not in said]
 
@@ -57,7 +57,8 @@ def terms_of_index(view: View, tables: Sequence[Names]) -> KnownTerms:
         # The nearest of each word come first.
         ordered = sorted((one for some in near for one in some), key=lambda one: -one[0])
         names = dict.fromkeys(name for _, name in ordered)
-        return [name for name in names if next(iter(view.definitions(name)), None) is not None]
+        there = (name for name in names if next(iter(view.definitions(name)), None) is not None)
+        return list(islice(there, MOST))
 
     return known
 
@@ -65,11 +66,10 @@ def terms_of_index(view: View, tables: Sequence[Names]) -> KnownTerms:
 def near_names(tables: Iterable[Names], word: str, most: int = MOST) -> list[tuple[float, str]]:
     """The names that are nearest to a word, the nearest first, with how near they are."""
     found: dict[str, float] = {}
-    root = stem(word.lower())
-    judge = functools.cache(_nearness)  # names have parts in common
+    asked = Asked(word)
     for table in tables:
-        for name in table.like(root, mistakes(word), JUDGED):
-            near = nearness(word, name, judge)
+        for name in table.like(asked.stem, mistakes(word), JUDGED):
+            near = asked.nearness(name)
             if near > 0 and name != word:
                 found[name] = near
     return sorted(
@@ -78,32 +78,45 @@ def near_names(tables: Iterable[Names], word: str, most: int = MOST) -> list[tup
     )[:most]
 
 
-def nearness(word: str, name: str, judge: Callable[[str, str], float] | None = None) -> float:
-    """How near a name, or a part of it, is to a word, from 0 to 1: spelled alike, of the same stem,
-    one the beginning of the other, or a letter or two apart."""
-    asked = word.lower()
-    whole = name.lower()
-    parts = [part.lower() for part in _PART.findall(name)]
-    near = max((judge or _nearness)(asked, one) for one in {whole, whole.replace("_", ""), *parts})
-    # A name of many parts is about other things, too.
-    return near * (0.8 + 0.2 / max(1, len(parts)))
+class Asked:
+    """A word that is asked for, to be held against names."""
 
+    def __init__(self, word: str) -> None:
+        self._word = word.lower()
+        self._begins = {self._word[:1], self._word[:1].upper()}
+        self._known: dict[str, float] = {}  # names have parts in common
+        self.stem = stem(self._word)
 
-def _nearness(word: str, other: str) -> float:
-    if word == other:
-        return 1.0
-    # No stem has another first letter, and who mistypes a word seldom does so in its first one.
-    if word[:1] != other[:1]:
-        return 0.0
-    if stem(word) == stem(other):
-        return 0.9
-    shorter, longer = sorted((word, other), key=len)
-    if len(shorter) >= PREFIX and longer.startswith(shorter):
-        return 0.8
-    if not _may_be_misspelled(word, other):
-        return 0.0
-    apart = distance(word, other, mistakes(word))
-    return 0.0 if apart is None else 0.85 - 0.15 * apart
+    def nearness(self, name: str) -> float:
+        """How near a name, or a part of it, is to the word, from 0 to 1: spelled alike, of the same
+        stem, one the beginning of the other, or a letter or two apart."""
+        parts = _PART.findall(name)
+        # No stem has another first letter, and who mistypes a word seldom does so in its first one.
+        likely = [part.lower() for part in parts if part[0] in self._begins]
+        wholes = (name, name.replace("_", ""))
+        likely += [one.lower() for one in wholes if one[:1] in self._begins]
+        near = max(map(self._near, likely), default=0.0)
+        # A name of many parts is about other things, too.
+        return near * (0.8 + 0.2 / max(1, len(parts)))
+
+    def _near(self, other: str) -> float:
+        if other not in self._known:
+            self._known[other] = self._judged(other)
+        return self._known[other]
+
+    def _judged(self, other: str) -> float:
+        if self._word == other:
+            return 1.0
+        # Words of a stem differ in its last letter at most.
+        if other.startswith(self.stem[:-1]) and self.stem == stem(other):
+            return 0.9
+        shorter, longer = sorted((self._word, other), key=len)
+        if len(shorter) >= PREFIX and longer.startswith(shorter):
+            return 0.8
+        if not _may_be_misspelled(self._word, other):
+            return 0.0
+        apart = distance(self._word, other, mistakes(self._word))
+        return 0.0 if apart is None else 0.85 - 0.15 * apart
 
 
 def _may_be_misspelled(word: str, other: str) -> bool:

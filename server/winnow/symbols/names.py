@@ -51,6 +51,7 @@ FURTHER = 100_000
 _LETTERS = {chr(code): place for place, code in enumerate(range(ord("a"), ord("z") + 1))}
 _DIGITS = {str(digit): 26 + digit for digit in range(10)}
 _SIGN, _STRANGE = 36, 37  # `_` and the like; from there on, what is no ASCII
+_ALL_DIGITS = np.uint64(sum(1 << place for place in _DIGITS.values()))
 _OTHER, _LOWER, _UPPER, _DIGIT = range(4)
 
 
@@ -247,16 +248,18 @@ class Names:
         return [places.get(id(one), one) for one in blocks]
 
     def like(self, word: str, mistakes: int, limit: int) -> list[str]:
-        """The names that lack at most so many of the word's letters: the ``limit`` that lack
-        fewest, of these the shortest."""
+        """Names in which a word has the first letter of the given one, and that lack at most so
+        many of its letters: the ``limit`` that lack fewest, of these the shortest."""
         text = fold(word)
-        letters = np.uint64(_letters(text))
+        letters, first = np.uint64(_letters(text)), np.uint64(_letters(text[:1]))
         found: list[tuple[int, int, str]] = []
         for block in self._blocks:
             if block.rows.shape[1] < len(text) - mistakes:
                 continue
             lacking = np.bitwise_count(letters & ~block.letters)
-            rows = np.flatnonzero(lacking <= mistakes)
+            # What follows a digit may be a word, too, and is no beginning of one here.
+            begins = (block.initials & first) | (block.letters & _ALL_DIGITS)
+            rows = np.flatnonzero((lacking <= mistakes) & (begins != 0))
             rows = rows[np.lexsort((_lengths(block.rows[rows]), lacking[rows]))][:limit]
             names = map(block.name, rows.tolist())
             found += [
