@@ -8,6 +8,7 @@ Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -156,15 +157,14 @@ def find_candidates(
 def _listed(scores: Floats, most: int, allowed: Callable[[int], bool] | None) -> list[int]:
     """The allowed files with the highest scores, as far as they have any."""
     some = np.flatnonzero(scores > 0)
-    if allowed is None and len(some) > 4 * most:
-        some = some[np.argpartition(-scores[some], most)[: most + 1]]
-    listed: list[int] = []
-    for file in some[np.lexsort((some, -scores[some]))].tolist():
-        if allowed is None or allowed(file):
-            listed.append(file)
-            if len(listed) == most:
-                break
-    return listed
+    if allowed is None and len(some) > most:
+        # Of those that are as good as the last one, the first files are meant.
+        least = np.partition(scores[some], len(some) - most)[len(some) - most]
+        some = some[scores[some] >= least]
+    ordered: list[int] = some[np.argsort(-scores[some], kind="stable")].tolist()
+    if allowed is None:
+        return ordered[:most]
+    return list(islice(filter(allowed, ordered), most))
 
 
 def _part_scores(

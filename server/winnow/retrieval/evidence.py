@@ -105,8 +105,7 @@ def gather(
         measures[here] = part.segment.measures[own]
         for field in DOCUMENT_FIELDS:
             lengths[field][here] = part.segment.lengths(field)[own]
-            for term, found in enumerate(known[field]):
-                documents[field][term, here] = _counts_at(found, own)
+            documents[field][:, here] = _counts_at(known[field], own, part.segment.documents)
     traits = [index.traits(file) for file in candidates.files.tolist()]
     in_name, in_folder, name_shares = _in_paths(index, question, candidates.files)
     names = tuple(map(name_term, question.names))
@@ -127,8 +126,8 @@ def gather(
         single=_of_terms(corpus, looked, candidates, "name", question.single),
         joined=_of_terms(corpus, looked, candidates, "name", question.joined),
         imports_name=_of_terms(corpus, looked, candidates, "import", names),
-        imported=_having(corpus, "import", [one.whole for one in traits]),
-        mentioned=_having(corpus, "body", [one.whole_name for one in traits]),
+        imported=_having(corpus, "import", [one.numbers[0] for one in traits]),
+        mentioned=_having(corpus, "body", [one.numbers[1] for one in traits]),
     )
 
 
@@ -147,30 +146,32 @@ def _of_terms(
     corpus: Corpus, looked: Looked, candidates: Candidates, field: str, terms: Sequence[str]
 ) -> Floats:
     """How often each term stands in each candidate, in a field of documents."""
+    numbers = list(map(term_number, terms))
     found = np.zeros((len(terms), len(candidates.files)), np.float32)
     for part, _, here, own in _located(corpus, looked, candidates):
-        for row, term in enumerate(terms):
-            found[row, here] = _counts_at(part.segment.postings(field, term_number(term)), own)
+        postings = [part.segment.postings(field, number) for number in numbers]
+        found[:, here] = _counts_at(postings, own, part.segment.documents)
     return found
 
 
-def _having(corpus: Corpus, field: str, terms: Sequence[str]) -> Floats:
+def _having(corpus: Corpus, field: str, terms: Sequence[int]) -> Floats:
     """In about how many units of a field each term stands."""
-    numbers = np.array(list(map(term_number, terms)), np.uint64)
+    numbers = np.array(terms, np.uint64)
     having = np.zeros(len(terms), np.float32)
     for part in corpus.parts:
         having += part.segment.about_having(field, numbers)
     return having
 
 
-def _counts_at(found: Found, units: Numbers) -> Floats:
-    """How often a term stands in each of some units, which are in any order."""
-    having, counts = found
-    if not len(having):
-        return np.zeros(len(units), np.float32)
-    places = np.searchsorted(having, units)
-    places[places == len(having)] = 0
-    at: Floats = np.where(having[places] == units, counts[places], 0).astype(np.float32)
+def _counts_at(found: Sequence[Found], units: Numbers, count: int) -> Floats:
+    """How often each term stands in each of some units, of so many."""
+    at = np.zeros((len(found), len(units)), np.float32)
+    row = np.zeros(count, np.uint8)
+    for place, (having, counts) in enumerate(found):
+        if len(having):
+            row[having] = counts
+            at[place] = row[units]
+            row[having] = 0
     return at
 
 
@@ -193,10 +194,7 @@ def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Cand
         defining.append(segment.lengths("definition")[ids[-1]].astype(np.float32))
         scores.append(rough[ids[-1]])
         for field in CHUNK_FIELDS:
-            rows = [_counts_at(found, ids[-1]) for found in known[field]]
-            counts[field].append(
-                np.array(rows, np.float32).reshape(len(question.terms), len(ids[-1]))
-            )
+            counts[field].append(_counts_at(known[field], ids[-1], segment.chunks))
     return Chunks(
         owners=np.concatenate(owners),
         ids=np.concatenate(ids),

@@ -159,11 +159,17 @@ def _scaled(scale: Scale, values: Floats) -> Floats:
     found = values.astype(np.float32)
     if scale == "plain" or not len(found):
         return found
-    least = float(np.median(found)) if scale == "spread" else 0.0
+    least = _median(found) if scale == "spread" else 0.0
     most = float(found.max()) - least
     if most > _LEAST:
         found = np.clip((found - least) / np.float32(most), -1, 1)
     return found
+
+
+def _median(values: Floats) -> float:
+    # numpy's own loads all that it has for masked arrays.
+    ordered, middle = np.sort(values), len(values) // 2
+    return float(ordered[middle - (len(values) % 2 == 0) : middle + 1].mean())
 
 
 def _of_terms(evidence: Evidence) -> dict[str, Floats]:

@@ -14,13 +14,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from winnow.postings.terms import name_term, parts_of, stem, terms_of, whole, words
+from winnow.postings.terms import name_term, parts_of, stem, term_number, terms_of, whole, words
 
 Numbers = npt.NDArray[np.int32]
 
 # Names abbreviate: from this length on, `auth` stands for `authentication`, and the other way.
 ABBREVIATION = 3
 ABBREVIATED = 0.8
+# One question asks for the same terms again and again.
+_KEPT_TERMS = 256
 
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|e2e)(?:/|$)"
@@ -81,7 +83,7 @@ def name_of(path: str) -> tuple[str, str, bool]:
 
 class Traits(NamedTuple):
     """What kind of file it is, by its path. ``whole`` is the name as one term, and
-    ``whole_name`` the same without stemming."""
+    ``whole_name`` the same without stemming; ``numbers`` are theirs as terms."""
 
     kinds: tuple[bool, ...]  # of each of `KINDS`
     front: bool
@@ -90,6 +92,7 @@ class Traits(NamedTuple):
     depth: int
     whole: str
     whole_name: str
+    numbers: tuple[int, int]
     paired: bool  # another file of its folder has its name, with another end
     own: int  # the folder that it speaks for: of `parser/mod.rs` and `parser.rs` `parser`; or -1
 
@@ -105,6 +108,7 @@ class PathIndex:
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
         self._traits: dict[int, Traits] = {}
+        self._named: dict[str, tuple[list[int], list[float]]] = {}
         numbers: dict[str, int] = {}
         of_word: dict[str, list[int]] = {}
         self._stems: Counter[tuple[str, str]] = Counter()
@@ -152,14 +156,17 @@ class PathIndex:
         if found is None:
             path = self._paths[file]
             around, name, front = name_of(path)
+            in_one = "".join(words(name))
+            terms = name_term(in_one), whole(in_one)
             found = self._traits[file] = Traits(
                 kinds=tuple(bool(pattern.search(path)) for _, pattern, _ in KINDS),
                 front=front,
                 header=bool(_HEADER.search(path)),
                 declarations=bool(_DECLARATIONS.search(path)),
                 depth=around.count("/") + bool(around),
-                whole=name_term("".join(words(name))),
-                whole_name=whole("".join(words(name))),
+                whole=terms[0],
+                whole_name=terms[1],
+                numbers=(term_number(terms[0]), term_number(terms[1])),
                 paired=self._stems[around, name] > 1,
                 own=self._numbers.get(f"{around}/{name}" if around else name, -1),
             )
@@ -168,6 +175,14 @@ class PathIndex:
     def named(self, term: str) -> tuple[list[int], list[float]]:
         """The numbers of the terms that stand for a term, and how well: itself, and what
         abbreviates it or is abbreviated by it."""
+        found = self._named.get(term)
+        if found is None:
+            if len(self._named) >= _KEPT_TERMS:
+                self._named.clear()
+            found = self._named[term] = self._looked_up(term)
+        return found
+
+    def _looked_up(self, term: str) -> tuple[list[int], list[float]]:
         first = bisect_left(self.terms, term)
         numbers, weights = [], []
         for number in range(first, len(self.terms)):

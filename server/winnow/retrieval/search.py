@@ -7,7 +7,8 @@ read but the index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,12 @@ MOST_BOOST = 0.5
 WHY_WORDS = 4
 # Vectors of paths that are kept, a kilobyte each.
 _KEPT_VECTORS = 4_096
+
+
+def load(dense: Model | None) -> None:
+    """Load what the first search needs, with such vectors or none."""
+    for name in ("lexical", "dense") if dense is not None else ("lexical",):
+        trained(name)
 
 
 class Found(Struct, frozen=True):
@@ -99,7 +106,8 @@ def search(
         range(len(files)),
         key=lambda place: (-scores[place], -raw[place], corpus.paths[files[place]]),
     )
-    return [_found(corpus, evidence, place, float(scores[place])) for place in order[:limit]]
+    names = _names(evidence.defined)
+    return [_found(corpus, evidence, place, float(scores[place]), names) for place in order[:limit]]
 
 
 def weigh(
@@ -168,14 +176,20 @@ def _path_vectors(corpus: Corpus, model: Model, files: Sequence[int]) -> Rows:
     return np.stack([both[file] for file in files])
 
 
-def _found(corpus: Corpus, evidence: Evidence, place: int, score: float) -> Found:
-    """The passage of a candidate that answers best, and what speaks for it."""
+def _found(
+    corpus: Corpus,
+    evidence: Evidence,
+    place: int,
+    score: float,
+    names: Mapping[int, Iterable[str]],
+) -> Found:
+    """The passage of a candidate that answers best, and what speaks for it; ``names`` are those
+    that are asked for and defined, by file."""
     file = int(evidence.candidates.files[place])
     question = evidence.question
     why = []
-    names = _names(evidence.defined, file)
-    if names:
-        why.append(f"defines {', '.join(names[:WHY_WORDS])}")
+    if file in names:
+        why.append(f"defines {', '.join(islice(names[file], WHY_WORDS))}")
     folders, name, _ = name_of(corpus.paths[file])
     for what, parts, scores in (
         ("path", [name], evidence.in_name),
@@ -221,12 +235,14 @@ def _said(
     return list(dict.fromkeys(word for name in names for word in index.saying(name, terms)))
 
 
-def _names(defined: Mapping[str, Definitions], file: int) -> list[str]:
-    return [
-        name
-        for name, known in defined.items()
-        if any(one == file and not definition.local for one, definition in known)
-    ]
+def _names(defined: Mapping[str, Definitions]) -> dict[int, dict[str, None]]:
+    """The names that each file defines."""
+    found: dict[int, dict[str, None]] = {}
+    for name, known in defined.items():
+        for file, definition in known:
+            if not definition.local:
+                found.setdefault(file, {})[name] = None
+    return found
 
 
 def _symbol(question: Question, defined: Mapping[str, Definitions], file: int) -> Definition | None:

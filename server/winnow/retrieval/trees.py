@@ -46,9 +46,15 @@ class Ranker:
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         self.names: Sequence[str] = arrays["names"].tolist()
         self._weights, self._symbol_weights = arrays["weights"], arrays["symbol_weights"]
-        self._columns, self._masks = arrays["columns"], arrays["masks"]
-        self._thresholds, self._values = arrays["thresholds"], arrays["values"]
-        self._trees = np.arange(len(self._values))
+        # All first conditions of the trees come before all second ones, and so on: what is done to
+        # many candidates at a time is then done to numbers that stand side by side.
+        self._columns = arrays["columns"].T.ravel()
+        self._thresholds = arrays["thresholds"].T.ravel()[:, None]
+        # Of a condition that holds, all leaves are left.
+        self._masks = ~arrays["masks"].T.ravel()[:, None]
+        self._values = arrays["values"].ravel()
+        self._trees, leaves = arrays["values"].shape
+        self._firsts = np.arange(self._trees)[:, None] * leaves
         self._slope, self._offset = float(arrays["slope"]), float(arrays["offset"])
 
     def scores(self, features: Mapping[str, Floats], *, symbol: bool) -> Floats:
@@ -68,10 +74,11 @@ class Ranker:
 
     def sum_of_trees(self, rows: Floats) -> Floats:
         """What the trees say of candidates, given in rows of features."""
-        exceeds = rows[:, self._columns] > self._thresholds
-        left = np.where(exceeds, self._masks, np.uint8(0xFF))
-        leaves = _FIRST_LEAF[np.bitwise_and.reduce(left, axis=2)]
-        total: Floats = self._values[self._trees, leaves].sum(axis=1)
+        by_feature = np.ascontiguousarray(rows.T)
+        ruled_out = (by_feature[self._columns] > self._thresholds) * self._masks
+        ruled_out = np.bitwise_or.reduce(ruled_out.reshape(-1, self._trees, len(rows)), axis=0)
+        leaves = _FIRST_LEAF[~ruled_out] + self._firsts
+        total: Floats = self._values[leaves].sum(axis=0)
         return total
 
     def probabilities(self, scores: Floats) -> Floats:
