@@ -15,6 +15,7 @@ from winnow.index.folder import BEGUN
 from winnow.index.governor import is_indexable
 from winnow.index.index import Index, again_if_damaged
 from winnow.index.status import not_covered
+from winnow.index.view import StoreView
 from winnow.text.buffers import Overlay
 from winnow.text.files import Scope, search_roots
 from winnow.text.listing import list_files
@@ -54,10 +55,13 @@ def state_in_words(index: Index, state: IndexState) -> str:
     return f"the index is being built ({'; '.join([known, *paused])})"
 
 
-async def left_out_of(workspace: Workspace, scope: Scope, covers: Covers | None) -> NotCovered:
-    """How many files the index leaves out of those that are asked for, by reason. What was not
-    counted is absent: where not all files are asked for, the binary ones."""
-    left_out = await workspace.index.left_out()
+async def left_out_of(
+    workspace: Workspace, scope: Scope, covers: Covers | None, view: StoreView | None = None
+) -> NotCovered:
+    """How many files the index leaves out of those that are asked for, by reason; see
+    :meth:`Index.left_out`. What was not counted is absent: where not all files are asked for, the
+    binary ones."""
+    left_out = await workspace.index.left_out(view)
     if covers is None:
         return left_out
     if msgspec.structs.replace(left_out, binary=None) == NotCovered():
@@ -108,6 +112,8 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
             return []
         workspace.start_indexing(True)
         return _making(workspace)
+    if workspace.index.state().knows_all:
+        return []
     try:
         async with workspace.index.snapshot(workspace.buffers):
             pass  # what an earlier process has left is up to date then, if little has changed

@@ -6,10 +6,10 @@ made once more, until all that was found is as it was found.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -29,6 +29,7 @@ from winnow.workspace import Workspace
 if TYPE_CHECKING:
     from winnow.index.view import StoreView
     from winnow.postings.corpus import Corpus
+    from winnow.retrieval.embeddings import Model
     from winnow.retrieval.search import Found
     from winnow.symbols.facts import Definition
 
@@ -53,6 +54,29 @@ class Indexed(Struct, frozen=True):
     model: str | None = None
 
 
+class _Asked(Struct, frozen=True):
+    """What a search asks for: so many hits as are ``wanted``, of which so many are ``shown`` with
+    the definitions that they are in. ``covers`` is None for all files of the scope."""
+
+    query: str
+    wanted: int
+    shown: int
+    scope: Scope
+    covers: Covers | None
+    boosts: Mapping[str, float]
+    embeddings: str
+
+
+class _Looked(NamedTuple):
+    """What one look has found; ``changed`` are files of hits that are not as they are known, by
+    absolute path."""
+
+    hits: list[Hit]
+    changed: list[str]
+    model: str | None
+    knows: frozenset[str]
+
+
 @again_if_damaged
 async def search_index(
     workspace: Workspace,
@@ -61,41 +85,41 @@ async def search_index(
     query: str,
     wanted: int,
     *,
+    shown: int = 0,
     boosts: Mapping[str, float] = MappingProxyType({}),
     patient: bool = True,
 ) -> Indexed:
     """The passages that the index has for a query, at least so many if there are.
 
-    ``boosts`` move files for what became of earlier searches, by absolute path. Who is not
-    ``patient`` takes what is known, though files are being read.
+    The first ones, as many as are to be ``shown``, name the symbol that they are in; ``boosts``
+    move files for what became of earlier searches, by absolute path. Who is not ``patient`` takes
+    what is known, though files are being read.
 
     Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
     """
-    types = await file_type_globs(workspace.run_ripgrep(), scope.root, params.file_types)
-    narrowed = bool(params.path or params.include or params.exclude or params.file_types)
+    types: Sequence[re.Pattern[str]] = ()
+    if params.file_types:
+        types = await file_type_globs(workspace.run_ripgrep(), scope.root, params.file_types)
 
     def covers(place: int, below: str) -> bool:
-        return not narrowed or (
-            scope.within_paths(place, below)
-            and scope.covers_named(scope.prefix(place) + below, types)
+        return scope.within_paths(place, below) and scope.covers_named(
+            scope.prefix(place) + below, types
         )
 
+    narrowed = bool(params.path or params.include or params.exclude or params.file_types)
+    only = covers if narrowed else None
+    embeddings = workspace.config.index.embeddings
+    asked = _Asked(query, wanted, shown, scope, only, boosts, embeddings)
     found: list[Indexed] = []
     patience = CATCH_UP_SECONDS
 
     async def look() -> tuple[list[str], IndexState]:
         snapshot = workspace.index.corpus(workspace.buffers, patience)
-        async with snapshot as (corpus, state, view):
-            embeddings = workspace.config.index.embeddings
-            searching = functools.partial(_search, view, corpus, scope, covers, boosts, embeddings)
-            hits, changed = await view.read(searching, query, wanted)
-            model = await view.read(_model, corpus, workspace.config.index.embeddings)
-            knows = frozenset[str]()
-            if state.state != "ready":
-                knows = await view.read(_known, corpus, scope, covers)
-            left_out = await left_out_of(workspace, scope, covers if narrowed else None)
-        found[:] = [Indexed(hits, knows, state, True, left_out, model)]
-        return changed, state
+        async with snapshot as (make, state, view):
+            looked = await view.read(_look, view, make, asked, state)
+            left_out = await left_out_of(workspace, scope, only, view)
+        found[:] = [Indexed(looked.hits, looked.knows, state, True, left_out, looked.model)]
+        return looked.changed, state
 
     is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
     if patient and found[0].state.state == "stale":
@@ -121,33 +145,42 @@ async def lacking(
     )
 
 
-def _search(
-    view: StoreView,
-    corpus: Corpus,
-    scope: Scope,
-    covers: Covers,
-    boosts: Mapping[str, float],
-    embeddings: str,
-    query: str,
-    wanted: int,
-) -> tuple[list[Hit], list[str]]:
-    """Hits, and the files of these that are not as they are known, by absolute path."""
+def _look(view: StoreView, make: Callable[[], Corpus], asked: _Asked, state: IndexState) -> _Looked:
+    """Search what is known at this moment; in a thread."""
     from winnow.retrieval.embeddings import model_at
+
+    corpus = make()
+    files = _Files(corpus, asked.scope, asked.covers)
+    model = model_at(asked.embeddings).model
+    hits, paths = _search(view, corpus, files, asked, model)
+    has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
+    return _Looked(
+        hits,
+        view.changed(paths),
+        model.name if model is not None and has_vectors else None,
+        frozenset() if state.state == "ready" else files.known(),
+    )
+
+
+def _search(
+    view: StoreView, corpus: Corpus, files: _Files, asked: _Asked, model: Model | None
+) -> tuple[list[Hit], list[str]]:
+    """Hits, and the files that were found, by absolute path."""
     from winnow.retrieval.search import search
 
-    locate = functools.cache(functools.partial(_located, corpus, scope, covers))
+    boosts = asked.boosts
     found = search(
         corpus,
-        query,
-        limit=wanted,
-        allowed=lambda file: locate(file) is not None,
+        asked.query,
+        limit=asked.wanted,
+        allowed=None if files.all_are_covered else files.covered,
         boosts=_by_number(corpus, boosts),
-        dense=model_at(embeddings).model,
+        dense=model,
     )
-    hits = []
-    paths = []
+    hits: list[Hit] = []
+    paths: list[str] = []
     for one in found:
-        path = locate(one.file)
+        path = files.path(one.file)
         assert path is not None
         root = corpus.roots[int(corpus.root_of[one.file])].rstrip("/")
         paths.append(f"{root}/{corpus.paths[one.file]}")
@@ -156,17 +189,48 @@ def _search(
             if one.score < NEAR:
                 continue  # nothing speaks for it
             learned = "near in meaning"
-        hits.append(_hit(one, path, view.definitions_in(paths[-1]), learned))
-    return hits, view.changed(paths)
+        shown = len(hits) < asked.shown
+        hits.append(_hit(one, path, view.definitions_in(paths[-1]) if shown else (), learned))
+    return hits, paths
 
 
-def _model(corpus: Corpus, embeddings: str) -> str | None:
-    """The name of the model whose vectors the corpus has."""
-    from winnow.retrieval.embeddings import model_at
+class _Files:
+    """The files of a corpus by their numbers, as a scope names them."""
 
-    model = model_at(embeddings).model
-    has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
-    return model.name if model is not None and has_vectors else None
+    def __init__(self, corpus: Corpus, scope: Scope, covers: Covers | None) -> None:
+        self._corpus = corpus
+        self._scope = scope
+        self._covers = covers
+        places = {root.as_posix().rstrip("/"): place for place, root in enumerate(scope.roots)}
+        self._places = [places.get(root.rstrip("/")) for root in corpus.roots]
+        self._known: dict[int, str | None] = {}
+
+    @property
+    def all_are_covered(self) -> bool:
+        """Whether no file need be asked for."""
+        return self._covers is None and None not in self._places
+
+    def covered(self, file: int) -> bool:
+        """Whether the scope covers a file."""
+        return self.path(file) is not None
+
+    def path(self, file: int) -> str | None:
+        """The path of a file as ripgrep prints it; None for one that the scope does not cover."""
+        if file not in self._known:
+            self._known[file] = self._path(file)
+        return self._known[file]
+
+    def _path(self, file: int) -> str | None:
+        place = self._places[int(self._corpus.root_of[file])]
+        below = self._corpus.paths[file]
+        if place is None or (self._covers is not None and not self._covers(place, below)):
+            return None
+        return self._scope.prefix(place) + below
+
+    def known(self) -> frozenset[str]:
+        """The files whose texts can be found."""
+        numbers = {number for part in self._corpus.parts for number in part.files.tolist()}
+        return frozenset(path for path in map(self.path, numbers) if path is not None)
 
 
 def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
@@ -181,22 +245,6 @@ def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
             for number, (owner, path) in enumerate(zip(owners, corpus.paths, strict=True))
         }
     return {numbers[path]: boost for path, boost in boosts.items() if path in numbers}
-
-
-def _known(corpus: Corpus, scope: Scope, covers: Covers) -> frozenset[str]:
-    """The files whose texts can be found."""
-    numbers = {number for part in corpus.parts for number in part.files.tolist()}
-    paths = (_located(corpus, scope, covers, number) for number in numbers)
-    return frozenset(path for path in paths if path is not None)
-
-
-def _located(corpus: Corpus, scope: Scope, covers: Covers, file: int) -> str | None:
-    """The path of a file as ripgrep prints it; None for one that the scope does not cover."""
-    root, below = corpus.roots[int(corpus.root_of[file])], corpus.paths[file]
-    for place, one in enumerate(scope.roots):
-        if one.as_posix().rstrip("/") == root.rstrip("/"):
-            return scope.prefix(place) + below if covers(place, below) else None
-    return None
 
 
 def _hit(found: Found, path: str, definitions: Sequence[Definition], learned: str) -> Hit:

@@ -16,6 +16,7 @@ from winnow.answers import CHANGED
 from winnow.display import shown_path
 from winnow.errors import EmptyQuery, IndexUnavailable
 from winnow.hits import (
+    SPARE_HITS,
     Found,
     Place,
     Texts,
@@ -115,14 +116,14 @@ async def find_meant(
 
     Raises InvalidParams, SearchTimedOut, and what a scope may raise.
     """
-    trouble = ""
+    trouble, scope = "", workspace.scope(params)
     try:
-        indexed = await _from_index(workspace, params, query, wanted, progress)
+        indexed = await _from_index(workspace, params, scope, query, wanted, progress)
     except IndexUnavailable as error:
         indexed, trouble = None, error.data["detail"]
     state = indexed.state if indexed is not None else workspace.index.state()
     if indexed is not None and state.state == "ready" and indexed.settled:
-        found = _only_indexed(workspace.scope(params), query, indexed, wanted)
+        found = _only_indexed(scope, query, indexed, wanted)
         return Meant(found, _engine(indexed), indexed.model)
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, params, query, progress)
@@ -145,16 +146,22 @@ def _engine(indexed: Indexed) -> Engine:
 
 
 async def _from_index(
-    workspace: Workspace, params: ScopeParams, query: str, wanted: int, progress: Progress
+    workspace: Workspace,
+    params: ScopeParams,
+    scope: Scope,
+    query: str,
+    wanted: int,
+    progress: Progress,
 ) -> Indexed | None:
     """What the index has; None where there is to be none."""
     if not (workspace.config.index.enabled or workspace.index.state().knows_all):
         return None
-    scope = workspace.scope(params)
     async with workspace.turns:
         progress("Searching the index")
         boosts = await workspace.learning.boosts(query)
-        return await search_index(workspace, params, scope, query, wanted, boosts=boosts)
+        return await search_index(
+            workspace, params, scope, query, wanted, shown=wanted - SPARE_HITS, boosts=boosts
+        )
 
 
 def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Found:

@@ -55,7 +55,8 @@ def folder_of(workspace: Workspace) -> FolderIndex:
 
 async def texts(workspace: Workspace) -> dict[str, str]:
     """The files that can be ranked, with the trigrams of three characters that tell them apart."""
-    async with workspace.index.corpus(workspace.buffers, SECONDS) as (corpus, _, _):
+    async with workspace.index.corpus(workspace.buffers, SECONDS) as (make, _, view):
+        corpus = await view.read(make)
         return dict.fromkeys(files_in(corpus), "text")
 
 
@@ -77,7 +78,8 @@ def files_with(corpus: Corpus, text: str) -> list[str]:
 
 async def holding(workspace: Workspace, text: str) -> list[str]:
     await workspace.index.refresh([], SECONDS)
-    async with workspace.index.corpus(workspace.buffers, SECONDS) as (corpus, _, _):
+    async with workspace.index.corpus(workspace.buffers, SECONDS) as (make, _, view):
+        corpus = await view.read(make)
         return files_with(corpus, text)
 
 
@@ -87,7 +89,8 @@ async def test_all_texts_can_be_ranked_and_binary_files_are_known(
     project = git_commit(tmp_path / "project", FILES)
     workspace = make_workspace(project)
     await workspace.index.build()
-    async with workspace.index.corpus({}, SECONDS) as (corpus, state, _):
+    async with workspace.index.corpus({}, SECONDS) as (make, state, view):
+        corpus = await view.read(make)
         assert files_in(corpus) == ["docs/guide.md", "src/loader.py", "src/main.py"]
         assert files_with(corpus, "plugins") == ["docs/guide.md", "src/loader.py"]
         assert corpus.roots == [project.as_posix()]
@@ -125,7 +128,8 @@ async def test_two_folders_are_ranked_together(
     workspace = make_workspace(one, other)
     await workspace.index.build()
     workspace.buffers = {other / "c.py": "shared_name(1)\n"}
-    async with workspace.index.corpus(workspace.buffers, SECONDS) as (corpus, _, _):
+    async with workspace.index.corpus(workspace.buffers, SECONDS) as (make, _, view):
+        corpus = await view.read(make)
         assert files_with(corpus, "shared_name") == ["a.py", "b.py", "c.py"]
         roots = dict(zip(corpus.paths, corpus.root_of.tolist(), strict=True))
         assert roots == {"a.py": 0, "b.py": 1, "c.py": 1}

@@ -44,7 +44,7 @@ from winnow.index.files import (
 )
 from winnow.index.hindrance import Hindrance
 from winnow.index.lock import locked
-from winnow.index.reader import Reader
+from winnow.index.reader import Reader, Written
 from winnow.index.sources import (
     Changes,
     Covers,
@@ -75,8 +75,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
-# A store that was written last by the transaction of this number.
-Written = tuple[Store, int]
 # Says how many files of how many have been taken.
 Report = Callable[[int, int], None]
 
@@ -194,7 +192,7 @@ class FolderIndex:
 
     async def written(self) -> Written:
         """Which store it has, and the number of the last transaction in that."""
-        return await self._with_store(lambda store: (store, store.stamp()))
+        return await self._with_store(_written)
 
     async def aclose(self) -> None:
         if self.watcher is not None:
@@ -755,6 +753,11 @@ def _any_folder(root: Path, paths: Iterable[str]) -> bool:
 def _count(store: Store) -> int:
     with store.read() as reader:
         return reader.file_count()
+
+
+def _written(store: Store) -> Written:
+    with store.read() as reader:
+        return reader.written
 
 
 def _left_out(store: Store) -> int:

@@ -35,9 +35,9 @@ from winnow.config import Config
 from winnow.database import StoreDamaged
 from winnow.errors import SearchError
 from winnow.index.files import FULL
-from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report, Written
+from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.governor import Governor, is_indexable, most_parsed
-from winnow.index.reader import Reader, ReaderStopped
+from winnow.index.reader import Reader, ReaderStopped, Written
 from winnow.index.segments import SegmentGone
 from winnow.index.sources import Covers
 from winnow.index.status import folder_status, total_of
@@ -104,7 +104,8 @@ class Index:
     """The index of a workspace's folders.
 
     ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
-    the files of a folder in the order in which they are to be taken.
+    the files of a folder in the order in which they are to be taken. ``prepare`` loads what the
+    first search needs: it is done once, in a thread, while the first build waits for its workers.
     """
 
     def __init__(
@@ -116,8 +117,11 @@ class Index:
         folders: Callable[[], Sequence[Path]],
         ripgrep: Callable[[], Ripgrep],
         ordered: Ordered,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
         limits = config().limits
+        self._prepare = prepare
+        self._preparing: asyncio.Task[None] | None = None
         self._config = config
         self._folders = folders
         self._ripgrep = ripgrep
@@ -218,13 +222,14 @@ class Index:
     @contextlib.asynccontextmanager
     async def corpus(
         self, buffers: Mapping[Path, str], seconds: float = CATCH_UP_SECONDS
-    ) -> AsyncIterator[tuple[Corpus, IndexState, StoreView]]:
-        """All texts as they are now, to be ranked, as far as they are known; how true that is; and
-        the view that they are read through, in a thread: its `read`, until the block ends."""
+    ) -> AsyncIterator[tuple[Callable[[], Corpus], IndexState, StoreView]]:
+        """All texts as they are now, to be ranked, as far as they are known: what gives them; how
+        true that is; and the view that they are read through. All reading is done in a thread: by
+        the view's `read`, until the block ends."""
         async with self._snapshot(buffers, seconds, ()) as (view, state, folders, unsaved):
             tables = [folder.table for folder in folders]
             taken = {path: one.taken for path, one in unsaved.items() if one.taken is not None}
-            yield await view.read(view.corpus, tables, taken), state, view
+            yield functools.partial(view.corpus, tables, taken), state, view
 
     async def candidates(
         self, conditions: Sequence[Condition], seconds: float
@@ -337,9 +342,10 @@ class Index:
             embeddings=told_of(index.embeddings),
         )
 
-    async def left_out(self) -> NotCovered:
-        """How many files there are of which nothing can be found, by reason."""
-        written = [await one.written() for one in self._current()]
+    async def left_out(self, view: StoreView | None = None) -> NotCovered:
+        """How many files there are of which nothing can be found, by reason. A ``view`` of now
+        saves a look at the stores."""
+        written = view.written() if view else [await one.written() for one in self._current()]
         if self._left_out is None or self._left_out[0] != written:
             self._left_out = written, total_of((await self.status()).folders)
         return self._left_out[1]
@@ -419,6 +425,8 @@ class Index:
                     folder.problem = "it is the root of a file system, or holds a home folder"
                     continue
                 max_files = None if consent else self._config().index.max_files
+                if self._preparing is None:
+                    self._preparing = asyncio.create_task(asyncio.to_thread(self._prepare))
                 folder.build_soon(max_files)  # should this fail: the folder may come back
                 if self._watching:
                     await folder.watch(self._covers(folder), self.files_changed)
@@ -476,6 +484,8 @@ class Index:
         """End what is under way, and the workers; close the stores."""
         self._closed = True
         await _cancelled([self._taking, self._checking, *self._builds])
+        if self._preparing is not None:
+            await asyncio.gather(self._preparing, return_exceptions=True)
         await self._documents.aclose()
         await self._workers.aclose()
         for folder in self._known.values():

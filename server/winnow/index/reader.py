@@ -23,6 +23,10 @@ from winnow.symbols.view import File
 SKELETON_BYTES = 2 * 1024 * 1024
 
 
+# A store, and the number of the last transaction in it.
+Written = tuple[object, int]
+
+
 class ReaderStopped(Exception):
     """Nobody waits any more for what is being read."""
 
@@ -62,6 +66,7 @@ class Reader:
         self._skeletons = skeletons
         self._release = release
         self._ids: dict[str, int | None] = {}
+        self._stamp: int | None = None
         self._stopped = False
 
     @property
@@ -124,6 +129,12 @@ class Reader:
             )
             found.update({os.fsdecode(row[0]): FileState(*row[1:]) for row in rows})
         return found
+
+    def known_files(self, paths: Iterable[str]) -> dict[str, FileState]:
+        """Of some files those that are known."""
+        statement = "SELECT mtime_ns, ctime_ns, size, problem FROM file WHERE path=? AND parked=0"
+        rows = ((path, self._row(statement, os.fsencode(path))) for path in paths)
+        return {path: FileState(*row) for path, row in rows if row is not None}
 
     def files_named(self, name: str) -> list[File]:
         """The files with this name, in whatever folder."""
@@ -312,8 +323,15 @@ class Reader:
 
     def stamp(self) -> int:
         """The number of the last transaction."""
-        row = self._row("SELECT value FROM note WHERE name='stamp'")
-        return int(row[0]) if row else 0
+        if self._stamp is None:
+            row = self._row("SELECT value FROM note WHERE name='stamp'")
+            self._stamp = int(row[0]) if row else 0
+        return self._stamp
+
+    @property
+    def written(self) -> Written:
+        """Which store it reads, and the number of the last transaction in that."""
+        return self._skeletons, self.stamp()
 
     def texts_since(self, stamp: int) -> Iterator[tuple[str, int | None, int, bool]]:
         """The files that were written since: path, segment, document and whether it is binary."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from winnow.index.names import NameTables
-from winnow.index.reader import Reader, ReaderStopped
+from winnow.index.reader import Reader, ReaderStopped, Written
 from winnow.index.sources import changes_of
 from winnow.symbols.facts import Definition, Facts, Skeleton
 from winnow.symbols.packed import last_name
@@ -100,6 +100,10 @@ class StoreView:
     def roots(self) -> list[str]:
         return list(self._roots)
 
+    def written(self) -> list[Written]:
+        """By which transactions the stores were written last."""
+        return [reader.written for _, reader in self._stores]
+
     def names(self, tables: NameTables) -> list[Names]:
         """Tables of the names of all definitions; a name in them may have none any more."""
         found = [tables.of_store(prefix, reader) for prefix, reader in self._stores]
@@ -125,7 +129,7 @@ class StoreView:
                 below.setdefault(folder, (reader, []))[1].append(inside)
         found: list[str] = []
         for folder, (reader, some) in below.items():
-            changes = changes_of(Path(folder), reader.known(some).items())
+            changes = changes_of(Path(folder), reader.known_files(some).items())
             found += (folder + path for path in (*changes.changed, *changes.gone))
         return found
 

@@ -52,13 +52,13 @@ def find_ripgrep(configured: str | None) -> str:
     Raises ProgramNotInstalled.
     """
     found = shutil.which(configured or "rg")
-    if not (found or configured):
-        found = shutil.which("rg", path=sysconfig.get_path("scripts"))
     if found:
         return found
+    scripts = sysconfig.get_path("scripts")
+    if not configured and (found := shutil.which("rg", path=scripts)):
+        return found
     how = INSTALL.get(sys.platform, INSTALL["linux"])
-    where = f"on PATH or in {sysconfig.get_path('scripts')}"
-    where = f"at {configured}" if configured else where
+    where = f"at {configured}" if configured else f"on PATH or in {scripts}"
     raise ProgramNotInstalled("ripgrep", f"ripgrep is not {where}. Install it: {how}")
 
 
