@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -125,7 +126,17 @@ class Workspace:
             folders=lambda: self.folders,
             ripgrep=lambda: self.run_ripgrep(LIST_SECONDS),
             ordered=self._in_order,
+            prepare=self._prepare,
         )
+
+    def _prepare(self) -> None:
+        """Load what searches of the index need."""
+        for name in ("winnow.code_search", "winnow.index.joining"):
+            importlib.import_module(name)
+        from winnow.retrieval.embeddings import model_at
+        from winnow.retrieval.search import load
+
+        load(model_at(self.config.index.embeddings).model)
 
     async def _in_order(self, root: Path, paths: Sequence[str]) -> list[str]:
         """Files of a folder in the order in which they are to be indexed."""
