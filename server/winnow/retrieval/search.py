@@ -7,12 +7,11 @@ read but the index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress, islice
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from winnow.postings.contents import TYPES
@@ -106,8 +105,8 @@ def search(
         range(len(files)),
         key=lambda place: (-scores[place], -raw[place], corpus.paths[files[place]]),
     )
-    names = _names(evidence.defined)
-    return [_found(corpus, evidence, place, float(scores[place]), names) for place in order[:limit]]
+    passages = _Passages(corpus, evidence)
+    return [passages.of(place, float(scores[place])) for place in order[:limit]]
 
 
 def weigh(
@@ -176,62 +175,80 @@ def _path_vectors(corpus: Corpus, model: Model, files: Sequence[int]) -> Rows:
     return np.stack([both[file] for file in files])
 
 
-def _found(
-    corpus: Corpus,
-    evidence: Evidence,
-    place: int,
-    score: float,
-    names: Mapping[int, Iterable[str]],
-) -> Found:
-    """The passage of a candidate that answers best, and what speaks for it; ``names`` are those
-    that are asked for and defined, by file."""
-    file = int(evidence.candidates.files[place])
-    question = evidence.question
-    why = []
-    if file in names:
-        why.append(f"defines {', '.join(islice(names[file], WHY_WORDS))}")
-    folders, name, _ = name_of(corpus.paths[file])
-    for what, parts, scores in (
-        ("path", [name], evidence.in_name),
-        ("folder", folders.split("/"), evidence.in_folder),
-    ):
-        said = _said(_path_index(corpus), parts, question, scores[:, place] > 0)
-        if said:
-            why.append(f"{what} says {', '.join(said[:WHY_WORDS])}")
-            break
-    commented = _spelled(question, evidence.documents["comment"][:, place] > 0)
-    if commented:
-        # In whatever form: which one stands there, the index does not know.
-        why.append(f"comments speak of {', '.join(commented[:WHY_WORDS])}")
-    [own] = np.nonzero(evidence.chunks.owners == place)
-    symbol = _symbol(question, evidence.defined, file)
-    if symbol is not None:
-        return Found(file, symbol.line + 1, symbol.end_line + 1, score, tuple(why), symbol)
-    if not len(own):
-        return Found(file, 1, 1, score, tuple(why))
-    rarity = evidence.looked.rarity["definition"]
-    defining = rarity @ (evidence.chunks.counts["definition"][:, own] > 0)
-    best = own[int(np.argmax(evidence.chunks.scores[own] + DEFINING * defining))]
-    segment = corpus.parts[int(evidence.candidates.parts[place])].segment
-    chunk = int(evidence.chunks.ids[best])
-    first, last = int(segment.first_lines[chunk]), int(segment.last_lines[chunk])
-    there = _spelled(question, evidence.chunks.counts["body"][:, best] > 0)
-    if there:
-        asked = len(dict.fromkeys(question.spelled))
-        why.append(f"{len(there)} of {asked} query terms in lines {first}-{last}")
-    return Found(file, first, last, score, tuple(why))
+class _Passages:
+    """The passages of candidates that answer best, and what speaks for them."""
+
+    def __init__(self, corpus: Corpus, evidence: Evidence) -> None:
+        self._corpus = corpus
+        self._evidence = evidence
+        self._index = _path_index(corpus)
+        self._names = _names(evidence.defined)
+        # By candidate, which terms are said.
+        self._in_name: list[list[bool]] = (evidence.in_name > 0).T.tolist()
+        self._in_folder: list[list[bool]] = (evidence.in_folder > 0).T.tolist()
+        self._in_comments: list[list[bool]] = (evidence.documents["comment"] > 0).T.tolist()
+        chunks = evidence.chunks
+        defining = evidence.looked.rarity["definition"] @ (chunks.counts["definition"] > 0)
+        self._worth = chunks.scores + DEFINING * defining
+        # The chunks by candidate, and where those of each begin.
+        self._chunks = np.argsort(chunks.owners, kind="stable")
+        owners = np.arange(len(self._in_name) + 1)
+        self._starts: list[int] = np.searchsorted(chunks.owners[self._chunks], owners).tolist()
+
+    def of(self, place: int, score: float) -> Found:
+        """That of a candidate."""
+        evidence = self._evidence
+        file = int(evidence.candidates.files[place])
+        question, chunks = evidence.question, evidence.chunks
+        why = list(self._why(place, file))
+        symbol = _symbol(question, evidence.defined, file)
+        if symbol is not None:
+            return Found(file, symbol.line + 1, symbol.end_line + 1, score, tuple(why), symbol)
+        own = self._chunks[self._starts[place] : self._starts[place + 1]]
+        if not len(own):
+            return Found(file, 1, 1, score, tuple(why))
+        best = own[self._worth[own].argmax()]
+        segment = self._corpus.parts[int(evidence.candidates.parts[place])].segment
+        chunk = int(chunks.ids[best])
+        first, last = int(segment.first_lines[chunk]), int(segment.last_lines[chunk])
+        there = _spelled(question, (chunks.counts["body"][:, best] > 0).tolist())
+        if there:
+            asked = len(dict.fromkeys(question.spelled))
+            why.append(f"{len(there)} of {asked} query terms in lines {first}-{last}")
+        return Found(file, first, last, score, tuple(why))
+
+    def _why(self, place: int, file: int) -> Iterator[str]:
+        """What speaks for the file as a whole."""
+        question = self._evidence.question
+        if file in self._names:
+            yield f"defines {', '.join(islice(self._names[file], WHY_WORDS))}"
+        folders, name, _ = name_of(self._corpus.paths[file])
+        for what, parts, having in (
+            ("path", [name], self._in_name[place]),
+            ("folder", folders.split("/"), self._in_folder[place]),
+        ):
+            said = _said(self._index, parts, question, having)
+            if said:
+                yield f"{what} says {', '.join(said[:WHY_WORDS])}"
+                break
+        commented = _spelled(question, self._in_comments[place])
+        if commented:
+            # In whatever form: which one stands there, the index does not know.
+            yield f"comments speak of {', '.join(commented[:WHY_WORDS])}"
 
 
-def _spelled(question: Question, having: npt.NDArray[np.bool_]) -> list[str]:
+def _spelled(question: Question, having: Sequence[bool]) -> list[str]:
     """The words of the query that some of the terms are of."""
-    return list(dict.fromkeys(question.spelled[term] for term in np.flatnonzero(having)))
+    return list(dict.fromkeys(compress(question.spelled, having)))
 
 
 def _said(
-    index: PathIndex, names: Sequence[str], question: Question, having: npt.NDArray[np.bool_]
+    index: PathIndex, names: Sequence[str], question: Question, having: Sequence[bool]
 ) -> list[str]:
     """The words of names, as they stand there, that say some of the terms."""
-    terms = [question.terms[term] for term in np.flatnonzero(having)]
+    terms = list(compress(question.terms, having))
+    if not terms:
+        return []
     return list(dict.fromkeys(word for name in names for word in index.saying(name, terms)))
 
 
