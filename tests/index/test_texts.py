@@ -98,7 +98,8 @@ async def test_all_texts_can_be_ranked_and_binary_files_are_known(
         assert (corpus.paths[number], definition.line) == ("src/loader.py", 1)
         assert state.state == "ready"
     reader = await folder_of(workspace).reader()
-    assert folder_of(workspace).table.at(reader).binary == 1
+    files = folder_of(workspace).table.at(reader)
+    assert [files.paths[file] for file in files.binary.tolist()] == ["data.bin"]
     reader.close()
 
 
