@@ -22,6 +22,7 @@ import winnow
 from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
 from winnow.lsp.convert import folders_of, path_of
+from winnow.lsp.editor import add_editor_features, ask_editor, offers_model
 from winnow.lsp.features import add_features
 from winnow.lsp.indexing import build_index, tell_changes, watch_files
 from winnow.lsp.progress import Reporter, Token, background_progress
@@ -102,6 +103,7 @@ def create_server() -> WinnowServer:
     for tool in TOOLS.values():
         server.feature(tool.method)(_handler(server, tool))
     add_features(server)
+    add_editor_features(server)
     _add_lifecycle(server)
     return server
 
@@ -153,6 +155,8 @@ def _add_lifecycle(server: WinnowServer) -> None:
         server.searching.start_indexing = lambda consent: _in_background(
             server, build_index(server, consent)
         )
+        if offers_model(params.capabilities):
+            server.searching.offer_model(functools.partial(ask_editor, server))
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         server.configure()
