@@ -25,7 +25,7 @@ from winnow.lsp.convert import folders_of, path_of
 from winnow.lsp.editor import add_editor_features, ask_editor, offers_model
 from winnow.lsp.features import add_features
 from winnow.lsp.indexing import build_index, tell_changes, watch_files
-from winnow.lsp.progress import Reporter, Token, background_progress
+from winnow.lsp.progress import Reporter, background_progress, without_tokens
 from winnow.lsp.protocol import (
     INVALID_PARAMS,
     WinnowProtocol,
@@ -116,7 +116,7 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
         if server.searching is None:
             raise JsonRpcServerNotInitialized("initialize first")
         try:
-            raw, work_done, partial = _without_tokens(params)
+            raw, work_done, partial = without_tokens(params)
             server.searching.buffers = server.protocol.documents.texts()
             with Reporter(server, work_done, partial, tool.name) as progress:
                 result = await tool.call(server.searching, raw, progress)
@@ -126,20 +126,6 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
             raise JsonRpcException(error.message, code, error.data) from None
 
     return handle
-
-
-def _without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
-    """The params of the tool, and the client's tokens for progress and partial results."""
-    if not isinstance(params, dict):
-        return params, None, None
-    raw = dict(params)
-    tokens = []
-    for name in ("workDoneToken", "partialResultToken"):
-        token = raw.pop(name, None)
-        if token is not None and (isinstance(token, bool) or not isinstance(token, (str, int))):
-            raise InvalidParams(name, "expected string or integer")
-        tokens.append(token)
-    return raw, tokens[0], tokens[1]
 
 
 # --- lifecycle -----------------------------------------------------------------------------
