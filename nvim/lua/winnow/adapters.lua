@@ -1,0 +1,8 @@
+return {
+  found = function()
+    return {}
+  end,
+  open = function()
+    error('x')
+  end,
+}
