@@ -118,7 +118,7 @@ return {
     function()
       t.shared_project()
       t.setup()
-      vim.o.columns, vim.o.lines = 120, 40
+      t.with_preview()
       local picker = open('Winnow grep def load_plugin\\b')
       t.listed(picker)
       local buf = vim.api.nvim_win_get_buf(picker.windows.preview)
@@ -136,7 +136,7 @@ return {
     function()
       t.project({ ['large.txt'] = ('padding of a line\n'):rep(70000) .. 'the needle\n' })
       t.setup()
-      vim.o.columns, vim.o.lines = 120, 40
+      t.with_preview()
       local picker = open('Winnow grep needle')
       t.listed(picker)
       local line = t.wait('the preview', function()
@@ -195,7 +195,6 @@ return {
     function()
       t.shared_project()
       t.setup()
-      vim.o.lines = 30
       local names = {}
       for number = 1, 60 do
         names[number] = ('f%02d'):format(number)
@@ -257,7 +256,8 @@ return {
     function()
       t.shared_project()
       t.setup()
-      for key, count in pairs({ ['<C-x>'] = { 2, 1 }, ['<C-v>'] = { 2, 1 }, ['<C-t>'] = { 1, 2 } }) do
+      local counts = { ['<C-x>'] = { 2, 1 }, ['<C-v>'] = { 2, 1 }, ['<C-t>'] = { 1, 2 } }
+      for key, count in pairs(counts) do
         press(open('Winnow grep register_plugin path'), '<Esc>')
         press(open('Winnow grep def register_plugin'), key)
         local windows = #vim.api.nvim_tabpage_list_wins(0)
@@ -392,15 +392,20 @@ return {
     function()
       t.shared_project()
       t.setup()
-      vim.o.columns, vim.o.lines = 60, 16
+      t.with_preview()
+      local windows, screen = require('winnow.picker.windows'), { 60, 16 }
+      t.replace(windows, 'screen', function()
+        return unpack(screen)
+      end)
       local picker = open('Winnow grep register_plugin')
       t.equal(nil, picker.windows.preview)
-      vim.o.columns, vim.o.lines = 140, 40
+      screen = { 80, 24 }
       vim.api.nvim_exec_autocmds('VimResized', {})
       assert(picker.windows.preview)
+      local width = vim.api.nvim_win_get_width(picker.windows.list)
       press(picker, '<M-p>')
       t.equal(nil, picker.windows.preview)
-      vim.o.columns, vim.o.lines = 120, 40
+      assert(vim.api.nvim_win_get_width(picker.windows.list) > width, 'the list takes its place')
     end,
   },
 }

@@ -60,5 +60,6 @@ end
 
 t.stop_servers()
 vim.fn.delete(home, 'rf')
-say(('%d passed, %d failed, %d skipped'):format(passed, failed, skipped))
+-- What Neovim has shown last may have no line end.
+say(('\n%d passed, %d failed, %d skipped'):format(passed, failed, skipped))
 os.exit(failed > 0 and 1 or 0)

@@ -181,6 +181,12 @@ function M.press(keys)
   vim.api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
 end
 
+---Have a preview in 80 columns. Neovim 0.11.4 fails an assertion when it draws after 'columns' was
+---changed where there is no screen.
+function M.with_preview()
+  M.replace(require('winnow.picker.windows'), 'preview_columns', 60)
+end
+
 ---The paths of items.
 ---@param items winnow.Item[]
 ---@return string[]

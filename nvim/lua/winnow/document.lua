@@ -17,11 +17,21 @@ function M.file(uri)
   return vim.uri_to_fname(plain)
 end
 
+---@type string[]
+local filling
+
+---@param buf integer
+function M.set_lines(buf)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, filling)
+end
+
 ---@param buf integer
 ---@param lines string[]
 local function fill(buf, lines)
   vim.bo[buf].modifiable = true
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  -- Entries of lists are marks: they would move down with the empty line that is replaced.
+  filling = lines
+  vim.cmd(("lockmarks lua require('winnow.document').set_lines(%d)"):format(buf))
   vim.bo[buf].modifiable = false
   vim.bo[buf].modified = false
 end

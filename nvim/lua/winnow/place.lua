@@ -64,4 +64,19 @@ function M.open(item, how)
   vim.cmd('normal! zvzz')
 end
 
+---Go on in normal mode. Leaving insert mode moves the cursor left, which must not happen in a
+---window that something is opened in: so this waits until it is over.
+---@param go_on fun()
+function M.leave_insert(go_on)
+  if not vim.startswith(vim.api.nvim_get_mode().mode, 'i') then
+    return go_on()
+  end
+  vim.api.nvim_create_autocmd('ModeChanged', {
+    pattern = 'i*:n*',
+    once = true,
+    callback = vim.schedule_wrap(go_on),
+  })
+  vim.cmd.stopinsert()
+end
+
 return M

@@ -173,7 +173,7 @@ end
 ---@param mode winnow.Mode
 ---@param request winnow.Request
 ---@param options { told: fun(search: winnow.Search), buf?: integer, shown?: boolean }
----  `told` hears of everything new, `buf` says which project, `shown` that the caller shows progress
+---  `told` hears of everything new, `buf` says which project, `shown`: the caller shows progress
 ---@return winnow.Search
 function M.start(mode, request, options)
   modes.get(mode)

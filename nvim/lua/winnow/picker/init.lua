@@ -352,23 +352,13 @@ end
 ---Leave the picker for the window that it was opened in, and go on there in normal mode.
 ---@param go_on fun()
 function Picker:_leave(go_on)
-  local function left()
+  place.leave_insert(function()
     self:close()
     if vim.api.nvim_win_is_valid(self.origin_win) then
       vim.api.nvim_set_current_win(self.origin_win)
     end
     go_on()
-  end
-  if not vim.startswith(vim.api.nvim_get_mode().mode, 'i') then
-    return left()
-  end
-  -- Leaving insert mode moves the cursor left, which must not happen in the file.
-  vim.api.nvim_create_autocmd('ModeChanged', {
-    pattern = 'i*:n*',
-    once = true,
-    callback = vim.schedule_wrap(left),
-  })
-  vim.cmd.stopinsert()
+  end)
 end
 
 ---Tell the server what was opened: later searches rank it higher.
@@ -465,9 +455,9 @@ end
 local function remember(self, by)
   local known = history.of(self.mode)
   local at = 0
-  for place, one in ipairs(known) do
+  for nth, one in ipairs(known) do
     if query.format(one) == query.format(self.request) then
-      at = place
+      at = nth
       break
     end
   end

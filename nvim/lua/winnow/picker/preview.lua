@@ -8,7 +8,7 @@ local M = {}
 
 local NAMESPACE = vim.api.nvim_create_namespace('winnow-preview')
 -- A larger file is asked of the server around the line only.
-local WHOLE_BYTES = 1024 * 1024
+local WHOLE_BYTES = 256 * 1024
 local AROUND = 200
 -- Colours cost more than they tell in lines that are longer.
 local LINE_BYTES = 5000
@@ -31,7 +31,10 @@ end
 ---@param text string
 ---@return string[]
 local function lines_of(text)
-  text = vim.iconv(text, 'utf-8', 'utf-8') or vim.iconv(text, 'latin1', 'utf-8') or text
+  -- Not by way of iconv: some builds refuse to convert UTF-8 into itself.
+  if not pcall(vim.fn.json_encode, text) then
+    text = vim.iconv(text, 'latin1', 'utf-8') or text
+  end
   text = text:gsub('\r\n', '\n'):gsub('%z', '␀')
   return vim.split((text:gsub('\n$', '')), '\n')
 end

@@ -4,8 +4,8 @@ local config = require('winnow.config')
 
 local M = {}
 
--- Narrower than this there is no room for a preview beside the list.
-local PREVIEW_COLUMNS = 90
+-- In a picker narrower than this there is no room for a preview beside the list.
+M.preview_columns = 90
 local INFO_LINES = 4
 
 ---@class winnow.Windows
@@ -53,6 +53,13 @@ local function scratch(kind)
   return buf
 end
 
+---The columns and lines that there are.
+---@return integer
+---@return integer
+function M.screen()
+  return vim.o.columns, vim.o.lines - vim.o.cmdheight
+end
+
 ---@class winnow.Box
 ---@field row integer
 ---@field col integer
@@ -62,13 +69,13 @@ end
 ---Where the windows stand, borders left out.
 ---@return { prompt: winnow.Box, list: winnow.Box, info: winnow.Box, preview?: winnow.Box }
 function Windows:_boxes()
-  local columns, lines = vim.o.columns, vim.o.lines - vim.o.cmdheight
+  local columns, lines = M.screen()
   local width = math.max(20, math.floor(columns * config.current.width))
   local height = math.max(9 + self._info_lines, math.floor(lines * config.current.height))
   width, height = math.min(width, columns - 2), math.min(height, lines)
   local row = math.max(0, math.floor((lines - height) / 2))
   local col = math.max(0, math.floor((columns - width) / 2))
-  local has_preview = self._wants_preview and width >= PREVIEW_COLUMNS
+  local has_preview = self._wants_preview and width >= M.preview_columns
   local left = has_preview and math.floor(width / 2) or width
   -- Borders: two lines each of prompt, list and info.
   local list_height = math.max(1, height - 7 - self._info_lines)

@@ -1,8 +1,0 @@
-return {
-  found = function()
-    return {}
-  end,
-  open = function()
-    error('x')
-  end,
-}
