@@ -2,6 +2,9 @@
 
 local t = require('support')
 
+-- Kinds of params, as the server's reference calls them.
+local KINDS = { list = 'array', number = 'integer', boolean = 'boolean', string = 'string' }
+
 local function complete(line)
   return vim.fn.getcompletion(line, 'cmdline')
 end
@@ -93,8 +96,7 @@ return {
         for name, kind in pairs(query.params[mode]) do
           local row = params:match('| `' .. name .. '` | ([^\n]*)')
           assert(row, ('%s of %s is no param of the server'):format(name, mode))
-          local wanted = type(kind) == 'table' and '"' .. kind[1] .. '"'
-            or ({ list = 'array', number = 'integer', boolean = 'boolean', string = 'string' })[kind]
+          local wanted = type(kind) == 'table' and '"' .. kind[1] .. '"' or KINDS[kind]
           if name ~= 'timeout' and name ~= 'kind' then
             t.contains(row, wanted)
           end

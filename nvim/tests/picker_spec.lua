@@ -191,6 +191,21 @@ return {
     end,
   },
   {
+    'until somebody moves, the cursor is on the best of the local order; no model takes it away',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker, partial, done = scripted('keyword', 'q')
+      partial(ranking('local', 'a', 'b'))
+      partial(ranking('local', 'x', 'a', 'b'))
+      t.equal({ 'x', 1 }, { picker:item().path, cursor_line(picker) })
+      partial(ranking('llm', 'b'))
+      t.equal({ 'x', 3 }, { picker:item().path, cursor_line(picker) })
+      done(answer('llm', 'b', 'x'))
+      t.equal('x', picker:item().path)
+    end,
+  },
+  {
     'the row under the cursor stays at its height when rows come above it',
     function()
       t.shared_project()

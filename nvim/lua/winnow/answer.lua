@@ -122,4 +122,24 @@ function M.left_out(answer)
   return said
 end
 
+-- What Neovim needs of the line for messages, so that it does not ask for Enter.
+local MESSAGE_MARGIN = 14
+
+---Say how a search has ended where nothing shows it: how many there are, who ranked, what is
+---missing.
+---@param found winnow.Search
+function M.report(found)
+  if found.problem then
+    vim.notify('winnow: ' .. found.problem, vim.log.levels.ERROR)
+    return
+  end
+  local said = vim.list_extend({ found:summary() }, found:left_out())
+  local line = 'winnow: ' .. table.concat(said, ' · '):gsub('%s+', ' ')
+  local room = math.max(40, vim.o.columns * vim.o.cmdheight - MESSAGE_MARGIN)
+  if vim.fn.strdisplaywidth(line) > room then
+    line = vim.fn.strcharpart(line, 0, room) .. '…'
+  end
+  vim.notify(line, #found.items == 0 and vim.log.levels.WARN or vim.log.levels.INFO)
+end
+
 return M

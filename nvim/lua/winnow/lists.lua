@@ -120,19 +120,6 @@ function List:show()
   end
 end
 
----Say what somebody would not see from the entries: that there are none, or that some are missing.
----@param found winnow.Search
-local function report(found)
-  if found.problem then
-    vim.notify('winnow: ' .. found.problem, vim.log.levels.ERROR)
-    return
-  end
-  local said = found:left_out()
-  table.insert(said, 1, found:summary())
-  local level = #found.items == 0 and vim.log.levels.WARN or vim.log.levels.INFO
-  vim.notify('winnow: ' .. table.concat(said, '\n'), level)
-end
-
 ---Search, and fill a list with what is found while it is found.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
@@ -161,7 +148,7 @@ function M.search(mode, request)
       if #found.items > 0 or list.id then
         write(found)
       end
-      report(found)
+      answers.report(found)
     end,
   })
 end

@@ -36,15 +36,6 @@ function M.with_query(mode, request, go_on)
   end)
 end
 
----Say how a search has ended, which other pickers have no place for: who ranked, what is missing.
----@param found winnow.Search
-function M.report(found)
-  local said = found:left_out()
-  table.insert(said, 1, found:summary())
-  local level = found.problem and vim.log.levels.ERROR or vim.log.levels.INFO
-  vim.notify('winnow: ' .. table.concat(said, '\n'), level)
-end
-
 ---One line for an item.
 ---@param item winnow.Item
 ---@return string

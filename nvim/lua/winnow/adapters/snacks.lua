@@ -69,7 +69,7 @@ local function finder(mode, request, started)
         end
       end
       vim.schedule(function()
-        adapters.report(found)
+        require('winnow.answer').report(found)
       end)
     end
   end

@@ -82,7 +82,7 @@ function M.open(mode, request, options)
       picker:refresh(finder(so_far.items), { reset_prompt = false })
     end
     if not so_far.busy then
-      adapters.report(so_far)
+      require('winnow.answer').report(so_far)
     end
   end
   found = search.start(mode, request, { told = update })

@@ -61,9 +61,21 @@ function Picker:_find(key)
   end
 end
 
+---Whether the cursor is to be on the best result, whatever it is: until somebody moves, while the
+---local ranker still orders what is being found, which takes a moment only.
+---@return boolean
+function Picker:_follows_best()
+  local by = self.search and self.search.ranked_by
+  return not self.touched and by ~= nil and by.kind == 'local'
+end
+
 ---Filter the items, and stay on the item that was current, at the same height of the window.
 function Picker:_refilter()
   local before = self:item()
+  if self:_follows_best() then
+    self:_restart()
+    before = nil
+  end
   self.shown, self.positions = rows.filtered(self:_items(), self.filter)
   local found = before and self:_find(before.key)
   self.current = math.max(1, math.min(found or self.current, #self.shown))
@@ -75,6 +87,9 @@ function Picker:_draw()
     return
   end
   local view = self:_view()
+  if self:_follows_best() then
+    view = 0
+  end
   self:_refilter()
   self.per_item = rows.write(self.windows.list_buf, self.shown, {
     reasons = modes.get(self.mode).reasons,
@@ -173,7 +188,7 @@ function Picker:_search(request)
     self.running = nil
   end
   self.request = request
-  self.selected = {}
+  self.selected, self.touched = {}, false
   self:_titles()
   if vim.trim(request.query or '') == '' and not modes.get(self.mode).empty then
     self.search = nil
@@ -277,6 +292,7 @@ local actions = {}
 
 ---@param by integer
 function Picker:_move(by)
+  self.touched = true
   if #self.shown == 0 then
     return
   end
@@ -316,6 +332,7 @@ end
 local function select_and_move(self, by)
   local item = self:item()
   if item then
+    self.touched = true
     self.selected[item.key] = not self.selected[item.key] or nil
     self:_draw()
     self:_move(by)
@@ -611,6 +628,7 @@ local function new(mode, request)
     filter = '',
     editing = false,
     selected = {},
+    touched = false,
     per_item = 1,
     drawn = 0,
     due = false,
@@ -659,6 +677,7 @@ function M.resume()
   for _, name in ipairs({ 'search', 'filter', 'editing', 'selected', 'current' }) do
     self[name] = before[name]
   end
+  self.touched = true
   self:_titles()
   self:_set_typed(self.editing and query.format(self.request) or self.filter)
   self.shown, self.positions = rows.filtered(self:_items(), self.filter)
