@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -144,10 +145,8 @@ class Editor:
             "for _, c in ipairs(vim.lsp.get_clients()) do c:stop() end"
             " vim.wait(3000, function() return #vim.lsp.get_clients() == 0 end, 10)"
         )
-        try:
+        with contextlib.suppress(OSError, EOFError):
             self.nvim.command("qall!")
-        except (OSError, EOFError):
-            pass
         self.nvim.close()
 
 
