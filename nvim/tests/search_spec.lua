@@ -120,6 +120,20 @@ return {
     end,
   },
   {
+    'a server that nobody enabled gets text, and answers nothing else for buffers',
+    function()
+      local folder = t.shared_project()
+      t.setup()
+      search('grep', { query = 'registry' })
+      vim.cmd.edit(folder .. '/src/main.py')
+      local clients = vim.lsp.get_clients({ name = 'winnow', bufnr = 0 })
+      t.equal(1, #clients)
+      t.equal(false, clients[1]:supports_method('textDocument/definition'))
+      t.equal(false, clients[1]:supports_method('workspace/symbol'))
+      t.equal({ '', '' }, { vim.bo.tagfunc, vim.bo.omnifunc })
+    end,
+  },
+  {
     'a wrong pattern is a problem that says what is wrong',
     function()
       t.shared_project()

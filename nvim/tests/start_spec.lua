@@ -121,6 +121,7 @@ return {
       t.equal(folder, client.root_dir)
       local requests = client.server_capabilities.experimental.winnow.requests
       assert(vim.list_contains(requests, '$/keywordSearch'))
+      t.equal(true, client:supports_method('textDocument/definition'))
       vim.lsp.enable('winnow', false)
       t.wait('the client to end', function()
         return client:is_stopped()

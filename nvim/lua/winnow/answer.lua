@@ -101,6 +101,7 @@ function M.left_out(answer)
     end
   end
   local completeness = answer.completeness
+  vim.list_extend(said, answer.warnings)
   add('%s', term_fates(answer.terms))
   add('%s', answer.fallback and answer.fallback.reason)
   vim.list_extend(said, completeness.reasons)
@@ -117,7 +118,6 @@ function M.left_out(answer)
     add('the index is %s', ('%s (%s)'):format(index.state, known))
   end
   add('secrets replaced: %s', counted(answer.redactions))
-  vim.list_extend(said, answer.warnings)
   add('perhaps: %s', answer.suggestions and table.concat(answer.suggestions, ', '))
   return said
 end
@@ -136,7 +136,8 @@ function M.report(found)
   local said = vim.list_extend({ found:summary() }, found:left_out())
   local line = 'winnow: ' .. table.concat(said, ' · '):gsub('%s+', ' ')
   local room = math.max(40, vim.o.columns * vim.o.cmdheight - MESSAGE_MARGIN)
-  if vim.fn.strdisplaywidth(line) > room then
+  -- Where nothing was found, why is all that there is to see.
+  if #found.items > 0 and vim.fn.strdisplaywidth(line) > room then
     line = vim.fn.strcharpart(line, 0, room) .. '…'
   end
   vim.notify(line, #found.items == 0 and vim.log.levels.WARN or vim.log.levels.INFO)

@@ -102,10 +102,17 @@ local function is_file_below(buf, folder)
     and is_below(vim.fs.normalize(name), folder)
 end
 
----Have a server that nobody enabled see the files that are open below its folder, now and later.
+---Have a server that nobody enabled see the files that are open below its folder, now and later;
+---and nothing else: somebody who has only searched does not want a second answer to every
+---definition.
 ---@param client vim.lsp.Client
 local function attach_buffers(client)
   local folder = M.folder(client)
+  client.server_capabilities = {
+    positionEncoding = client.server_capabilities.positionEncoding,
+    textDocumentSync = client.server_capabilities.textDocumentSync,
+    experimental = client.server_capabilities.experimental,
+  }
   local group = vim.api.nvim_create_augroup('winnow-attach-' .. client.id, {})
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     if is_file_below(buf, folder) then

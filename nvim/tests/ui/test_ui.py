@@ -75,7 +75,7 @@ def test_the_picker_shows_results_reasons_who_ranked_and_a_preview(start: Start)
     row = next(n for n, line in enumerate(screen) if "10 class MigrationExecutor" in line)
     column = screen[row].index("class MigrationExecutor", 65)
     colours = [
-        editor.nvim.call("screenattr", row + 1, column + at) for at in (1, 7, 7 + 17, 7 + 18)
+        editor.nvim.call("screenattr", row + 1, column + at) for at in (1, 7, 7 + 16, 7 + 17)
     ]
     assert len({colours[1], colours[2]}) == 1, "the match has one colour"
     assert colours[1] not in (colours[0], colours[3]), "which is not that beside it"
