@@ -109,9 +109,9 @@ class Editor:
         lines: list[str] = self.lua(SCREEN)
         return lines
 
-    def wait(self, what: str, condition: Callable[[], Any]) -> Any:
+    def wait(self, what: str, condition: Callable[[], Any], seconds: float = WAIT_SECONDS) -> Any:
         """What a condition gives as soon as it gives something."""
-        until = time.monotonic() + WAIT_SECONDS
+        until = time.monotonic() + seconds
         while time.monotonic() < until:
             found = condition()
             if found:
