@@ -94,7 +94,7 @@ class Editor:
         A prompt that waits for Enter is a failure: nothing of the plugin is to cause one.
         """
         self.nvim.input(keys)
-        for _ in range(20):
+        for _ in range(8):
             mode = self.nvim.api.get_mode()
             if mode["blocking"]:
                 self.nvim.input("<CR>")

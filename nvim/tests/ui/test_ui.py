@@ -138,7 +138,7 @@ def test_text_is_searched_for_while_somebody_types(start: Start) -> None:
     for key in "def apply_migration":
         editor.press("<Space>" if key == " " else key)
     editor.wait("results", lambda: any(".py:" in line for line in editor.screen()))
-    editor.press("<C-c>")
+    editor.press("<Esc>")
     editor.wait("its end", lambda: editor.nvim.eval("mode()") == "n")
 
 
