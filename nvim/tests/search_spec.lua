@@ -197,7 +197,9 @@ return {
       assert(not vim.list_contains(kinds, 'none'), 'partial results are no progress')
       kinds = {}
       vim.cmd('Winnow keyword plugins -- plugin')
-      t.finished_picker()
+      local picker = t.finished_picker()
+      local id_of_search = picker.search.answer.search_id
+      require('winnow').feedback('opened', picker:item(), id_of_search)
       vim.wait(200)
       t.equal({}, kinds)
       vim.api.nvim_del_autocmd(id)

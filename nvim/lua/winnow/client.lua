@@ -236,7 +236,8 @@ end
 ---@class winnow.Hears
 ---@field done fun(answer?: table, problem?: string) called once, unless the request is cancelled
 ---@field partial? fun(value: table)
----@field progress? fun(value: table) work-done progress; without it Neovim shows it (|LspProgress|)
+---@field progress? false|fun(value: table) hears of work-done progress; without it Neovim shows it
+---  (|LspProgress|), and with false there is none
 
 ---Send a request; what comes back is told to `hears`.
 ---@param client vim.lsp.Client
@@ -246,11 +247,13 @@ end
 ---@return fun() cancel ends it at once; nothing is told any more
 function M.request(client, method, params, hears)
   local partial = hears.partial and new_token(hears.partial)
-  local progress = new_token(hears.progress)
+  local progress = hears.progress ~= false and new_token(hears.progress or nil) or nil
   params = vim.tbl_extend('force', params, {
     partialResultToken = partial,
     workDoneToken = progress,
   })
+  -- An empty table would be an empty array.
+  params = next(params) and params or vim.empty_dict()
   local timer = assert(vim.uv.new_timer())
   local over = false
 
@@ -258,7 +261,7 @@ function M.request(client, method, params, hears)
     over = true
     timer:stop()
     timer:close()
-    forget({ partial, hears.progress and progress })
+    forget({ partial, hears.progress and progress or nil })
   end
 
   local function tell(err, answer)
@@ -310,7 +313,7 @@ end
 function M.ask(folder, method, params, done)
   M.with(folder, function(client, problem)
     if client then
-      M.request(client, method, params, { done = done })
+      M.request(client, method, params, { done = done, progress = false })
     else
       done(nil, problem)
     end

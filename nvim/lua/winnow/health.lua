@@ -15,10 +15,6 @@ local function check_neovim()
     return false
   end
   health.ok('Neovim ' .. tostring(vim.version()))
-  local problems = require('winnow.config').problems(vim.g.winnow_options or {})
-  for _, problem in ipairs(problems) do
-    health.error(problem)
-  end
   return true
 end
 

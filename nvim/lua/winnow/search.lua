@@ -135,6 +135,7 @@ function Search:_begin(running, shown)
       params.search_terms = suggested.terms
       self:_send(running, params, shown)
     end,
+    progress = false,
   })
 end
 

@@ -65,7 +65,8 @@ function M.show()
     if not running then
       return fail(problem --[[@as string]])
     end
-    client.request(running, '$/indexStatus', vim.empty_dict(), {
+    client.request(running, '$/indexStatus', {}, {
+      progress = false,
       done = function(answer, failed)
         if not answer then
           return fail(failed --[[@as string]])

@@ -149,7 +149,7 @@ function Preview:_ask(item, method, params, take)
       local text, offset = take(answer)
       self:_show(item, lines_of(text), offset)
     end,
-    progress = function() end,
+    progress = false,
   })
 end
 
