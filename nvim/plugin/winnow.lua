@@ -21,7 +21,7 @@ for _, mode in ipairs({ 'keyword', 'docs', 'symbols', 'grep', 'semantic', 'code'
     require('winnow').open(mode)
   end, { desc = 'Winnow: ' .. mode })
   vim.keymap.set('x', ('<Plug>(winnow-%s)'):format(mode), function()
-    require('winnow').open(mode, { query = require('winnow.command').selection() })
+    require('winnow').open(mode, require('winnow.command').selected_request(mode))
   end, { desc = ('Winnow: %s for the selection'):format(mode) })
 end
 for _, name in ipairs({ 'resume', 'history' }) do

@@ -388,6 +388,22 @@ return {
     end,
   },
   {
+    'details say what there may be no room for',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker = open('Winnow keyword plugins -- register_plugin no_such_thing')
+      local shown
+      t.replace(vim.api, 'nvim_echo', function(chunks)
+        shown = chunks[1][1]
+      end)
+      press(picker, '<C-/>')
+      t.contains(shown, 'src/registry.py:3: defines register_plugin')
+      t.contains(shown, 'no_such_thing (no match)')
+      t.contains(shown, 'ranked by the local ranker')
+    end,
+  },
+  {
     'what is opened is told to the server',
     function()
       t.shared_project()

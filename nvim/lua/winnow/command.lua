@@ -27,19 +27,22 @@ local others = {
 }
 local OTHERS = { 'resume', 'history', 'index', 'status', 'log' }
 
----The text that is selected, or was last.
----@return string
-function M.selection()
-  local kind = vim.fn.mode()
-  local is_visual = kind == 'v' or kind == 'V' or kind == '\22'
-  local from = vim.fn.getpos(is_visual and 'v' or "'<")
-  local to = vim.fn.getpos(is_visual and '.' or "'>")
-  local type = is_visual and kind or vim.fn.visualmode()
-  local lines = vim.fn.getregion(from, to, { type = type })
-  if is_visual then
-    vim.cmd.normal({ vim.keycode('<Esc>'), bang = true })
+---A search for the text that is selected, as it stands; visual mode ends.
+---@param mode winnow.Mode
+---@return winnow.Request
+function M.selected_request(mode)
+  local type = vim.fn.mode()
+  local lines = vim.fn.getregion(vim.fn.getpos('v'), vim.fn.getpos('.'), { type = type })
+  vim.cmd.normal({ vim.keycode('<Esc>'), bang = true })
+  local text = vim.trim(table.concat(lines, '\n'))
+  local params = {}
+  if query.params[mode].literal then
+    params.literal = true
   end
-  return vim.trim(table.concat(lines, '\n'))
+  if query.params[mode].multiline and text:find('\n') then
+    params.multiline = true
+  end
+  return { query = text, params = params }
 end
 
 ---@param command vim.api.keyset.create_user_command.command_args

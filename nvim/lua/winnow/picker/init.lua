@@ -507,13 +507,16 @@ function actions.toggle_preview(self)
   self.preview:again()
 end
 
----Say all that the answer says of itself, for which there may be no room in the window.
+---Say all that is said of the result and of the answer, for which there may be no room.
 function actions.details(self)
-  local found = self.search
+  local found, item = self.search, self:item()
   if not found then
     return
   end
   local said = vim.list_extend({ found:summary() }, found:left_out())
+  if item then
+    table.insert(said, 1, ('%s:%d: %s'):format(item.path, item.lnum, item.reason))
+  end
   vim.api.nvim_echo({ { table.concat(said, '\n') } }, true, {})
 end
 
