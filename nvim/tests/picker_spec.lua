@@ -393,14 +393,14 @@ return {
       t.shared_project()
       t.setup()
       local picker = open('Winnow keyword plugins -- register_plugin no_such_thing')
-      local shown
+      local said
       t.replace(vim.api, 'nvim_echo', function(chunks)
-        shown = chunks[1][1]
+        said = chunks[1][1]
       end)
       press(picker, '<C-/>')
-      t.contains(shown, 'src/registry.py:3: defines register_plugin')
-      t.contains(shown, 'no_such_thing (no match)')
-      t.contains(shown, 'ranked by the local ranker')
+      t.contains(said, 'src/registry.py:3: defines register_plugin')
+      t.contains(said, 'no_such_thing (no match)')
+      t.contains(said, 'ranked by the local ranker')
     end,
   },
   {
