@@ -180,8 +180,9 @@ class Prices(Section, frozen=True, kw_only=True):
 class Model(Section, frozen=True, kw_only=True):
     """A language model that can rank."""
 
-    provider: Literal["openai", "anthropic"]
-    """Which wire format: 'openai' is every OpenAI-compatible server."""
+    provider: Literal["openai", "anthropic", "editor"]
+    """Which wire format: 'openai' is every OpenAI-compatible server. 'editor': the model that the
+    editor offers (`$/complete`), whatever it is."""
     model: str
     """The id by which the server knows the model."""
     base_url: str = ""

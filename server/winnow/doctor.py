@@ -138,7 +138,7 @@ def _package(name: str) -> Finding:
 
 
 def _model(models: Models, name: str) -> Finding:
-    settings = models.settings.models[name]
+    settings = models.known[name]
     detail = f"{settings.model} at {models.endpoint(name)}"
     problem = models.problem(name)
     if problem:

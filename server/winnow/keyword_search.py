@@ -83,7 +83,7 @@ async def search_keywords(
     """
     if not params.query.strip():
         raise EmptyQuery
-    if params.model and params.model not in workspace.config.llm.models:
+    if params.model and params.model not in workspace.models.known:
         known = ", ".join(workspace.models.names())
         raise InvalidParams("model", f"unknown model {params.model!r}; configured are: {known}")
     request = Request(workspace, params, progress, workspace.scope(params))
@@ -441,7 +441,7 @@ def _payload(
     """What the first usable model would be sent; the most preferred one if none can be used."""
     registry = request.workspace.models
     name = models[0].name if models else (request.params.model or registry.names()[0])
-    model = registry.settings.models[name]
+    model = registry.known[name]
     candidates = [one.candidate for one in by_local.ranked]
     sent = prompt.build(request.params.query, candidates, model.input_tokens)
     system = prompt.system_prompt(json=True)

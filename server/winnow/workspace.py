@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from winnow.config import Config, cache_folder
 from winnow.errors import SearchError
 from winnow.ranking.models import Models
+from winnow.ranking.providers.editor import AskEditor
 from winnow.text.files import Scope, search_roots, search_scope
 from winnow.text.links import with_links
 from winnow.text.paths import is_below
@@ -68,14 +69,21 @@ class Workspace:
         # where nothing goes on behind an answer.
         self.start_indexing: Callable[[bool], None] | None = None
         self.models = Models(self.config.llm, self.environment)
+        self._ask_editor: AskEditor | None = None
         self._retired: list[Models] = []
 
     def reconfigure(self, config: Config) -> None:
         """Go on with another configuration; requests under way keep theirs."""
         if config.llm != self.config.llm:
             self._retired.append(self.models)
-            self.models = Models(config.llm, self.environment)
+            self.models = Models(config.llm, self.environment, self._ask_editor)
         self.config = config
+
+    def offer_model(self, ask_editor: AskEditor) -> None:
+        """Take the editor's own model among those that rank."""
+        self._ask_editor = ask_editor
+        self._retired.append(self.models)
+        self.models = Models(self.config.llm, self.environment, ask_editor)
 
     def scope(self, params: ScopeParams) -> Scope:
         """What a search with these params covers."""

@@ -51,13 +51,19 @@ class Client:
         self.lsp = make_client(self.progress)
 
     async def start(
-        self, *folders: Path, options: dict[str, Any] | None = None, **variables: str
+        self,
+        *folders: Path,
+        options: dict[str, Any] | None = None,
+        experimental: dict[str, Any] | None = None,
+        **variables: str,
     ) -> types.InitializeResult:
+        capabilities = client_capabilities("visual-studio-code")
+        capabilities.experimental = experimental
         config = ClientServerConfig(COMMAND, server_env=environment(**variables))
         await self.lsp.start_io(*config.server_command, env=config.server_env)
         return await self.lsp.initialize_session(
             types.InitializeParams(
-                capabilities=client_capabilities("visual-studio-code"),
+                capabilities=capabilities,
                 workspace_folders=[
                     types.WorkspaceFolder(uri=folder.as_uri(), name=folder.name)
                     for folder in folders
@@ -102,10 +108,13 @@ async def start_client() -> AsyncIterator[StartClient]:
     clients: list[Client] = []
 
     async def start(
-        *folders: Path, options: dict[str, Any] | None = None, **variables: str
+        *folders: Path,
+        options: dict[str, Any] | None = None,
+        experimental: dict[str, Any] | None = None,
+        **variables: str,
     ) -> Client:
         client = Client()
-        await client.start(*folders, options=options, **variables)
+        await client.start(*folders, options=options, experimental=experimental, **variables)
         clients.append(client)
         return client
 

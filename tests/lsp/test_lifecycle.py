@@ -25,7 +25,8 @@ def test_custom_requests_are_announced_at_initialize(project: Path) -> None:
     wire = Wire()
     answer = wire.initialize(project)
     announced = answer["result"]["capabilities"]["experimental"]["winnow"]
-    assert announced["requests"] == sorted(tool.method for tool in TOOLS.values())
+    tools = sorted(tool.method for tool in TOOLS.values())
+    assert announced["requests"] == [*tools, "$/suggestTerms"]
     assert {"$/keywordSearch", "$/bash", "$/tools"} <= set(announced["requests"])
     assert answer["result"]["serverInfo"]["name"] == "winnow"
     assert wire.stop() == 0

@@ -106,7 +106,7 @@ async def test_a_real_server_ranks_by_the_contract(
 
 async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> None:
     from winnow.ranking.prompt import ANSWER_SCHEMA
-    from winnow.ranking.providers import ModelError, ModelRequest, connect
+    from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, connect
     from winnow.types.keyword_search import Usage
 
     model = Model(provider="openai", model="smollm2", base_url=address, output_tokens=120)
@@ -114,7 +114,7 @@ async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> N
     request = ModelRequest(
         "Answer in JSON.", "[f01] a.py\n1:load plugins\nWhich file loads plugins?", ANSWER_SCHEMA
     )
-    pieces: list[str | Usage] = []
+    pieces: list[str | Usage | AnsweredBy] = []
     # A model of this size may well babble up to its limit, which is told.
     with contextlib.suppress(ModelError):
         async for piece in provider.stream(request):

@@ -26,7 +26,6 @@ from winnow.symbols.language import language_of
 from winnow.symbols.weight import DATA, place_of
 from winnow.text.process import Processes
 from winnow.text.selection import GIT_ENVIRONMENT, GIT_SAFE
-from winnow.types.keyword_search import Usage
 
 COMMITS = 500
 GIT_SECONDS = 2.0
@@ -211,7 +210,7 @@ async def _ask(models: Models, model: NamedModel, by_id: Mapping[str, str]) -> s
     pieces = provider.stream(ModelRequest(SYSTEM, f"{fence}\n{names}\n{fence}\n", SCHEMA))
     try:
         async for piece in pieces:
-            if isinstance(piece, Usage):
+            if not isinstance(piece, str):
                 continue
             text += piece
             if len(text) > ANSWER_CHARACTERS:

@@ -28,6 +28,7 @@ from pygls.protocol import (
 )
 
 import winnow
+from winnow.lsp import editor
 from winnow.lsp.documents import Documents
 from winnow.tools import TOOLS
 
@@ -173,7 +174,7 @@ class WinnowProtocol(LanguageServerProtocol):
         result.capabilities.experimental = {
             "winnow": {
                 "version": winnow.__version__,
-                "requests": [tool.method for tool in TOOLS.values()],
+                "requests": [*(tool.method for tool in TOOLS.values()), *editor.REQUESTS],
             }
         }
         return result

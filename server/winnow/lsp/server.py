@@ -22,9 +22,10 @@ import winnow
 from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
 from winnow.lsp.convert import folders_of, path_of
+from winnow.lsp.editor import add_editor_features, ask_editor, offers_model
 from winnow.lsp.features import add_features
 from winnow.lsp.indexing import build_index, switch_index, tell_changes, watch_files
-from winnow.lsp.progress import Reporter, Token, background_progress
+from winnow.lsp.progress import Reporter, background_progress, without_tokens
 from winnow.lsp.protocol import (
     INVALID_PARAMS,
     WinnowProtocol,
@@ -107,6 +108,7 @@ def create_server() -> WinnowServer:
     for tool in TOOLS.values():
         server.feature(tool.method)(_handler(server, tool))
     add_features(server)
+    add_editor_features(server)
     _add_lifecycle(server)
     return server
 
@@ -119,7 +121,7 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
         if server.searching is None:
             raise JsonRpcServerNotInitialized("initialize first")
         try:
-            raw, work_done, partial = _without_tokens(params)
+            raw, work_done, partial = without_tokens(params)
             server.searching.buffers = server.protocol.documents.texts()
             with Reporter(server, work_done, partial, tool.name) as progress:
                 result = await tool.call(server.searching, raw, progress)
@@ -129,20 +131,6 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
             raise JsonRpcException(error.message, code, error.data) from None
 
     return handle
-
-
-def _without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
-    """The params of the tool, and the client's tokens for progress and partial results."""
-    if not isinstance(params, dict):
-        return params, None, None
-    raw = dict(params)
-    tokens = []
-    for name in ("workDoneToken", "partialResultToken"):
-        token = raw.pop(name, None)
-        if token is not None and (isinstance(token, bool) or not isinstance(token, (str, int))):
-            raise InvalidParams(name, "expected string or integer")
-        tokens.append(token)
-    return raw, tokens[0], tokens[1]
 
 
 # --- lifecycle -----------------------------------------------------------------------------
@@ -158,6 +146,8 @@ def _add_lifecycle(server: WinnowServer) -> None:
         server.searching.start_indexing = lambda consent: _in_background(
             server, build_index(server, consent)
         )
+        if offers_model(params.capabilities):
+            server.searching.offer_model(functools.partial(ask_editor, server))
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         server.configure()

@@ -17,7 +17,7 @@ from winnow.ranking import prompt as prompts
 from winnow.ranking.answer import AnswerReader, Named, Validator
 from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key
 from winnow.ranking.prompt import Prompt
-from winnow.ranking.providers import ANSWER_CHARACTERS, ModelError, ModelRequest
+from winnow.ranking.providers import ANSWER_CHARACTERS, AnsweredBy, ModelError, ModelRequest
 from winnow.types import Candidate, Ranked
 from winnow.types.keyword_search import Usage
 
@@ -61,6 +61,7 @@ class _Answer:
         self.files: list[Ranked] = []
         self.text = ""
         self.usage: Usage | None = None
+        self.answered_by = ""
         self._reader = AnswerReader()
         self._validator = Validator(self.prompt.sent, self._root)
 
@@ -92,7 +93,11 @@ class _Answer:
         ranked = self._validator.accept(named)
         if ranked:
             self.files.append(ranked)
-            self._on_file(model, ranked)
+            self._on_file(self.named(model), ranked)
+
+    def named(self, model: NamedModel) -> NamedModel:
+        """The model, by the name of the one that has answered for it."""
+        return replace(model, name=self.answered_by or model.name)
 
 
 async def rank(
@@ -145,7 +150,9 @@ async def rank(
 
 def _ranking(model: NamedModel, answer: _Answer, broken_off: str | None) -> LlmRanking:
     usage = with_cost(answer.usage, model.settings.prices)
-    return LlmRanking(answer.files, model, answer.prompt, usage, answer.unknown, broken_off)
+    return LlmRanking(
+        answer.files, answer.named(model), answer.prompt, usage, answer.unknown, broken_off
+    )
 
 
 async def _ask(
@@ -160,6 +167,7 @@ async def _ask(
     cached = models.cached(key)
     if cached:
         answer.usage = Usage(input_tokens=0, output_tokens=0)
+        answer.answered_by = cached.answered_by
         answer.feed(model, cached.text)
         return answer.finish(model)
     try:
@@ -182,7 +190,7 @@ async def _ask(
         else:
             raise
     answer.finish(model)
-    models.remember(key, CachedAnswer(answer.text, answer.usage))
+    models.remember(key, CachedAnswer(answer.text, answer.usage, answer.answered_by))
     return None
 
 
@@ -202,6 +210,8 @@ async def _call(
         while piece is not None:
             if isinstance(piece, Usage):
                 answer.usage = piece
+            elif isinstance(piece, AnsweredBy):
+                answer.answered_by = piece.model
             else:
                 answer.feed(model, piece)
             piece = await _next(pieces)
@@ -212,7 +222,9 @@ async def _call(
         await pieces.aclose()  # type: ignore[attr-defined]
 
 
-async def _next(pieces: AsyncIterator[str | Usage]) -> str | Usage | None:
+async def _next(
+    pieces: AsyncIterator[str | Usage | AnsweredBy],
+) -> str | Usage | AnsweredBy | None:
     return await anext(pieces, None)
 
 

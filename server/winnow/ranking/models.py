@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from winnow.config import Llm, Model
 from winnow.ranking.providers import ModelError, Provider, connect
+from winnow.ranking.providers.editor import COMPLETE, AskEditor, EditorProvider
 from winnow.types.keyword_search import Usage
 
 # Where a provider's own models are, and the variable by which its SDK lets a user redirect them.
@@ -26,6 +27,8 @@ OWN_ADDRESS = {
     "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
     "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
 }
+# The name of the model that the editor offers, unless the settings have one of that provider.
+EDITOR = "editor"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 CACHED_ANSWERS = 64
 CACHE_SECONDS = 600.0
@@ -44,13 +47,25 @@ class CachedAnswer(Struct, frozen=True):
 
     text: str
     usage: Usage | None
+    answered_by: str = ""
 
 
 class Models:
-    """The configured models and their state: connections, recent failures, recent answers."""
+    """The configured models and their state: connections, recent failures, recent answers.
 
-    def __init__(self, settings: Llm, environment: Mapping[str, str]) -> None:
+    ``ask_editor`` is there if an editor offers its own model, which is then the first to ask:
+    somebody has chosen that.
+    """
+
+    def __init__(
+        self, settings: Llm, environment: Mapping[str, str], ask_editor: AskEditor | None = None
+    ) -> None:
         self.settings = settings
+        self.known: Mapping[str, Model] = settings.models
+        self._ask_editor = ask_editor
+        if ask_editor and not any(one.provider == "editor" for one in self.known.values()):
+            own = Model(provider="editor", model=EDITOR)
+            self.known = {EDITOR: own, **self.known}
         self._environment = environment
         self._providers: dict[str, Provider] = {}
         self._failures: dict[str, int] = {}
@@ -59,9 +74,10 @@ class Models:
 
     def names(self) -> list[str]:
         """Every configured model, in the order of preference."""
-        known = self.settings.models
-        preferred = [name for name in self.settings.preferred if name in known]
-        return preferred + [name for name in known if name not in preferred]
+        preferred = [name for name in self.settings.preferred if name in self.known]
+        others = [name for name in self.known if name not in preferred]
+        offered = [name for name in others if self._ask_editor and self._is_editors(name)]
+        return offered + preferred + [name for name in others if name not in offered]
 
     def usable(self, only: str = "") -> tuple[list[NamedModel], list[dict[str, str]]]:
         """The models that can be used, best first, and why each other one cannot."""
@@ -76,11 +92,13 @@ class Models:
 
     def problem(self, name: str) -> str | None:
         """Why the model cannot be used, in words that say what would help."""
-        model = self.settings.models.get(name)
+        model = self.known.get(name)
         if not self.settings.enabled:
             return "language models are turned off (llm.enabled)"
         if model is None:
             return "no model of that name is configured"
+        if model.provider == "editor":
+            return self._left_alone(name) if self._ask_editor else "no editor offers its model"
         if model.key_env and not self._environment.get(model.key_env):
             return f"no key: {model.key_env} is not set"
         address = urlsplit(self._address(model))
@@ -89,16 +107,24 @@ class Models:
             return f"{self._address(model)!r} is not an address"
         if not safe:
             return "its address is plain http: use https, or set plain_http"
+        return self._left_alone(name)
+
+    def _left_alone(self, name: str) -> str | None:
         if self._paused_until.get(name, 0.0) > time.monotonic():
             return f"left alone for a while after {self._failures[name]} failures in a row"
         return None
 
+    def _is_editors(self, name: str) -> bool:
+        return self.known[name].provider == "editor"
+
     def endpoint(self, name: str) -> str:
         """The address that a model of this name is asked at."""
-        return self._address(self.settings.models[name])
+        return self._address(self.known[name])
 
     def provider(self, model: NamedModel) -> Provider:
         """The connection to a model, made at its first use. Raises ModelError."""
+        if self._ask_editor and model.settings.provider == "editor":
+            return EditorProvider(model.settings, self._ask_editor)
         if model.name not in self._providers:
             key_env = model.settings.key_env
             key = self._environment.get(key_env) if key_env else None
@@ -143,10 +169,12 @@ class Models:
         self._providers.clear()
 
     def _named(self, name: str) -> NamedModel:
-        model = self.settings.models[name]
+        model = self.known[name]
         return NamedModel(name, model, self._address(model))
 
     def _address(self, model: Model) -> str:
+        if model.provider == "editor":
+            return COMPLETE
         variable, own = OWN_ADDRESS[model.provider]
         return model.base_url or self._environment.get(variable) or own
 

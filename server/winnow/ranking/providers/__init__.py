@@ -30,6 +30,12 @@ class ModelRequest(Struct, frozen=True):
     schema: dict[str, object] | None
 
 
+class AnsweredBy(Struct, frozen=True):
+    """The model that answers, where the name that was asked stands for one of several."""
+
+    model: str
+
+
 class ModelError(Exception):
     """A call that failed: ``status`` is HTTP's, None if there was no answer; ``retry_after`` is in
     seconds, as the server asked. The message is one clean line without the ``key``."""
@@ -63,8 +69,9 @@ class ModelError(Exception):
 class Provider(Protocol):
     """A connection to one model."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage]:
-        """Pieces of the answer's text as they come (thinking left out), and the usage at last.
+    def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage | AnsweredBy]:
+        """Pieces of the answer's text as they come (thinking left out), and the usage at last;
+        before both perhaps who answers.
 
         Raises ModelError, from the iteration too.
         """

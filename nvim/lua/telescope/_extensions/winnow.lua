@@ -1,0 +1,35 @@
+-- `:Telescope winnow keyword query=…`; `require("telescope").extensions.winnow.keyword({ query = …
+-- })`
+
+local telescope = require('telescope')
+
+---@param mode winnow.Mode
+local function opener(mode)
+  return function(options)
+    options = options or {}
+    local adapters = require('winnow.adapters')
+    ---@type winnow.Request
+    local request = { query = options.query, terms = options.terms, params = options.params }
+    if type(options.query) == 'string' then
+      local typed = require('winnow.query').parse(mode, options.query)
+      request.query, request.terms = typed.query, options.terms or typed.terms
+      request.params = vim.tbl_extend('force', typed.params, options.params or {})
+    end
+    adapters.with_query(mode, request, function(asked)
+      require('winnow.history').add(mode, asked)
+      require('winnow.adapters.telescope').open(mode, asked, options)
+    end)
+  end
+end
+
+local exports = { winnow = opener('keyword') }
+for _, mode in ipairs(require('winnow.modes').names) do
+  exports[mode] = opener(mode)
+end
+
+return telescope.register_extension({
+  exports = exports,
+  health = function()
+    require('winnow.health').check()
+  end,
+})

@@ -1,0 +1,134 @@
+-- `:Winnow …`: what stands behind it, and its completion.
+
+local modes = require('winnow.modes')
+local query = require('winnow.query')
+
+local M = {}
+
+local INDEX_ACTIONS = { 'build', 'pause', 'resume', 'clear', 'refresh' }
+
+---@type table<string, fun(rest: string)>
+local others = {
+  resume = function()
+    require('winnow').resume()
+  end,
+  history = function()
+    require('winnow').history()
+  end,
+  status = function()
+    require('winnow').status()
+  end,
+  index = function(rest)
+    require('winnow').index(rest ~= '' and rest or nil)
+  end,
+  log = function()
+    require('winnow').log()
+  end,
+}
+local OTHERS = { 'resume', 'history', 'index', 'status', 'log' }
+
+---A search for the text that is selected, as it stands; visual mode ends.
+---@param mode winnow.Mode
+---@return winnow.Request
+function M.selected_request(mode)
+  local type = vim.fn.mode()
+  local lines = vim.fn.getregion(vim.fn.getpos('v'), vim.fn.getpos('.'), { type = type })
+  vim.cmd.normal({ vim.keycode('<Esc>'), bang = true })
+  local text = vim.trim(table.concat(lines, '\n'))
+  local params = {}
+  if query.params[mode].literal then
+    params.literal = true
+  end
+  if query.params[mode].multiline and text:find('\n') then
+    params.multiline = true
+  end
+  return { query = text, params = params }
+end
+
+---@param command vim.api.keyset.create_user_command.command_args
+local function run(command)
+  local name, rest = command.args:match('^(%S*)%s*(.-)%s*$')
+  if others[name] then
+    return others[name](rest)
+  end
+  if name == '' then
+    return require('winnow').choose_mode()
+  end
+  modes.get(name)
+  local request = query.parse(name, rest)
+  if command.bang then
+    request.list = request.list or require('winnow.config').current.list
+  end
+  require('winnow').open(name, request)
+end
+
+---@param command table
+function M.run(command)
+  local ok, problem = pcall(run, command)
+  if not ok then
+    vim.notify(tostring(problem), vim.log.levels.ERROR)
+  end
+end
+
+---@param names string[]
+---@param lead string
+---@return string[]
+local function beginning_with(names, lead)
+  return vim.tbl_filter(function(name)
+    return vim.startswith(name, lead)
+  end, names)
+end
+
+---@param kind any
+---@param name string
+---@param lead string
+---@return string[]
+local function values(kind, name, lead)
+  if kind == 'boolean' then
+    kind = { 'true', 'false' }
+  elseif name == 'path' then
+    kind = vim.fn.getcompletion(lead, 'file')
+  elseif type(kind) ~= 'table' then
+    return {}
+  end
+  return vim.tbl_map(function(value)
+    return name .. '=' .. value
+  end, beginning_with(kind, lead))
+end
+
+---What may follow in a command line.
+---@param lead string
+---@param line string
+---@param position integer
+---@return string[]
+function M.complete(lead, line, position)
+  local before = line:sub(1, position - #lead):gsub('^.-Winnow!?%s+', '', 1)
+  if not before:find('%S') then
+    return beginning_with(vim.list_extend(vim.deepcopy(modes.names), OTHERS), lead)
+  end
+  local name = before:match('^%S+')
+  if name == 'index' then
+    return before:match('^%S+%s+$') and beginning_with(INDEX_ACTIONS, lead) or {}
+  end
+  local known = query.params[name]
+  -- Params come before the query only.
+  local typed = before:gsub('^%S+%s*', ''):gsub('[%w_]+=%S*%s+', '')
+  if not known or typed ~= '' then
+    return {}
+  end
+  known = vim.tbl_extend('force', known, query.options)
+  local param, value = lead:match('^([%w_]+)=(.*)$')
+  if param and known[param] then
+    return values(known[param], param, value)
+  end
+  local names = vim.tbl_keys(known)
+  table.sort(names)
+  return beginning_with(
+    vim.tbl_map(function(one)
+      return one .. '='
+    end, names),
+    lead
+  )
+end
+
+return M

@@ -1,0 +1,166 @@
+-- The options of the plugin, each default once. What the server is to do is told to the server:
+-- `vim.lsp.config('winnow', { settings = { winnow = … } })`.
+
+local M = {}
+
+---@class winnow.Config
+---@field picker 'builtin'|'telescope'|'fzf_lua'|'snacks'
+---@field list 'quickfix'|'loclist'
+---@field open_list boolean
+---@field history integer
+---@field complete? winnow.Complete
+---@field params table<winnow.Mode, table<string, any>>
+---@field preview boolean
+---@field width number
+---@field height number
+---@field keys table<string, string[]|false>
+M.defaults = {
+  -- What shows results.
+  picker = 'builtin',
+  -- The list that `:Winnow!` fills, and whether its window is opened.
+  list = 'quickfix',
+  open_list = true,
+  -- How many searches are remembered, over all sessions; 0 for none.
+  history = 100,
+  -- Answers a prompt by the model of another plugin; see |winnow-complete|.
+  complete = nil,
+  -- Params of each mode's requests, by the server's names.
+  params = {
+    keyword = { max_results = 50 },
+    docs = {},
+    symbols = { max_results = 100 },
+    grep = { max_results = 500, context_lines = 0 },
+    semantic = { top_k = 30 },
+    code = { limit = 50 },
+  },
+  -- The picker: its size as parts of the screen, and the keys of each action.
+  preview = true,
+  width = 0.9,
+  height = 0.85,
+  keys = {
+    next = { '<C-n>', '<C-j>', '<Down>' },
+    previous = { '<C-p>', '<C-k>', '<Up>' },
+    page_down = { '<PageDown>' },
+    page_up = { '<PageUp>' },
+    open = { '<CR>' },
+    split = { '<C-x>', '<C-s>' },
+    vsplit = { '<C-v>' },
+    tab = { '<C-t>' },
+    select_next = { '<Tab>' },
+    select_previous = { '<S-Tab>' },
+    select_all = { '<C-a>' },
+    quickfix = { '<C-q>' },
+    loclist = { '<C-l>' },
+    open_document = { '<C-o>' },
+    edit_query = { '<C-g>' },
+    older_query = { '<C-Up>' },
+    newer_query = { '<C-Down>' },
+    preview_down = { '<C-f>' },
+    preview_up = { '<C-b>' },
+    toggle_preview = { '<M-p>' },
+    details = { '<C-_>', '<C-/>' },
+    stop = { '<C-c>' },
+    close = { '<Esc>' },
+  },
+}
+
+---@type winnow.Config
+M.current = vim.deepcopy(M.defaults)
+
+local CHOICES = {
+  picker = { 'builtin', 'telescope', 'fzf_lua', 'snacks' },
+  list = { 'quickfix', 'loclist' },
+}
+
+---@param value any
+---@return boolean
+local function is_key_list(value)
+  return value == false
+    or (
+      vim.islist(value)
+      and vim.iter(value):all(function(key)
+        return type(key) == 'string'
+      end)
+    )
+end
+
+local function is_part(value)
+  return type(value) == 'number' and value > 0 and value <= 1
+end
+
+---What is wrong with a value, if it is no default's like.
+---@param name string
+---@param value any
+---@return string?
+local function problem(name, value)
+  if CHOICES[name] then
+    local choices = CHOICES[name]
+    return not vim.list_contains(choices, value) and 'one of ' .. table.concat(choices, ', ') or nil
+  elseif name == 'complete' then
+    return not vim.is_callable(value) and 'a function' or nil
+  elseif name == 'width' or name == 'height' then
+    return not is_part(value) and 'a number above 0, 1 at most' or nil
+  elseif name == 'history' then
+    local good = type(value) == 'number' and value >= 0 and value % 1 == 0
+    return not good and 'a whole number, 0 or more' or nil
+  end
+  local kind = type(M.defaults[name])
+  return type(value) ~= kind and 'a ' .. kind or nil
+end
+
+---@param problems string[]
+---@param name string
+---@param given table<string, any>
+---@param good fun(value: any): boolean
+---@param wanted string
+local function check_table(problems, name, given, good, wanted)
+  for key, value in pairs(given) do
+    if M.defaults[name][key] == nil then
+      problems[#problems + 1] = ('unknown option `%s.%s`'):format(name, key)
+    elseif not good(value) then
+      problems[#problems + 1] = ('`%s.%s`: expected %s'):format(name, key, wanted)
+    end
+  end
+end
+
+---Everything that is wrong with options, in words.
+---@param options any
+---@return string[]
+function M.problems(options)
+  if type(options) ~= 'table' then
+    return { 'expected a table of options' }
+  end
+  local problems = {}
+  for name, value in pairs(options) do
+    local wanted = problem(name, value)
+    if M.defaults[name] == nil and name ~= 'complete' then
+      problems[#problems + 1] = ('unknown option `%s`'):format(name)
+    elseif wanted then
+      problems[#problems + 1] = ('`%s`: expected %s'):format(name, wanted)
+    elseif name == 'keys' then
+      check_table(problems, 'keys', value, is_key_list, 'a list of keys, or false')
+    elseif name == 'params' then
+      check_table(problems, 'params', value, function(params)
+        return type(params) == 'table'
+      end, 'a table of params')
+    end
+  end
+  table.sort(problems)
+  return problems
+end
+
+---Take a user's options. Raises an error that names all that are wrong; then nothing changes.
+---@param options? table
+function M.set(options)
+  local problems = M.problems(options or {})
+  if #problems > 0 then
+    error('winnow.setup: ' .. table.concat(problems, '; '), 0)
+  end
+  M.current = vim.tbl_deep_extend('force', vim.deepcopy(M.defaults), options or {})
+  -- A user's keys replace those of the action.
+  for action, keys in pairs((options or {}).keys or {}) do
+    M.current.keys[action] = keys
+  end
+end
+
+return M

@@ -1,0 +1,124 @@
+-- `:checkhealth winnow`: what is wrong, and how to mend it.
+
+local M = {}
+
+local health = vim.health
+
+-- The server's own examination starts programs to ask for their versions.
+local DOCTOR_MS = 20000
+
+---@return boolean
+local function check_neovim()
+  health.start('winnow: Neovim')
+  if vim.fn.has('nvim-0.11') == 0 then
+    health.error('Neovim 0.11 or newer is needed', { 'Install a newer Neovim' })
+    return false
+  end
+  health.ok('Neovim ' .. tostring(vim.version()))
+  return true
+end
+
+---@param finding { subject: string, good: boolean, detail: string, advice: string }
+local function report(finding)
+  local said = ('%s: %s'):format(finding.subject, finding.detail)
+  local advice = finding.advice ~= '' and { finding.advice } or nil
+  if finding.good then
+    health.ok(said)
+    if advice then
+      health.info(finding.advice)
+    end
+  else
+    health.warn(said, advice)
+  end
+end
+
+---What the server's own examination says (`winnow doctor`).
+---@param cmd string[]
+local function check_server(cmd)
+  health.start('winnow: the server')
+  local problem = require('winnow.client').start_problem(cmd)
+  if problem then
+    health.error(problem, {
+      'Install the server: pip install winnow-ls',
+      "Or set its command: vim.lsp.config('winnow', { cmd = { '/path/to/winnow', 'serve' } })",
+    })
+    return
+  end
+  local doctor = vim.list_extend(vim.list_slice(cmd, 1, #cmd - 1), { 'doctor', '--json' })
+  if cmd[#cmd] ~= 'serve' then
+    health.info('The command is not `… serve`, so that `winnow doctor` is not asked')
+    return
+  end
+  local run = vim.system(doctor, { timeout = DOCTOR_MS }):wait()
+  local ok, findings = pcall(vim.json.decode, run.stdout or '')
+  if not ok or type(findings) ~= 'table' then
+    health.error(('`%s` ends with code %d'):format(table.concat(doctor, ' '), run.code), {
+      'It says: ' .. vim.trim(run.stderr or ''),
+      'Run it in a terminal; perhaps the server is not installed whole',
+    })
+    return
+  end
+  vim.iter(findings):each(report)
+end
+
+local function check_index()
+  health.start('winnow: the index of this project')
+  local client = require('winnow.client')
+  local folder = client.root(0)
+  local running = client.running(folder)
+  if not running then
+    health.info(('no server is running for %s; the first search starts one'):format(folder))
+    return
+  end
+  local response = running:request_sync('$/indexStatus', vim.empty_dict(), 5000, 0)
+  if not response or response.err then
+    local said = response and response.err.message or 'no answer within 5 s'
+    health.error('the server does not say: ' .. said, { ':Winnow log shows what it says' })
+    return
+  end
+  for _, one in ipairs(response.result.index.folders) do
+    local said = ('%s: %s, %d of %d files'):format(
+      one.folder,
+      one.state,
+      one.files_indexed,
+      one.files_total
+    )
+    if one.state == 'ready' then
+      health.ok(said)
+    elseif one.state == 'none' then
+      health.warn(said .. (one.problem and ': ' .. one.problem or ''), { ':Winnow index build' })
+    else
+      health.info(said)
+    end
+  end
+end
+
+local function check_pickers()
+  health.start('winnow: other pickers')
+  local found = require('winnow.adapters').found()
+  for _, name in ipairs({ 'telescope', 'fzf_lua', 'snacks' }) do
+    local chosen = require('winnow.config').current.picker == name
+    if found[name] then
+      health.ok(name .. ' is there' .. (chosen and ', and used' or ''))
+    elseif chosen then
+      health.error(name .. ' is set as picker, and is not there', {
+        "Install it, or set up { picker = 'builtin' }",
+      })
+    else
+      health.info(name .. ' is not there; the own picker needs nothing')
+    end
+  end
+  if require('winnow.config').current.complete then
+    health.ok('`complete` is set up: the server may ask your own model to rank')
+  end
+end
+
+function M.check()
+  if check_neovim() then
+    check_server(vim.lsp.config.winnow.cmd --[=[@as string[]]=])
+    check_index()
+    check_pickers()
+  end
+end
+
+return M

@@ -1,0 +1,82 @@
+-- Places: from the server's columns to Neovim's, and to the window.
+
+local M = {}
+
+---The byte column, from 0, of a column in code points, from 1. Beyond the line it is its end.
+---@param line string
+---@param column integer
+---@return integer
+function M.byte_column(line, column)
+  return vim.str_byteindex(line, 'utf-32', math.max(column - 1, 0), false)
+end
+
+---The buffer of a file that is open; not by `bufnr()`, for which a name is a pattern.
+---@param file string
+---@return integer?
+function M.loaded_buffer(file)
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == file then
+      return buf
+    end
+  end
+end
+
+---The byte column, from 1, of a column of an item; the line is read where the answer has cut it.
+---@param item winnow.Item
+---@return integer
+function M.list_column(item)
+  if not item.col then
+    return 0
+  end
+  local line = item.text
+  if item.text_column or line == '' then
+    local buf = M.loaded_buffer(item.file)
+    if buf then
+      line = vim.api.nvim_buf_get_lines(buf, item.lnum - 1, item.lnum, false)[1] or ''
+    elseif vim.fn.filereadable(item.file) == 1 then
+      line = vim.fn.readfile(item.file, '', item.lnum)[item.lnum] or ''
+    end
+  end
+  return M.byte_column(line, item.col) + 1
+end
+
+local COMMANDS = { split = 'split', vsplit = 'vsplit', tab = 'tab split' }
+
+---Show an item in the current window, or in a new one.
+---@param item winnow.Item
+---@param how? 'split'|'vsplit'|'tab'
+function M.open(item, how)
+  if COMMANDS[how] then
+    vim.cmd(COMMANDS[how])
+  end
+  vim.cmd("normal! m'")
+  local buf = vim.fn.bufadd(item.file)
+  vim.bo[buf].buflisted = true
+  local ok, problem = pcall(vim.api.nvim_win_set_buf, 0, buf)
+  if not ok then
+    vim.notify('winnow: ' .. tostring(problem), vim.log.levels.ERROR)
+    return
+  end
+  local lnum = math.min(item.lnum, vim.api.nvim_buf_line_count(buf))
+  local line = vim.api.nvim_buf_get_lines(buf, lnum - 1, lnum, false)[1] or ''
+  local column = item.col and M.byte_column(line, item.col) or #line:match('^%s*')
+  vim.api.nvim_win_set_cursor(0, { lnum, column })
+  vim.cmd('normal! zvzz')
+end
+
+---Go on in normal mode. Leaving insert mode moves the cursor left, which must not happen in a
+---window that something is opened in: so this waits until it is over.
+---@param go_on fun()
+function M.leave_insert(go_on)
+  if not vim.startswith(vim.api.nvim_get_mode().mode, 'i') then
+    return go_on()
+  end
+  vim.api.nvim_create_autocmd('ModeChanged', {
+    pattern = 'i*:n*',
+    once = true,
+    callback = vim.schedule_wrap(go_on),
+  })
+  vim.cmd.stopinsert()
+end
+
+return M

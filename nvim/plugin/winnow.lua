@@ -1,0 +1,41 @@
+-- The command, the mappings and the documents' buffers. Nothing is loaded before one is used.
+
+if vim.g.loaded_winnow then
+  return
+end
+vim.g.loaded_winnow = true
+
+vim.api.nvim_create_user_command('Winnow', function(command)
+  require('winnow.command').run(command)
+end, {
+  bang = true,
+  desc = 'Search with Winnow',
+  nargs = '*',
+  complete = function(...)
+    return require('winnow.command').complete(...)
+  end,
+})
+
+for _, mode in ipairs({ 'keyword', 'docs', 'symbols', 'grep', 'semantic', 'code' }) do
+  vim.keymap.set('n', ('<Plug>(winnow-%s)'):format(mode), function()
+    require('winnow').open(mode)
+  end, { desc = 'Winnow: ' .. mode })
+  vim.keymap.set('x', ('<Plug>(winnow-%s)'):format(mode), function()
+    require('winnow').open(mode, require('winnow.command').selected_request(mode))
+  end, { desc = ('Winnow: %s for the selection'):format(mode) })
+end
+for _, name in ipairs({ 'resume', 'history' }) do
+  vim.keymap.set('n', ('<Plug>(winnow-%s)'):format(name), function()
+    require('winnow')[name]()
+  end, { desc = 'Winnow: ' .. name })
+end
+
+local group = vim.api.nvim_create_augroup('winnow', {})
+vim.api.nvim_create_autocmd('BufReadCmd', {
+  group = group,
+  pattern = 'winnow-doc://*',
+  desc = 'The text of a document',
+  callback = function(event)
+    require('winnow.document').read(event.buf, event.match)
+  end,
+})

@@ -1,0 +1,288 @@
+-- The command line, options, and what is shown of the server.
+
+local t = require('support')
+
+-- Kinds of params, as the server's reference calls them.
+local KINDS = { list = 'array', number = 'integer', boolean = 'boolean', string = 'string' }
+
+local function complete(line)
+  return vim.fn.getcompletion(line, 'cmdline')
+end
+
+return {
+  {
+    'completion: modes, params, their values, actions of the index',
+    function()
+      t.shared_project()
+      t.setup()
+      t.equal({
+        'keyword',
+        'docs',
+        'symbols',
+        'grep',
+        'semantic',
+        'code',
+        'resume',
+        'history',
+        'index',
+        'status',
+        'log',
+      }, complete('Winnow '))
+      t.equal({ 'symbols', 'semantic', 'status' }, complete('Winnow s'))
+      t.equal({ 'ranker=' }, complete('Winnow keyword ra'))
+      t.equal({ 'ranker=auto', 'ranker=llm', 'ranker=local' }, complete('Winnow keyword ranker='))
+      t.equal({ 'word=true' }, complete('Winnow! grep path=src word=t'))
+      t.equal({ 'path=src/' }, complete('Winnow grep path=s'))
+      t.equal({ 'list=loclist' }, complete('Winnow grep list=l'))
+      t.equal({}, complete('Winnow grep some text pa'))
+      t.equal({ 'build', 'pause', 'resume', 'clear', 'refresh' }, complete('Winnow index '))
+    end,
+  },
+  {
+    'what is typed becomes a request; only known params do, and only before the query',
+    function()
+      local query = require('winnow.query')
+      t.equal(
+        {
+          query = 'how are plugins loaded',
+          terms = { 'load_plugin', 'two words' },
+          params = { path = 'src', include = { '*.py', '*.md' }, max_results = 5 },
+          list = 'loclist',
+        },
+        query.parse(
+          'keyword',
+          'path=src include=*.py,*.md max_results=5 list=loclist how are plugins loaded'
+            .. ' -- load_plugin "two words"'
+        )
+      )
+      t.equal({ query = 'a=b path=c  d', params = {} }, query.parse('grep', 'a=b path=c  d'))
+      t.equal({ query = 'path=src', params = {} }, query.parse('grep', '-- path=src'))
+      t.equal(
+        { query = 'a -- b', params = { word = true } },
+        query.parse('grep', 'word=true a -- b')
+      )
+      t.contains(
+        t.error_of(function()
+          query.parse('grep', 'word=maybe x')
+        end),
+        '`word=maybe`: expected true or false'
+      )
+      t.contains(
+        t.error_of(function()
+          query.parse('keyword', 'ranker=best x')
+        end),
+        'expected one of auto, llm, local'
+      )
+      local request = { query = 'q', terms = { 'a', 'b c' } }
+      t.equal('q -- a "b c"', query.format(request))
+    end,
+  },
+  {
+    'every param that can be typed is one of the server',
+    function()
+      local folder = vim.fs.joinpath(t.plugin, '../docs/tools')
+      local pages = {
+        keyword = 'keyword-search',
+        docs = 'search-docs',
+        symbols = 'find-symbol',
+        grep = 'grep',
+        semantic = 'semantic-search',
+        code = 'code-search',
+      }
+      local query = require('winnow.query')
+      for mode, page in pairs(pages) do
+        local text = table.concat(vim.fn.readfile(('%s/%s.md'):format(folder, page)), '\n')
+        local params = text:match('\n## Params\n(.-)\n## ')
+        for name, kind in pairs(query.params[mode]) do
+          local row = params:match('| `' .. name .. '` | ([^\n]*)')
+          assert(row, ('%s of %s is no param of the server'):format(name, mode))
+          local wanted = type(kind) == 'table' and '"' .. kind[1] .. '"' or KINDS[kind]
+          if name ~= 'timeout' and name ~= 'kind' then
+            t.contains(row, wanted)
+          end
+        end
+        for name in pairs(require('winnow.config').defaults.params[mode]) do
+          assert(params:find('`' .. name .. '`', 1, true), name)
+        end
+      end
+    end,
+  },
+  {
+    'mistakes in a command are messages, no stack traces',
+    function()
+      t.shared_project()
+      t.setup()
+      local said = t.notified()
+      vim.cmd('Winnow nonsense a')
+      t.contains(said[1][1], 'winnow: no mode `nonsense`; there are keyword, docs')
+      vim.cmd('Winnow! grep')
+      t.contains(said[2][1], 'a list needs a query')
+      vim.cmd('Winnow index explode')
+      t.contains(said[3][1], 'no action `explode`')
+    end,
+  },
+  {
+    'options are validated, all mistakes at once, and a bad table changes nothing',
+    function()
+      local config = require('winnow.config')
+      config.set({ picker = 'snacks' })
+      local problem = t.error_of(function()
+        require('winnow').setup({
+          pickr = 'x',
+          picker = 'own',
+          width = 2,
+          history = -1,
+          complete = 5,
+          open_list = 'yes',
+          keys = { nxt = { 'x' }, next = 'x' },
+          params = { grep = 5, gerp = {} },
+        })
+      end)
+      for _, part in ipairs({
+        'unknown option `pickr`',
+        '`picker`: expected one of builtin, telescope, fzf_lua, snacks',
+        '`width`: expected a number above 0',
+        '`history`: expected a whole number',
+        '`complete`: expected a function',
+        '`open_list`: expected a boolean',
+        'unknown option `keys.nxt`',
+        '`keys.next`: expected a list of keys, or false',
+        '`params.grep`: expected a table',
+        'unknown option `params.gerp`',
+      }) do
+        t.contains(problem, part)
+      end
+      t.equal('snacks', config.current.picker)
+      config.set({ keys = { next = { '<M-n>' }, close = false } })
+      t.equal({ { '<M-n>' }, false, 'builtin' }, {
+        config.current.keys.next,
+        config.current.keys.close,
+        config.current.picker,
+      })
+    end,
+  },
+  {
+    'every action of the picker has a key, and every key an action',
+    function()
+      local actions = vim.fn.sort(require('winnow.picker').actions)
+      t.equal(actions, vim.fn.sort(vim.tbl_keys(require('winnow.config').defaults.keys)))
+    end,
+  },
+  {
+    'status says how the index is; index builds it and says when',
+    function()
+      local folder = t.project()
+      t.setup(nil, { settings = { winnow = { index = { enabled = true } } } })
+      local said = t.notified()
+      local shown = {}
+      t.replace(vim.api, 'nvim_echo', function(chunks)
+        shown[#shown + 1] = chunks[1][1]
+      end)
+      vim.cmd('Winnow index build')
+      t.wait('the index', function()
+        return #said > 0
+      end)
+      t.contains(said[1][1], 'winnow: index build: ')
+      vim.cmd('Winnow status')
+      t.wait('the state', function()
+        return #shown > 0
+      end)
+      t.contains(shown[1], 'winnow 0')
+      t.contains(shown[1], folder .. ': ')
+      t.contains(shown[1], ' of 4 files')
+    end,
+  },
+  {
+    ':Winnow log opens the log of clients',
+    function()
+      t.shared_project()
+      t.setup()
+      vim.cmd('Winnow log')
+      t.equal(vim.lsp.log.get_filename(), vim.api.nvim_buf_get_name(0))
+      t.equal(true, vim.bo.readonly)
+    end,
+  },
+  {
+    'the mappings work: the selection is the query',
+    function()
+      local folder = t.shared_project()
+      t.setup()
+      vim.cmd.edit(folder .. '/src/registry.py')
+      vim.keymap.set('x', 'gs', '<Plug>(winnow-grep)')
+      vim.fn.search('register_plugin')
+      vim.api.nvim_feedkeys(vim.keycode('vf)gs'), 'xmt', false)
+      local picker = t.finished_picker()
+      t.equal('register_plugin(name, plugin)', picker.request.query)
+      t.equal({ 'src/registry.py' }, t.paths(picker.shown))
+      picker:close()
+      vim.cmd.edit(folder .. '/src/registry.py')
+      vim.fn.search('register_plugin')
+      vim.api.nvim_feedkeys(vim.keycode('Vjgs'), 'xmt', false)
+      picker = t.finished_picker()
+      t.equal({ 3, 4 }, { picker.shown[1].lnum, picker.shown[1].matches[1].end_lnum })
+      vim.keymap.del('x', 'gs')
+    end,
+  },
+  {
+    ':checkhealth winnow says what is there, and what to do about what is not',
+    function()
+      t.shared_project()
+      t.setup()
+      local function report()
+        vim.cmd('checkhealth winnow')
+        local lines = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+        vim.cmd('bwipeout!')
+        return lines
+      end
+      local good = report()
+      t.contains(good, 'OK ripgrep: ripgrep')
+      t.contains(good, 'OK Neovim')
+      t.contains(good, 'winnow: the index of this project')
+      t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })
+      local bad = report()
+      t.contains(bad, 'ERROR cannot run `no-such-winnow`')
+      t.contains(bad, 'pip install winnow-ls')
+      t.setup(nil, { cmd = { 'false', 'serve' } })
+      t.contains(report(), 'ends with code 1')
+    end,
+  },
+  {
+    'the help has a tag for the command, each option and each key, and its tags are whole',
+    function()
+      local file = vim.fs.joinpath(t.plugin, 'doc/winnow.txt')
+      local text = table.concat(vim.fn.readfile(file), '\n')
+      local copy = vim.fn.tempname()
+      vim.fn.mkdir(copy .. '/doc', 'p')
+      assert(vim.uv.fs_copyfile(file, copy .. '/doc/winnow.txt'))
+      vim.cmd.helptags(copy .. '/doc')
+      local tags = table.concat(vim.fn.readfile(copy .. '/doc/tags'), '\n')
+      local function tagged(tag)
+        assert(('\n' .. tags):find('\n' .. tag .. '\t', 1, true), 'no tag ' .. tag)
+      end
+      tagged(':Winnow')
+      local config = require('winnow.config')
+      for name in pairs(config.defaults) do
+        tagged('winnow.' .. name)
+      end
+      tagged('winnow.complete')
+      for action, keys in pairs(config.defaults.keys) do
+        t.contains(text, '`' .. action .. '`')
+        for _, key in ipairs(keys) do
+          t.contains(text, key)
+        end
+      end
+      for name, value in pairs(require('winnow')) do
+        if type(value) == 'function' and name ~= 'choose_mode' then
+          tagged(('winnow.%s()'):format(name))
+        end
+      end
+      for _, mode in ipairs(require('winnow.modes').names) do
+        tagged(('<Plug>(winnow-%s)'):format(mode))
+      end
+      for link in text:gmatch('%s|([%w_.:<>()-]+)|') do
+        local known = ('\n' .. tags):find('\n' .. link .. '\t', 1, true)
+        assert(known or #vim.fn.getcompletion(link, 'help') > 0, 'no help for |' .. link .. '|')
+      end
+    end,
+  },
+}

@@ -1,0 +1,80 @@
+-- Documents: their text in a buffer, at the line, with the page.
+
+local t = require('support')
+
+local function project()
+  local source = vim.fs.joinpath(t.plugin, '../docs/example/docs/handbook.pdf')
+  local folder = t.project({ ['notes.txt'] = 'nothing\n' })
+  vim.fn.mkdir(folder .. '/docs', 'p')
+  assert(vim.uv.fs_copyfile(source, folder .. '/docs/hand book.pdf'))
+  t.setup({ open_list = false })
+  return folder
+end
+
+return {
+  {
+    'a hit opens the extracted text at its line and column, with the page in the statusline',
+    function()
+      local folder = project()
+      t.with_preview()
+      vim.cmd('Winnow docs retention')
+      local picker = t.finished_picker()
+      t.equal(2, #picker.shown)
+      t.contains(t.listed(picker)[2], '(page 2, Releases): Retention: releases')
+      t.wait('the preview', function()
+        local win = picker.windows.preview
+        local buf = vim.api.nvim_win_get_buf(win)
+        return vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] == '──── Page 1 ────'
+      end)
+      picker:_move(1)
+      for _, map in ipairs(vim.api.nvim_buf_get_keymap(picker.windows.prompt_buf, 'n')) do
+        if map.lhs == '<CR>' then
+          map.callback()
+          break
+        end
+      end
+      t.equal('winnow-doc://' .. folder .. '/docs/hand%20book.pdf', vim.api.nvim_buf_get_name(0))
+      t.equal({ 9, 0 }, vim.api.nvim_win_get_cursor(0))
+      t.contains(vim.api.nvim_get_current_line(), 'Retention: releases are kept for ever')
+      t.equal('page 2, Releases', require('winnow').place())
+      local line = vim.api.nvim_eval_statusline(vim.wo.statusline, { winid = 0 }).str
+      t.contains(line, '[page 2, Releases]')
+      t.equal(false, vim.bo.modifiable)
+      local opened
+      t.replace(vim.ui, 'open', function(path)
+        opened = path
+      end)
+      require('winnow.document').open_original()
+      t.equal(folder .. '/docs/hand book.pdf', opened)
+    end,
+  },
+  {
+    'entries of a list open the text, too; its page is that of the line',
+    function()
+      project()
+      local said = t.notified()
+      vim.cmd('Winnow! docs retention')
+      t.wait('the list', function()
+        return #said > 0
+      end)
+      t.contains(vim.fn.getqflist()[2].text, 'page 2, Releases │ Retention: releases')
+      vim.cmd.clast()
+      t.equal(9, vim.fn.line('.'))
+      vim.cmd.cfirst()
+      t.equal({ 5, 'page 1, Plugins' }, { vim.fn.line('.'), require('winnow').place() })
+      t.equal('', require('winnow.document').place(vim.fn.bufadd('notes.txt')))
+    end,
+  },
+  {
+    'a document without text says why',
+    function()
+      local folder = project()
+      t.write(folder .. '/broken.pdf', '%PDF-1.4 and no more\n')
+      local said = t.notified()
+      vim.cmd.edit('winnow-doc://' .. folder .. '/broken.pdf')
+      t.contains(vim.api.nvim_buf_get_lines(0, 0, 1, false)[1], 'No text of this document: ')
+      t.equal(vim.log.levels.ERROR, said[#said][2])
+      t.contains(t.error_of(require('winnow.document').open_original), 'not the text of a document')
+    end,
+  },
+}

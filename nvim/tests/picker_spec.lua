@@ -1,0 +1,442 @@
+-- The picker, without a screen; with one it is tested by tests/nvim of the project.
+
+local t = require('support')
+
+---@param command string
+---@return winnow.Picker
+local function open(command)
+  vim.cmd(command)
+  return t.finished_picker()
+end
+
+---@param picker winnow.Picker
+---@param text string
+local function type_in(picker, text)
+  vim.api.nvim_buf_set_lines(picker.windows.prompt_buf, 0, -1, false, { '> ' .. text })
+  vim.api.nvim_exec_autocmds('TextChangedI', { buffer = picker.windows.prompt_buf })
+end
+
+---@param picker winnow.Picker
+---@param key string
+local function press(picker, key)
+  for _, map in ipairs(vim.api.nvim_buf_get_keymap(picker.windows.prompt_buf, 'n')) do
+    if vim.keycode(map.lhs) == vim.keycode(key) then
+      return map.callback()
+    end
+  end
+  error('no mapping of ' .. key)
+end
+
+local function cursor_line(picker)
+  return vim.api.nvim_win_get_cursor(picker.windows.list)[1]
+end
+
+---A search that is under way, whose news come when the test says so.
+---@param mode winnow.Mode
+---@return winnow.Picker picker
+---@return fun(value: table) partial
+---@return fun(answer?: table, problem?: string) done
+---@return fun(): integer cancelled
+local function scripted(mode, query)
+  local hears, cancelled = nil, 0
+  t.replace(require('winnow.client'), 'with', function(_, done)
+    done({})
+  end)
+  t.replace(require('winnow.client'), 'request', function(_, _, _, told)
+    -- The preview asks, too.
+    hears = told.partial and told or hears
+    return function()
+      cancelled = cancelled + 1
+    end
+  end)
+  local picker = require('winnow.picker').open(mode, { query = query, terms = { 'x' } })
+  return picker,
+    function(value)
+      hears.partial(value)
+      t.listed(picker)
+    end,
+    function(...)
+      hears.done(...)
+      t.listed(picker)
+    end,
+    function()
+      return cancelled
+    end
+end
+
+local function file(path, reason)
+  return {
+    path = path,
+    reason = reason or ('because of ' .. path),
+    terms = {},
+    matches = { { line = 3, column = 2, text = 'text', match_range = { 2, 4 } } },
+  }
+end
+
+local function ranking(kind, ...)
+  local files = {}
+  for _, name in ipairs({ ... }) do
+    files[#files + 1] = file(name)
+  end
+  return { files = files, ranked_by = { kind = kind, model = kind == 'llm' and 'm' or nil } }
+end
+
+local function answer(kind, ...)
+  return vim.tbl_extend('force', ranking(kind, ...), {
+    root = vim.uv.cwd(),
+    search_id = 'abc',
+    total_found = 9,
+    returned = select('#', ...),
+    truncated = false,
+    completeness = { complete = true, reasons = {}, skipped = {}, timed_out = false },
+    warnings = {},
+    terms = {},
+  })
+end
+
+local function shown(picker)
+  return t.paths(picker.shown)
+end
+
+return {
+  {
+    'results, reasons and who ranked stand in the windows',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker = open('Winnow keyword how are plugins loaded -- load_plugin\\b no_such_thing')
+      local lines = t.listed(picker)
+      t.equal('  src/loader.py:5: def load_plugin(self, name):', lines[1])
+      t.contains(lines[2], 'defines load_plugin')
+      local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, -1, false)
+      t.contains(info[1], 'ranked by the local ranker: no language model has a key')
+      t.contains(info[2], 'no_such_thing (no match)')
+    end,
+  },
+  {
+    'the preview shows the file with the match highlighted',
+    function()
+      t.shared_project()
+      t.setup()
+      t.with_preview()
+      local picker = open('Winnow grep def load_plugin\\b')
+      t.listed(picker)
+      local buf = vim.api.nvim_win_get_buf(picker.windows.preview)
+      t.equal('class Loader:', vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1])
+      local marks = vim.api.nvim_buf_get_extmarks(buf, -1, 0, -1, { details = true })
+      local match = vim.iter(marks):find(function(mark)
+        return mark[4].hl_group == 'WinnowMatch'
+      end)
+      t.equal({ 4, 4, 19 }, { match[2], match[3], match[4].end_col })
+      t.equal(5, vim.api.nvim_win_get_cursor(picker.windows.preview)[1])
+    end,
+  },
+  {
+    'the preview of a large file is asked of the server, around the line',
+    function()
+      t.project({ ['large.txt'] = ('padding of a line\n'):rep(70000) .. 'the needle\n' })
+      t.setup()
+      t.with_preview()
+      local picker = open('Winnow grep needle')
+      t.listed(picker)
+      local line = t.wait('the preview', function()
+        local win = picker.windows.preview
+        local at = vim.api.nvim_win_get_cursor(win)[1]
+        local buf = vim.api.nvim_win_get_buf(win)
+        local text = vim.api.nvim_buf_get_lines(buf, at - 1, at, false)[1]
+        return text ~= '' and text
+      end)
+      t.equal('the needle', line)
+    end,
+  },
+  {
+    'a filter keeps the order of the ranking',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker, partial = scripted('keyword', 'q')
+      partial(ranking('local', 'abc/one.lua', 'two.lua', 'abc/three.lua'))
+      type_in(picker, 'ac3 beca')
+      t.equal({}, shown(picker))
+      type_in(picker, 'aclua because')
+      t.equal({ 'abc/one.lua', 'abc/three.lua' }, shown(picker))
+      type_in(picker, 'ABC')
+      t.equal({}, shown(picker))
+      type_in(picker, '')
+      t.equal(3, #picker.shown)
+    end,
+  },
+  {
+    'the cursor stays on its result while a better order comes',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker, partial, done = scripted('keyword', 'q')
+      partial(ranking('local', 'a', 'b', 'c', 'd'))
+      press(picker, '<C-n>')
+      t.equal('b', picker:item().path)
+      partial(ranking('local', 'x', 'a', 'c', 'b'))
+      t.equal({ 'b', 7 }, { picker:item().path, cursor_line(picker) })
+      partial(ranking('llm', 'c'))
+      t.equal({ 'c', 'x', 'a', 'b' }, shown(picker))
+      t.equal({ 'b', 7 }, { picker:item().path, cursor_line(picker) })
+      partial(ranking('llm', 'b'))
+      t.equal({ 'c', 'b', 'x', 'a' }, shown(picker))
+      t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
+      done(answer('llm', 'c', 'b'))
+      t.equal({ 'c', 'b' }, shown(picker))
+      t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
+      local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, 1, false)[1]
+      t.contains(info, '2 of 9 · ranked by m')
+    end,
+  },
+  {
+    'until somebody moves, the cursor is on the best of the local order; no model takes it away',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker, partial, done = scripted('keyword', 'q')
+      partial(ranking('local', 'a', 'b'))
+      partial(ranking('local', 'x', 'a', 'b'))
+      t.equal({ 'x', 1 }, { picker:item().path, cursor_line(picker) })
+      partial(ranking('llm', 'b'))
+      t.equal({ 'x', 3 }, { picker:item().path, cursor_line(picker) })
+      done(answer('llm', 'b', 'x'))
+      t.equal('x', picker:item().path)
+    end,
+  },
+  {
+    'the row under the cursor stays at its height when rows come above it',
+    function()
+      t.shared_project()
+      t.setup()
+      local names = {}
+      for number = 1, 60 do
+        names[number] = ('f%02d'):format(number)
+      end
+      local picker, partial = scripted('keyword', 'q')
+      partial(ranking('local', unpack(names)))
+      for _ = 1, 20 do
+        press(picker, '<C-n>')
+      end
+      local function height()
+        return vim.api.nvim_win_call(picker.windows.list, function()
+          return vim.fn.line('.') - vim.fn.line('w0')
+        end)
+      end
+      local before = height()
+      table.insert(names, 1, 'new1')
+      table.insert(names, 1, 'new2')
+      partial(ranking('local', unpack(names)))
+      t.equal({ 'f21', before }, { picker:item().path, height() })
+    end,
+  },
+  {
+    'stop cancels the search and ends the busy state at once; close cancels, too',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker, partial, _, cancelled = scripted('keyword', 'q')
+      partial(ranking('local', 'a', 'b'))
+      press(picker, '<C-c>')
+      t.equal({ 1, false }, { cancelled(), picker.running.busy })
+      t.equal({ 'a', 'b' }, shown(picker))
+      local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, 1, false)[1]
+      t.equal('stopped after 2', info)
+      picker:close()
+      local second, _, _, again = scripted('keyword', 'q')
+      press(second, '<Esc>')
+      t.equal(1, again())
+      t.equal(nil, require('winnow.picker').get())
+    end,
+  },
+  {
+    'Enter opens the current result at its line and column; the jump list leads back',
+    function()
+      local folder = t.shared_project()
+      t.setup()
+      vim.cmd.edit('docs/plugins.md')
+      local picker = open('Winnow grep plugin_sp')
+      press(picker, '<CR>')
+      t.equal(folder .. '/src/loader.py', vim.api.nvim_buf_get_name(0))
+      local cursor = vim.api.nvim_win_get_cursor(0)
+      t.equal(6, cursor[1])
+      t.equal('plugin_sp', vim.api.nvim_get_current_line():sub(cursor[2] + 1, cursor[2] + 9))
+      vim.cmd.normal({ vim.keycode('<C-o>'), bang = true })
+      t.equal(folder .. '/docs/plugins.md', vim.api.nvim_buf_get_name(0))
+    end,
+  },
+  {
+    'splits and tabs',
+    function()
+      t.shared_project()
+      t.setup()
+      local counts = { ['<C-x>'] = { 2, 1 }, ['<C-v>'] = { 2, 1 }, ['<C-t>'] = { 1, 2 } }
+      for key, count in pairs(counts) do
+        press(open('Winnow grep register_plugin path'), '<Esc>')
+        press(open('Winnow grep def register_plugin'), key)
+        local windows = #vim.api.nvim_tabpage_list_wins(0)
+        t.equal(count, { windows, #vim.api.nvim_list_tabpages() }, key)
+        t.contains(vim.api.nvim_buf_get_name(0), 'registry.py')
+        vim.cmd('silent! only | silent! tabonly')
+      end
+    end,
+  },
+  {
+    'selected results go to the quickfix list, all to the location list if none is',
+    function()
+      t.shared_project()
+      t.setup({ open_list = false })
+      local picker = open('Winnow grep register_plugin|class Loader|registry = ')
+      assert(#picker.shown >= 4, #picker.shown)
+      press(picker, '<Tab>')
+      press(picker, '<C-n>')
+      press(picker, '<Tab>')
+      t.contains(t.listed(picker)[1], '●')
+      press(picker, '<C-q>')
+      t.equal(2, #vim.fn.getqflist())
+      t.contains(vim.fn.getqflist({ title = 0 }).title, 'winnow grep: register_plugin')
+      picker = open('Winnow grep register_plugin')
+      local all = #picker.shown
+      press(picker, '<C-l>')
+      t.equal(all, #vim.fn.getloclist(0))
+    end,
+  },
+  {
+    'a live mode searches while somebody types, and the last query wins',
+    function()
+      t.shared_project()
+      t.setup()
+      vim.cmd('Winnow grep')
+      local picker = require('winnow.picker').get()
+      t.equal(true, picker.editing)
+      type_in(picker, 'regis')
+      type_in(picker, 'class Lo')
+      t.wait('its result', function()
+        return #picker.shown == 1 and picker.shown[1].text == 'class Loader:'
+      end)
+      press(picker, '<C-g>')
+      t.equal(false, picker.editing)
+      t.equal('class Lo', picker.request.query)
+      type_in(picker, 'nomatch')
+      t.equal({}, picker.shown)
+    end,
+  },
+  {
+    'a keyword search is made on Enter, never while somebody types',
+    function()
+      t.shared_project()
+      t.setup()
+      vim.cmd('Winnow keyword')
+      local picker = require('winnow.picker').get()
+      type_in(picker, 'how are plugins loaded -- load_plugin\\b')
+      vim.wait(200)
+      t.equal(nil, picker.running)
+      press(picker, '<CR>')
+      picker = t.finished_picker()
+      t.equal('src/loader.py', picker.shown[1].path)
+      t.equal({ 'load_plugin\\b' }, picker.request.terms)
+      t.equal(false, picker.editing, 'the prompt is a filter now')
+    end,
+  },
+  {
+    'resume brings back results, filter, selection and place',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker = open('Winnow grep register_plugin|class Loader|registry = ')
+      type_in(picker, 'reg')
+      press(picker, '<Tab>')
+      local item, items = picker:item(), #picker.shown
+      press(picker, '<Esc>')
+      vim.cmd('Winnow resume')
+      local again = require('winnow.picker').get()
+      assert(again and again ~= picker)
+      t.equal({ item.key, items, 'reg' }, { again:item().key, #again.shown, again.filter })
+      t.equal(1, vim.tbl_count(again.selected))
+      press(again, '<C-g>')
+      t.equal('register_plugin|class Loader|registry =', again:_typed())
+    end,
+  },
+  {
+    'history remembers searches, the newest first and each once, over sessions',
+    function()
+      t.shared_project()
+      t.setup()
+      local history = require('winnow.history')
+      vim.fn.delete(history.file())
+      press(open('Winnow grep register_plugin'), '<Esc>')
+      press(open('Winnow grep path=src Loader'), '<Esc>')
+      press(open('Winnow grep register_plugin'), '<Esc>')
+      local queries = vim.tbl_map(function(one)
+        return one.query
+      end, history.of('grep'))
+      t.equal({ 'register_plugin', 'Loader' }, queries)
+      local chosen
+      t.replace(vim.ui, 'select', function(list, options, choose)
+        chosen = options.format_item(list[2])
+        choose(list[2])
+      end)
+      vim.cmd('Winnow history')
+      t.equal('grep     Loader', chosen)
+      local picker = t.finished_picker()
+      t.equal({ path = 'src' }, picker.request.params)
+      press(picker, '<C-Up>')
+      t.equal('register_plugin', t.finished_picker().request.query)
+      t.write(history.file(), '{"half')
+      t.equal({}, history.all())
+    end,
+  },
+  {
+    'details say what there may be no room for',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker = open('Winnow keyword plugins -- register_plugin no_such_thing')
+      local said
+      t.replace(vim.api, 'nvim_echo', function(chunks)
+        said = chunks[1][1]
+      end)
+      press(picker, '<C-/>')
+      t.contains(said, 'src/registry.py:3: defines register_plugin')
+      t.contains(said, 'no_such_thing (no match)')
+      t.contains(said, 'ranked by the local ranker')
+    end,
+  },
+  {
+    'what is opened is told to the server',
+    function()
+      t.shared_project()
+      t.setup()
+      local told = {}
+      t.replace(require('winnow'), 'feedback', function(...)
+        told = { ... }
+      end)
+      local picker = open('Winnow keyword plugins -- register_plugin')
+      local item, id = picker:item(), picker.search.answer.search_id
+      press(picker, '<CR>')
+      t.equal({ 'opened', item.path, id, 1 }, { told[1], told[2].path, told[3], told[2].rank })
+    end,
+  },
+  {
+    'it fits a small screen, and follows its size',
+    function()
+      t.shared_project()
+      t.setup()
+      t.with_preview()
+      local windows, screen = require('winnow.picker.windows'), { 60, 16 }
+      t.replace(windows, 'screen', function()
+        return unpack(screen)
+      end)
+      local picker = open('Winnow grep register_plugin')
+      t.equal(nil, picker.windows.preview)
+      screen = { 80, 24 }
+      vim.api.nvim_exec_autocmds('VimResized', {})
+      assert(picker.windows.preview)
+      local width = vim.api.nvim_win_get_width(picker.windows.list)
+      press(picker, '<M-p>')
+      t.equal(nil, picker.windows.preview)
+      assert(vim.api.nvim_win_get_width(picker.windows.list) > width, 'the list takes its place')
+    end,
+  },
+}

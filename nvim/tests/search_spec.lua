@@ -1,0 +1,234 @@
+-- Searches by the real server: what they find, say and stop.
+
+local t = require('support')
+
+---@param mode winnow.Mode
+---@param request winnow.Request
+local function search(mode, request)
+  local items, answer, problem
+  require('winnow').search(mode, request, function(...)
+    items, answer, problem = ...
+  end)
+  t.wait('the answer', function()
+    return items or problem
+  end)
+  return items, answer, problem
+end
+
+---The word under an item's place, in its file.
+local function word_at(item)
+  require('winnow.place').open(item)
+  local _, column = unpack(vim.api.nvim_win_get_cursor(0))
+  return vim.fn.line('.'), vim.api.nvim_get_current_line():sub(column + 1):match('^[%w_]+')
+end
+
+return {
+  {
+    'a keyword search gives ranked files, reasons, who ranked and what became of terms',
+    function()
+      t.shared_project()
+      t.setup()
+      local items, answer = search('keyword', {
+        query = 'how are plugins loaded',
+        terms = { 'load_plugin\\b', 'no_such_thing' },
+      })
+      t.equal('src/loader.py', items[1].path)
+      t.contains(items[1].reason, 'defines load_plugin')
+      t.equal(1, items[1].rank)
+      local said = require('winnow.answer')
+      t.contains(said.ranked_by(answer), 'ranked by the local ranker: no language model has a key')
+      t.contains(table.concat(said.left_out(answer), '\n'), 'no_such_thing (no match)')
+      local line, word = word_at(items[1])
+      t.equal({ 5, 'load_plugin' }, { line, word })
+    end,
+  },
+  {
+    'without terms the words of the question are searched for',
+    function()
+      t.shared_project()
+      t.setup()
+      local items, answer = search('keyword', { query = 'where is register_plugin defined?' })
+      t.equal('src/registry.py', items[1].path)
+      t.equal('register_plugin', answer.terms[1].term)
+      local _, _, problem = search('keyword', { query = '?!' })
+      t.contains(problem, 'no words')
+    end,
+  },
+  {
+    'grep finds lines, columns count characters, and the place is exact',
+    function()
+      t.shared_project()
+      t.setup()
+      local items, answer = search('grep', { query = 'plugin_\\w+', params = { path = 'src' } })
+      t.equal({ 'src/loader.py' }, t.paths(items))
+      t.equal('1 of 1', require('winnow.answer').count(answer, #items))
+      local line, word = word_at(items[1])
+      t.equal({ 6, 'plugin_sp' }, { line, word })
+    end,
+  },
+  {
+    'symbols are found with their kind',
+    function()
+      t.shared_project()
+      t.setup()
+      local items = search('symbols', { query = 'Loader.load_plugin', params = { exact = true } })
+      t.equal('src/loader.py', items[1].path)
+      t.contains(items[1].reason, 'method Loader.load_plugin')
+      t.equal({ 5, 'load_plugin' }, { word_at(items[1]) })
+    end,
+  },
+  {
+    'semantic and code search give passages, and say which search it was',
+    function()
+      t.shared_project()
+      t.setup()
+      local passages, answer = search('semantic', { query = 'where is a plugin registered' })
+      t.equal('src/registry.py', passages[1].path)
+      t.contains(require('winnow.answer').ranked_by(answer), 'engine: text')
+      local hits, code = search('code', { query = 'registry.py' })
+      t.equal({ 'src/registry.py' }, t.paths(hits))
+      t.contains(require('winnow.answer').ranked_by(code), 'file search: ')
+    end,
+  },
+  {
+    'what was left out is said',
+    function()
+      t.shared_project()
+      t.setup()
+      local items, answer = search('grep', { query = 'load_plugin_from_cache' })
+      t.equal({}, items)
+      local said = table.concat(require('winnow.answer').left_out(answer), '\n')
+      t.contains(said, 'include_ignored')
+      local found = search('grep', {
+        query = 'load_plugin_from_cache',
+        params = { include_ignored = true },
+      })
+      t.equal({ 'ignored/cache.py' }, t.paths(found))
+    end,
+  },
+  {
+    'unsaved text is found, also of a buffer that was opened later',
+    function()
+      local folder = t.shared_project()
+      t.setup()
+      search('grep', { query = 'registry' })
+      vim.cmd.edit(folder .. '/src/main.py')
+      vim.api.nvim_buf_set_lines(0, 0, 0, false, { '# typed_and_not_saved' })
+      local items = search('grep', { query = 'typed_and_not_saved' })
+      t.equal({ { 'src/main.py', 1, 3 } }, { { items[1].path, items[1].lnum, items[1].col } })
+      vim.bo.modified = false
+    end,
+  },
+  {
+    'a server that nobody enabled gets text, and answers nothing else for buffers',
+    function()
+      local folder = t.shared_project()
+      t.setup()
+      search('grep', { query = 'registry' })
+      vim.cmd.edit(folder .. '/src/main.py')
+      local clients = vim.lsp.get_clients({ name = 'winnow', bufnr = 0 })
+      t.equal(1, #clients)
+      t.equal(false, clients[1]:supports_method('textDocument/definition'))
+      t.equal(false, clients[1]:supports_method('workspace/symbol'))
+      t.equal({ '', '' }, { vim.bo.tagfunc, vim.bo.omnifunc })
+    end,
+  },
+  {
+    'a wrong pattern is a problem that says what is wrong',
+    function()
+      t.shared_project()
+      t.setup()
+      local _, _, problem = search('grep', { query = '(' })
+      t.contains(problem, 'unclosed group')
+      local _, _, params = search('grep', { query = 'a', params = { max_results = 'x' } })
+      t.contains(params, '`max_results`')
+      t.contains(
+        t.error_of(function()
+          search('nonsense', { query = 'a' })
+        end),
+        'no mode `nonsense`'
+      )
+    end,
+  },
+  {
+    'a cancelled search ends at once, tells nothing more, and has the server end it',
+    function()
+      local folder = t.shared_project()
+      t.setup()
+      search('grep', { query = 'warm' })
+      local client = assert(require('winnow.client').running(folder))
+      local sent = {}
+      t.replace(client, 'cancel_request', function(self, id)
+        sent[#sent + 1] = id
+        return getmetatable(self).__index.cancel_request(self, id)
+      end)
+      local told = 0
+      local found = require('winnow.search').start('grep', { query = 'e' }, {
+        told = function()
+          told = told + 1
+        end,
+      })
+      t.equal(true, found.busy)
+      found:cancel()
+      t.equal(false, found.busy)
+      t.equal('stopped after 0', found:summary())
+      t.equal(1, #sent)
+      vim.wait(300)
+      t.equal(0, told)
+      t.equal(nil, next(client.requests), 'no request is pending')
+    end,
+  },
+  {
+    'progress of a list is shown by Neovim, that of a picker by the picker',
+    function()
+      t.shared_project()
+      t.setup()
+      local kinds = {}
+      local id = vim.api.nvim_create_autocmd('LspProgress', {
+        callback = function(event)
+          kinds[#kinds + 1] = event.data.params.value.kind or 'none'
+        end,
+      })
+      search('keyword', { query = 'plugins', terms = { 'plugin' } })
+      t.wait('the end of the progress', function()
+        return vim.list_contains(kinds, 'end')
+      end)
+      t.equal('begin', kinds[1])
+      assert(not vim.list_contains(kinds, 'none'), 'partial results are no progress')
+      kinds = {}
+      vim.cmd('Winnow keyword plugins -- plugin')
+      local picker = t.finished_picker()
+      local id_of_search = picker.search.answer.search_id
+      require('winnow').feedback('opened', picker:item(), id_of_search)
+      vim.wait(200)
+      t.equal({}, kinds)
+      vim.api.nvim_del_autocmd(id)
+    end,
+  },
+  {
+    'partial results stream: those of a ranking replace each other, others add up',
+    function()
+      local files = {}
+      for number = 1, 400 do
+        files[('f%03d.txt'):format(number)] = ('many words here\n'):rep(20)
+      end
+      t.project(files)
+      t.setup()
+      local counts = {}
+      local found = require('winnow.search').start('grep', {
+        query = 'words',
+        params = { max_results = 8000 },
+      }, {
+        told = function(so_far)
+          counts[#counts + 1] = #so_far.items
+        end,
+      })
+      t.wait('all of it', function()
+        return not found.busy
+      end)
+      t.equal(8000, #found.items)
+      assert(#counts > 2, 'it came in portions: ' .. vim.inspect(counts))
+      t.equal(counts, vim.fn.sort(vim.deepcopy(counts), 'n'))
+    end,
+  },
+}

@@ -1,0 +1,181 @@
+-- What happens before the first command: nothing.
+
+local t = require('support')
+
+---Run Lua in a Neovim of its own, with the plugin on its path; what it gives.
+---@param lua string
+---@return any
+local function in_new_neovim(lua)
+  local script = vim.fn.tempname() .. '.lua'
+  t.write(script, lua)
+  local run = vim
+    .system({
+      vim.v.progpath,
+      '--headless',
+      '-u',
+      'NONE',
+      '-i',
+      'NONE',
+      '--cmd',
+      'set rtp^=' .. vim.fn.fnameescape(t.plugin),
+      '-l',
+      script,
+    }, { text = true })
+    :wait()
+  assert(run.code == 0, run.stderr)
+  return vim.json.decode(run.stdout ~= '' and run.stdout or run.stderr)
+end
+
+return {
+  {
+    'the plugin file loads no module, starts nothing and changes no handler',
+    function()
+      local said = in_new_neovim([[
+        local handlers = vim.tbl_extend('force', {}, vim.lsp.handlers)
+        local loaded = vim.tbl_keys(package.loaded)
+        vim.cmd.runtime('plugin/winnow.lua')
+        local new = vim.tbl_filter(function(name)
+          return not vim.list_contains(loaded, name)
+        end, vim.tbl_keys(package.loaded))
+        local changed = {}
+        for name, handler in pairs(vim.lsp.handlers) do
+          if handlers[name] ~= handler then changed[#changed + 1] = name end
+        end
+        print(vim.json.encode({
+          new = vim.tbl_filter(function(name) return name:find('winnow') ~= nil end, new),
+          changed = changed,
+          clients = #vim.lsp.get_clients(),
+          command = vim.fn.exists(':Winnow'),
+          keys = vim.fn.maparg('<Plug>(winnow-keyword)', 'n') ~= '',
+          mapped = vim.iter(vim.api.nvim_get_keymap('n')):any(function(map)
+            return (map.desc or ''):find('Winnow') ~= nil and not map.lhs:find('^<Plug>')
+          end),
+        }))
+      ]])
+      t.equal({
+        new = {},
+        changed = {},
+        clients = 0,
+        command = 2,
+        keys = true,
+        mapped = false,
+      }, said)
+    end,
+  },
+  {
+    "require('winnow') takes less than 2 ms and loads nothing of other plugins",
+    function()
+      local said
+      -- The best of some: others use the machine, too.
+      for _ = 1, 5 do
+        local one = in_new_neovim([[
+        local before = vim.tbl_keys(package.loaded)
+        local started = vim.uv.hrtime()
+        require('winnow')
+        local ms = (vim.uv.hrtime() - started) / 1e6
+        local new = vim.tbl_filter(function(name)
+          return not vim.list_contains(before, name)
+        end, vim.tbl_keys(package.loaded))
+        print(vim.json.encode({ ms = ms, new = new }))
+      ]])
+        said = (not said or one.ms < said.ms) and one or said
+      end
+      t.equal({ 'winnow' }, said.new)
+      assert(said.ms < 2, ('require took %.2f ms'):format(said.ms))
+    end,
+  },
+  {
+    'every module loads without any other plugin, but for those that are about one',
+    function()
+      local said = in_new_neovim([[
+        vim.cmd.runtime('plugin/winnow.lua')
+        local before = vim.tbl_keys(package.loaded)
+        local names = vim.api.nvim_get_runtime_file('lua/winnow/**/*.lua', true)
+        for _, file in ipairs(names) do
+          if not file:find('types.lua') and not file:find('adapters/[^i]') then
+            require((file:match('lua/(winnow.*)%.lua$'):gsub('/', '.'):gsub('%.init$', '')))
+          end
+        end
+        local foreign = vim.tbl_filter(function(name)
+          return not name:find('^winnow') and not name:find('^vim%.')
+            and not vim.list_contains(before, name)
+        end, vim.tbl_keys(package.loaded))
+        print(vim.json.encode({ count = #names, foreign = foreign }))
+      ]])
+      assert(said.count > 15, said.count)
+      t.equal({}, said.foreign)
+    end,
+  },
+  {
+    'vim.lsp.enable starts the server for a file of a project, with its settings',
+    function()
+      local folder = t.project()
+      t.setup(nil, { settings = { winnow = { index = { enabled = false } } } })
+      vim.lsp.enable('winnow')
+      vim.cmd.edit(folder .. '/src/loader.py')
+      vim.bo.filetype = 'python'
+      local client = t.wait('a client', function()
+        local client = vim.lsp.get_clients({ name = 'winnow', bufnr = 0 })[1]
+        return client and client.initialized and client
+      end)
+      t.equal(folder, client.root_dir)
+      local requests = client.server_capabilities.experimental.winnow.requests
+      assert(vim.list_contains(requests, '$/keywordSearch'))
+      t.equal(true, client:supports_method('textDocument/definition'))
+      vim.lsp.enable('winnow', false)
+      t.wait('the client to end', function()
+        return client:is_stopped()
+      end)
+    end,
+  },
+  {
+    'a server that cannot be started is told, with what would help',
+    function()
+      t.project()
+      t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })
+      local said = t.notified()
+      vim.cmd('Winnow! grep plugin')
+      t.wait('a message', function()
+        return #said > 0
+      end)
+      t.contains(said[1][1], 'cannot run `no-such-winnow`')
+      t.contains(said[1][1], 'vim.lsp.config')
+      t.equal(vim.log.levels.ERROR, said[1][2])
+    end,
+  },
+  {
+    'a server that dies while it starts is told',
+    function()
+      t.project()
+      t.setup(nil, { cmd = { 'false' } })
+      t.replace(vim.lsp.log, 'error', function() end)
+      local said = t.notified()
+      vim.cmd('Winnow! grep plugin')
+      t.wait('a message', function()
+        return vim.iter(said):any(function(one)
+          return one[1]:find('while it started', 1, true) ~= nil
+        end)
+      end)
+    end,
+  },
+  {
+    'a server that dies is told at once, and the next search starts another',
+    function()
+      t.project()
+      t.setup()
+      vim.cmd('Winnow grep load_plugin')
+      local picker = t.finished_picker()
+      local client = vim.lsp.get_clients({ name = 'winnow', bufnr = nil })
+      client = vim.iter(client):find(function(one)
+        return one.root_dir == picker.search.folder
+      end)
+      picker:close()
+      client:stop(true)
+      t.wait('its end', function()
+        return client:is_stopped()
+      end)
+      vim.cmd('Winnow grep load_plugin')
+      t.equal('src/loader.py', t.finished_picker().search.items[1].path)
+    end,
+  },
+}

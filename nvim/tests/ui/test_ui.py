@@ -1,0 +1,290 @@
+"""The plugin on a real screen, against the real server, on Django's source.
+
+    python -m pytest nvim/tests/ui      (with the packages that scripts/environment installs)
+
+With WINNOW_PICTURE set, the picture of the README is written anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[3] / "benchmarks")]
+
+import corpora
+from editor import PLUGIN, Editor, Terminal, descendants
+from svg import picture
+
+QUESTION = "how are migrations ordered and applied"
+TERMS = "MigrationExecutor apply_migration migration_plan"
+EXECUTOR = "django/db/migrations/executor.py"
+# The issue's: from the accepted command to the first line in the list.
+FIRST_LINE_SECONDS = 0.2
+
+Start = Callable[..., Editor]
+
+
+@pytest.fixture(scope="session")
+def django(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of Django's source that may be written to, with a git repository's look."""
+    folder = tmp_path_factory.mktemp("trees") / "django"
+    shutil.copytree(corpora.django(), folder, ignore=shutil.ignore_patterns(".winnow", ".git"))
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture
+def start(django: Path, tmp_path: Path) -> Iterator[Start]:
+    """Start editors in a folder, else in Django's."""
+    editors: list[Editor] = []
+
+    def begin(folder: Path | None = None, **setup: object) -> Editor:
+        editor = Editor(folder or django, tmp_path, **setup)
+        editors.append(editor)
+        return editor
+
+    yield begin
+    for editor in editors:
+        editor.close()
+
+
+def search(editor: Editor) -> list[str]:
+    """Search, and give the screen when the answer is on it."""
+    editor.command(f"Winnow keyword {QUESTION} -- {TERMS}")
+    return editor.see("ranked by the local ranker")
+
+
+def test_the_picker_shows_results_reasons_who_ranked_and_a_preview(start: Start) -> None:
+    editor = start()
+    screen = search(editor)
+    text = "\n".join(screen)
+    assert f"keyword search: {QUESTION}" in text
+    assert f"{EXECUTOR}:" in text
+    assert "defines MigrationExecutor, apply_migration" in text
+    assert "no language model" in text
+    # The preview, on the right: the file at the line, with its match in a colour of its own.
+    row = next(n for n, line in enumerate(screen) if "10 class MigrationExecutor" in line)
+    column = screen[row].index("class MigrationExecutor", 65)
+    colours = [
+        editor.nvim.call("screenattr", row + 1, column + at) for at in (1, 7, 7 + 16, 7 + 17)
+    ]
+    assert len({colours[1], colours[2]}) == 1, "the match has one colour"
+    assert colours[1] not in (colours[0], colours[3]), "which is not that beside it"
+
+
+def test_the_cursor_moves_the_preview_and_enter_lands_on_line_and_column(start: Start) -> None:
+    editor = start()
+    search(editor)
+    editor.press("<C-n>")
+    editor.see("migrate.py ─")
+    editor.press("<C-p>")
+    editor.see("executor.py ─")
+    editor.press("<CR>")
+    editor.wait("normal mode in the file", lambda: editor.nvim.eval("mode()") == "n")
+    editor.gone("ranked by")
+    assert editor.place() == ("executor.py", 10, 7)
+    assert editor.nvim.eval("expand('<cword>')") == "MigrationExecutor"
+
+
+def test_a_filter_narrows_the_list_and_escape_restores_the_screen(start: Start) -> None:
+    editor = start()
+    editor.command("edit README.rst")
+    before = editor.screen()
+    search(editor)
+    editor.press("command")
+    editor.see("> command")
+    screen = editor.see("pass the filter")
+    listed = [line for line in screen if ".py:" in line]
+    assert listed
+    assert all("command" in line for line in listed)
+    editor.press("<Esc>")
+    editor.gone("pass the filter")
+    assert editor.nvim.eval("mode()") == "n"
+    # But for what the command line has said.
+    assert editor.screen()[:-2] == before[:-2]
+
+
+def test_what_is_selected_goes_to_the_quickfix_list(start: Start) -> None:
+    editor = start()
+    search(editor)
+    editor.press("<Tab><Tab>")
+    editor.see("2 selected")
+    editor.press("<C-q>")
+    screen = editor.see("|10 col 7|")
+    assert any("defines MigrationExecutor" in line for line in screen)
+    assert len(editor.nvim.call("getqflist")) == 2
+    editor.command("cfirst")
+    assert editor.place() == ("executor.py", 10, 7)
+    editor.command("Winnow! grep include=*.py def apply_migration")
+    editor.wait("the next list", lambda: editor.nvim.call("getqflist", {"nr": "$"})["nr"] == 2)
+    editor.see("winnow: 1 of 1")
+    editor.command("silent colder")
+    assert QUESTION in editor.nvim.call("getqflist", {"title": 0})["title"]
+
+
+def test_text_is_searched_for_while_somebody_types(start: Start) -> None:
+    editor = start()
+    editor.command("Winnow grep include=*.py")
+    editor.see("query")
+    for key in "def apply_migration":
+        editor.press("<Space>" if key == " " else key)
+    editor.wait("results", lambda: any(".py:" in line for line in editor.screen()))
+    editor.press("<Esc>")
+    editor.wait("its end", lambda: editor.nvim.eval("mode()") == "n")
+
+
+def test_a_column_behind_characters_of_several_bytes_is_exact(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "a.py").write_text("x = 1\ny = 'žluťoučký 😀'; needle = 2\n", "utf-8")
+    editor = start(folder)
+    editor.command("Winnow grep needle")
+    editor.see("1 of 1")
+    editor.press("<CR>")
+    editor.wait("the file", lambda: editor.place()[0] == "a.py")
+    editor.wait("normal mode", lambda: editor.nvim.eval("mode()") == "n")
+    assert editor.place()[1:] == (2, len("y = 'žluťoučký 😀'; ".encode()) + 1)
+
+
+def test_stopping_a_search_ends_ripgrep_and_the_busy_state(start: Start, django: Path) -> None:
+    editor = start()
+    editor.command("Winnow grep warm")
+    editor.see(" of ")
+    editor.press("<Esc>")
+    pid = editor.nvim.eval("getpid()")
+
+    def ripgreps() -> list[int]:
+        return [one for one, name in descendants(pid).items() if name == "rg"]
+
+    # Something that takes ripgrep many seconds.
+    slow = r"(\w+\s+){40,80}zzz(\w+\s+){40,80}"
+    editor.command(f"Winnow grep multiline=true {slow}")
+    editor.wait("ripgrep to run", ripgreps)
+    started = time.monotonic()
+    editor.press("<C-c>")
+    editor.see("stopped after 0")
+    shown = time.monotonic() - started
+    editor.wait("its end", lambda: not ripgreps())
+    assert shown < 2, f"{shown:.2f} s, mostly of reading the screen"
+    assert time.monotonic() - started < 4
+    editor.press("<Esc>")
+    editor.command("Winnow grep MigrationExecutor")
+    editor.see("executor.py:10")
+
+
+QUESTIONS = [
+    ("how are migrations ordered and applied", "MigrationExecutor apply_migration"),
+    ("where are sessions ended", "flush cycle_key SessionBase clear_expired"),
+    ("how is a query set evaluated lazily", "_fetch_all _result_cache iterator"),
+    ("how are templates found and loaded", "get_template find_template Loader"),
+    ("where are passwords hashed", "make_password check_password PBKDF2"),
+    ("how does csrf protection work", "CsrfViewMiddleware csrf_token _check_token"),
+]
+FIRST_LINE = """
+    local ms, picker = ...
+    local ok = vim.wait(ms, function()
+      picker = require('winnow.picker').get()
+      return picker and #picker.shown > 0
+    end, 1)
+    return ok and vim.api.nvim_buf_get_lines(picker.windows.list_buf, 0, 1, false)[1] or ''
+"""
+INDEX_STATE = """
+    local client = vim.lsp.get_clients({ name = 'winnow' })[1]
+    local answer = client:request_sync('$/indexStatus', vim.empty_dict(), 5000, 0)
+    return answer.result.index.folders[1].state
+"""
+
+
+def seconds_to_first_lines(editor: Editor) -> list[float]:
+    """How long it takes from the accepted command to the first line in the list."""
+    times = []
+    for question, terms in QUESTIONS:
+        editor.nvim.input(f":Winnow keyword {question} -- {terms}")
+        started = time.perf_counter()
+        editor.nvim.input("<CR>")
+        line = editor.lua(FIRST_LINE, 20000)
+        times.append(time.perf_counter() - started)
+        assert ".py" in line
+        editor.see("ranked by the local ranker")
+        editor.press("<Esc>")
+        editor.gone("ranked by")
+    return times
+
+
+def told(name: str, times: list[float]) -> str:
+    middle, most = statistics.median(times) * 1000, max(times) * 1000
+    return f"first line, {name}: {middle:.0f} ms (median of {len(times)}), {most:.0f} at most"
+
+
+def test_the_first_line_is_there_within_200_ms(
+    start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cold, *warm = seconds_to_first_lines(start())
+    with capsys.disabled():
+        print(f"\nfirst line, with the start of the server: {cold * 1000:.0f} ms")
+        print(told("without an index", warm))
+    # The best: others may use the machine.
+    assert min(warm) <= FIRST_LINE_SECONDS
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.skipif("WINNOW_MEASURE" not in os.environ, reason="by hand: WINNOW_MEASURE is not set")
+def test_how_long_the_first_line_takes_with_an_index(
+    start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    editor = start(index=True)
+    _, *building = seconds_to_first_lines(editor)
+    # The background waits while others keep the processors busy.
+    editor.wait("the index", lambda: editor.lua(INDEX_STATE) == "ready", 70)
+    ready = seconds_to_first_lines(editor)
+    with capsys.disabled():
+        print("\n" + told("while the index is built", building))
+        print(told("with the index", ready))
+    assert statistics.median(ready) <= FIRST_LINE_SECONDS
+
+
+def test_fzf_lua_shows_results_and_goes_to_the_place(start: Start) -> None:
+    plugin = os.environ.get("WINNOW_FZF_LUA", "")
+    if not Path(plugin, "lua").is_dir() or not shutil.which("fzf"):
+        pytest.skip("WINNOW_FZF_LUA names no folder, or there is no fzf")
+    editor = start(more=f"vim.opt.runtimepath:append('{plugin}')")
+    editor.command("Winnow grep picker=fzf_lua include=*.py def apply_migration")
+    editor.see("executor.py:239")
+    editor.see("def apply_migration(self, state, migration")
+    editor.press("<CR>")
+    editor.wait("the file", lambda: editor.place() == ("executor.py", 239, 5))
+    editor.command(f"Winnow keyword picker=fzf_lua {QUESTION} -- {TERMS}")
+    editor.see("defines MigrationExecutor")
+    editor.press("<Esc>")
+    editor.gone("defines MigrationExecutor")
+
+
+def test_a_picture_of_it(django: Path, tmp_path: Path) -> None:
+    """The screen of a terminal, as the README shows it."""
+    terminal = Terminal(django, tmp_path)
+    try:
+        terminal.read(0.5)
+        terminal.type(f":edit {EXECUTOR}\r")
+        terminal.read(0.3)
+        terminal.type(f":Winnow keyword {QUESTION} -- {TERMS}\r")
+        terminal.see("ranked by the local ranker")
+        terminal.see("10 class MigrationExecutor")
+        text = "\n".join(terminal.screen.display)
+        drawn = picture(terminal.screen, f":Winnow keyword {QUESTION}")
+    finally:
+        terminal.close()
+    assert "defines MigrationExecutor" in text
+    assert drawn.count("<text") > 60
+    if os.environ.get("WINNOW_PICTURE"):
+        media = PLUGIN / "media"
+        media.mkdir(exist_ok=True)
+        (media / "keyword.svg").write_text(drawn)

@@ -1,0 +1,74 @@
+"""What only an editor needs: its own model as a ranker, and words to search for."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from lsprotocol import types
+from msgspec import Meta, Struct
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+
+from winnow.lsp.progress import without_tokens
+from winnow.ranking.providers import ModelError
+from winnow.ranking.providers.editor import COMPLETE
+
+if TYPE_CHECKING:
+    from winnow.lsp.server import WinnowServer
+
+SUGGEST_TERMS = "$/suggestTerms"
+# The requests that are no tools: an agent knows better words than those of a question.
+REQUESTS = (SUGGEST_TERMS,)
+
+
+class SuggestTermsParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """A question, as somebody types it."""
+
+    query: Annotated[str, Meta(max_length=20_000)]
+
+
+def add_editor_features(server: WinnowServer) -> None:
+    """Register the requests."""
+
+    @server.feature(SUGGEST_TERMS)
+    async def suggest_terms(params: Any) -> dict[str, list[str]]:
+        """Terms for a keyword search by somebody who has typed a question only: its identifiers,
+        then its names, then its words, as regular expressions."""
+        # Not needed to start a server.
+        from winnow.ranked_text import MOST_TERMS, escaped, search_terms
+
+        try:
+            # It takes no time that progress could be told of.
+            asked = msgspec.convert(without_tokens(params)[0], SuggestTermsParams)
+        except msgspec.ValidationError as error:
+            raise JsonRpcInvalidParams(str(error)) from None
+        return {"terms": [escaped(word) for word in search_terms(asked.query)[:MOST_TERMS]]}
+
+
+def offers_model(capabilities: types.ClientCapabilities) -> bool:
+    """Whether the client has announced that it answers `$/complete`."""
+    told: Any = capabilities.experimental
+    for name in ("winnow", "requests"):
+        told = told.get(name) if isinstance(told, dict) else getattr(told, name, None)
+    return isinstance(told, (list, tuple)) and COMPLETE in told
+
+
+async def ask_editor(server: WinnowServer, params: Mapping[str, object]) -> object:
+    """The client's answer to a `$/complete`; one that nobody waits for any more is cancelled.
+
+    Raises ModelError with what the client says of a failure.
+    """
+    protocol = server.protocol
+    msg_id = f"winnow-{uuid.uuid4().hex[:12]}"
+    try:
+        return await protocol.send_request_async(COMPLETE, dict(params), msg_id)
+    except JsonRpcException as error:
+        raise ModelError(error.message, 424) from error
+    except asyncio.CancelledError:
+        # An answer that comes all the same has nobody to go to.
+        protocol._request_futures.pop(msg_id, None)
+        protocol.tell("$/cancelRequest", {"id": msg_id})
+        raise

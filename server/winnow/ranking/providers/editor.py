@@ -1,0 +1,45 @@
+"""The editor's own model, asked by a request of the language server to its client.
+
+The editor answers a whole text and says which model wrote it. What the model costs, and where it
+is, is between the editor and its user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+from winnow.config import Model
+from winnow.display import clean_line
+from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest
+from winnow.types.keyword_search import Usage
+
+COMPLETE = "$/complete"
+NAME_CHARACTERS = 100
+
+# Sends the params of a `$/complete` and gives its result; raises ModelError if there is none.
+AskEditor = Callable[[Mapping[str, object]], Awaitable[object]]
+
+
+class EditorProvider:
+    def __init__(self, model: Model, ask: AskEditor) -> None:
+        self._model = model
+        self._ask = ask
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage | AnsweredBy]:
+        answer = await self._ask(
+            {
+                "system": request.system,
+                "prompt": request.prompt,
+                "max_tokens": self._model.output_tokens,
+            }
+        )
+        text = answer.get("text") if isinstance(answer, dict) else None
+        if not isinstance(answer, dict) or not isinstance(text, str):
+            raise ModelError("the editor's answer has no text", 422)
+        name = answer.get("model")
+        if isinstance(name, str) and name.strip():
+            yield AnsweredBy(clean_line(name, NAME_CHARACTERS))
+        yield text
+
+    async def aclose(self) -> None:
+        """Nothing is open between two requests."""
