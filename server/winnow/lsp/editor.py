@@ -1,4 +1,4 @@
-"""What only an editor needs: its own model as a ranker, and words to search for."""
+"""What only an editor needs: its own model as a ranker, words to search for, and tools by name."""
 
 from __future__ import annotations
 
@@ -19,14 +19,22 @@ if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
 
 SUGGEST_TERMS = "$/suggestTerms"
+CALL_TOOL = "$/callTool"
 # The requests that are no tools: an agent knows better words than those of a question.
-REQUESTS = (SUGGEST_TERMS,)
+REQUESTS = (CALL_TOOL, SUGGEST_TERMS)
 
 
 class SuggestTermsParams(Struct, frozen=True, forbid_unknown_fields=True):
     """A question, as somebody types it."""
 
     query: Annotated[str, Meta(max_length=20_000)]
+
+
+class CallToolParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool by the name that a model knows it by, and what the model has said."""
+
+    name: Annotated[str, Meta(max_length=100)]
+    arguments: dict[str, Any] = {}
 
 
 def add_editor_features(server: WinnowServer) -> None:
