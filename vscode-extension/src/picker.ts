@@ -20,7 +20,12 @@ const PROPOSING_MS = 60
 /** Moving through a list fast, not every row is shown. */
 const PREVIEW_MS = 50
 /** A list that is filled more often flickers. */
-const RENDER_MS = 80
+const RENDER_MS = 100
+/**
+ * So long after somebody has moved in the list it stays as it is. An update names the active row by
+ * what is known here, and a move that is on its way meanwhile would be undone.
+ */
+const STILL_MS = 350
 const HISTORY = 'winnow.history.'
 const NONE = new vscode.CancellationTokenSource().token
 
@@ -96,6 +101,7 @@ export class Picker {
   private searchId = ''
   private search: Search | undefined
   private activeKey: string | undefined
+  private movedAt = 0
   private accepted = false
   private readonly timers = new Map<string, NodeJS.Timeout>()
 
@@ -257,8 +263,12 @@ export class Picker {
     this.headline = undefined
     this.search = undefined
     this.activeKey = undefined
+    this.collector = undefined
     this.showTitle()
-    if (!this.mode.live) this.pick.items = []
+    if (!this.mode.live) {
+      this.shown = { rows: [], others: 0 }
+      this.pick.items = []
+    }
     const { mode, parts } = this
     const choices = { terms, exclude: editorExcludes(), ignored: this.ignored }
     try {
@@ -291,10 +301,11 @@ export class Picker {
     this.pick.busy = false
     this.searchId = result.search_id
     this.headline = this.mode.headline(result)
-    this.clearTimer('render')
-    this.shown = this.collector?.shown() ?? this.shown
     if (!this.mode.live) this.keep()
-    this.render()
+    this.clearTimer('render')
+    // Where nothing was found there is something to say, too.
+    if (!this.collector?.shown().rows.length) this.render()
+    this.update()
   }
 
   private fail(error: unknown): void {
@@ -344,17 +355,20 @@ export class Picker {
     this.showTitle()
   }
 
-  /** The first rows at once, later ones a few times a second. */
+  /** The first rows at once, later ones a few times a second, and none while somebody moves. */
   private update(): void {
     if (this.timers.has('render')) return
-    this.shown = this.collector?.shown() ?? this.shown
-    this.render()
-    this.later('render', RENDER_MS, () => {
-      const shown = this.collector?.shown()
-      if (!shown || !this.running) return
-      this.shown = shown
-      this.render()
-    })
+    const still = this.movedAt + STILL_MS - Date.now()
+    if (still > 0) {
+      this.later('render', still, () => this.update())
+      return
+    }
+    const before = this.shown
+    const row = before.rows.find((one) => one.key === this.activeKey)
+    this.shown = withRow(this.collector?.shown() ?? before, row, before)
+    if (!isSame(before, this.shown)) this.render()
+    this.showTitle()
+    if (this.running) this.later('render', RENDER_MS, () => this.running && this.update())
   }
 
   private render(): void {
@@ -404,6 +418,7 @@ export class Picker {
     if (this.phase !== 'results' || !item?.row || item.row.key === this.activeKey) return
     const { row } = item
     this.activeKey = row.key
+    this.movedAt = Date.now()
     this.later('preview', PREVIEW_MS, () => void this.parts.previews.show(row.place))
   }
 
@@ -491,13 +506,14 @@ export class Picker {
   // --- what outlives a picker --------------------------------------------------------------
 
   private keep(): void {
-    if (!this.headline || !this.shown.rows.length || this.search) return
+    const { rows, others } = this.collector?.shown() ?? this.shown
+    if (!this.headline || !rows.length || this.search) return
     this.search = this.parts.searches.add({
       mode: this.mode,
       query: this.query,
       terms: this.terms,
-      rows: this.shown.rows,
-      others: this.shown.others,
+      rows,
+      others,
       headline: this.headline,
       searchId: this.searchId,
     })
@@ -526,6 +542,29 @@ export class Picker {
     clearTimeout(this.timers.get(name))
     this.timers.delete(name)
   }
+}
+
+/** The rows with one that may have dropped out of the answer: it does not vanish under the cursor. */
+function withRow(shown: Shown, row: Row | undefined, before: Shown): Shown {
+  if (!row || shown.rows.some((one) => one.key === row.key)) return shown
+  const { rows, others } = shown
+  const isChosen = others === rows.length
+  // Never before what a model has chosen.
+  const place = Math.min(Math.max(before.rows.indexOf(row), isChosen ? 0 : others), rows.length)
+  const kept = [...rows.slice(0, place), row, ...rows.slice(place)]
+  return { rows: kept, others: isChosen ? kept.length : others }
+}
+
+/** Whether a list of these rows looks the same. */
+function isSame(one: Shown, other: Shown): boolean {
+  return (
+    one.others === other.others &&
+    one.rows.length === other.rows.length &&
+    one.rows.every((row, place) => {
+      const there = other.rows[place]
+      return row.key === there?.key && row.label === there.label && row.detail === there.detail
+    })
+  )
 }
 
 /** Opens a document with the program that the system has for it. */

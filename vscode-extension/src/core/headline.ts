@@ -10,6 +10,7 @@ import type {
   SearchAnswer,
   SearchDocsResult,
   SemanticSearchResult,
+  TermReport,
   Usage,
 } from './protocol'
 
@@ -19,16 +20,18 @@ export interface Headline {
   readonly details: readonly string[]
 }
 
-const MOST_CHARACTERS = 80
+const INCOMPLETE = 'incomplete: '
+const MOST_CHARACTERS = 48
 
 export function ofKeywordSearch(result: KeywordSearchResult): Headline {
-  const unused = result.terms.filter((one) => one.status !== 'used' && one.status !== 'shrunk')
+  const terms = termsNotUsed(result.terms.filter((one) => one.status !== 'used'))
   return {
     parts: [
       rankedBy(result.ranked_by),
       counted(result, 'file'),
-      ...termsNotUsed(unused.map((one) => one.status)),
-      ...leftOut(result),
+      ...terms,
+      // What is not complete is most likely a term, which has been said.
+      ...leftOut(result).filter((part) => !terms.length || !part.startsWith(INCOMPLETE)),
       ...(result.usage ? [cost(result.usage)] : []),
     ],
     details: [
@@ -86,7 +89,7 @@ export function ofDocuments(result: SearchDocsResult): Headline {
       `${plural(result.statistics.files, 'document')} searched`,
       ...(failed ? [`${failed} could not be read`] : []),
       ...(result.pending ? [`${result.pending} not read yet`] : []),
-      ...leftOut(result),
+      ...leftOut(result).filter((part) => !failed || !part.startsWith(INCOMPLETE)),
     ],
     details: [
       ...result.failed.map((one) => `${one.path}${one.member ? `!/${one.member}` : ''}: ${one.reason}`),
@@ -108,9 +111,9 @@ function counted(result: SearchAnswer & { total_is_lower_bound?: boolean }, what
     : plural(total, what)
 }
 
-function termsNotUsed(statuses: readonly string[]): string[] {
+function termsNotUsed(terms: readonly TermReport[]): string[] {
   const counts = new Map<string, number>()
-  for (const status of statuses) counts.set(status, (counts.get(status) ?? 0) + 1)
+  for (const { status } of terms) counts.set(status, (counts.get(status) ?? 0) + 1)
   return [...counts].map(([status, count]) => `${plural(count, 'term')} ${spoken(status)}`)
 }
 
@@ -123,7 +126,7 @@ function leftOut({ completeness, warnings }: SearchAnswer): string[] {
   }
   const others = completeness.reasons.length - parts.length
   if (!completeness.complete && parts.length === 0 && others > 0) {
-    parts.push(`incomplete: ${shortened(completeness.reasons[0] ?? '')}`)
+    parts.push(`${INCOMPLETE}${shortened(completeness.reasons[0] ?? '')}`)
   }
   const skipped = Object.values(completeness.skipped).reduce((sum, one) => sum + one, 0)
   if (skipped) parts.push(`${skipped.toLocaleString('en')} skipped`)

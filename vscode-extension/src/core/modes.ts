@@ -59,7 +59,13 @@ export const KEYWORD = mode({
   live: false,
   scoped: true,
   request: protocol.keywordSearch,
-  params: (query, choices) => ({ query, search_terms: [...choices.terms], ...scope(choices) }),
+  params: (query, choices) => ({
+    query,
+    search_terms: [...choices.terms],
+    // Words of a question are in many files: with less context they are still of use.
+    broad_terms: 'shrink' as const,
+    ...scope(choices),
+  }),
   collector: (root) => new Ranking(root),
   headline: headlines.ofKeywordSearch,
 })

@@ -59,6 +59,7 @@ export interface ScopeParams {
 export interface KeywordSearchParams extends ScopeParams {
   query: string
   search_terms: string[]
+  broad_terms?: 'skip' | 'shrink'
   include_documents?: boolean
 }
 

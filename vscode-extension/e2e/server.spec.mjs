@@ -1,0 +1,87 @@
+// The server's life: not there, killed, not to be taken from a workspace that is not trusted.
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import * as path from 'node:path'
+import { test } from 'node:test'
+
+import { kill, SERVER, startEditor, temporary, until } from './harness.mjs'
+
+const NO_WINNOW = '/usr/bin:/bin'
+
+/** A small folder to search in. */
+function project() {
+  const folder = temporary('project')
+  writeFileSync(path.join(folder, 'main.py'), 'def main():\n    print("hello")\n')
+  return folder
+}
+
+/** A program of a name in a folder. */
+function program(folder, name, script) {
+  mkdirSync(folder, { recursive: true })
+  const file = path.join(folder, name)
+  writeFileSync(file, `#!/bin/sh\n${script}\n`)
+  chmodSync(file, 0o755)
+  return folder
+}
+
+const asShell = SERVER.map((word) => `'${word}'`).join(' ')
+
+test('a server that is killed is started again, and searches go on', async () => {
+  const editor = await startEditor({ folder: project() })
+  try {
+    await editor.search('Search Text', 'def main')
+    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
+    await editor.page.keyboard.press('Escape')
+    const [first] = editor.processes(/winnow serve/)
+    kill(first.pid)
+    await until(
+      () => editor.processes(/winnow serve/).some((one) => one.pid !== first.pid),
+      'another server',
+    )
+    await editor.search('Search Text', 'print')
+    await until(async () => (await editor.rowTexts())[0]?.startsWith('print'), 'a match of the new one')
+    assert.match(editor.log(), /The server has ended; it is started again in 0 s/)
+  } finally {
+    await editor.close()
+  }
+})
+
+test('where there is no server, one is offered', async () => {
+  const editor = await startEditor({
+    folder: project(),
+    settings: { 'winnow.server.command': [] },
+    env: { PATH: NO_WINNOW },
+  })
+  try {
+    await editor.search('Search Text', 'main')
+    const offer = editor.page.locator('.notification-list-item', { hasText: 'no server to search with' })
+    await offer.waitFor()
+    await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).waitFor()
+    assert.match(await offer.innerText(), /neither on PATH nor in the selected Python environment/)
+    assert.deepEqual(editor.processes(/winnow serve/), [])
+  } finally {
+    await editor.close()
+  }
+})
+
+test('in restricted mode no program of the workspace is run', async () => {
+  const folder = project()
+  const ran = path.join(folder, 'ran')
+  const own = program(path.join(folder, 'bin'), 'winnow', `touch '${ran}'; exec ${asShell} "$@"`)
+  const settings = { 'winnow.server.command': [], 'security.workspace.trust.startupPrompt': 'never' }
+  const trusted = program(temporary('bin'), 'winnow', `exec ${asShell} "$@"`)
+  const editor = await startEditor({
+    folder,
+    settings,
+    env: { PATH: `${own}:bin:${trusted}:${process.env.PATH}` },
+    trusted: false,
+  })
+  try {
+    await editor.search('Search Text', 'def main')
+    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
+    assert.match(editor.log(), new RegExp(`Starting Winnow \\S+ ?: ${trusted}`))
+    assert.ok(!existsSync(ran))
+  } finally {
+    await editor.close()
+  }
+})
