@@ -21,13 +21,15 @@ test('every tool of package.json is offered, and answers as agents read it', asy
   const manifest = JSON.parse(readFileSync(path.join(EXTENSION, 'package.json'), 'utf-8'))
   const contributed = manifest.contributes.languageModelTools.map((tool) => tool.name)
   const offered = (await editor.probe('tools')).map((tool) => tool.name)
-  assert.deepEqual(offered.sort(), contributed.filter((name) => name !== 'winnow_bash').sort())
+  assert.deepEqual(offered.sort(), contributed.sort())
   const input = { pattern: 'def execute_from_command_line', context_lines: 0 }
   const { text, error } = await editor.probe('invokeTool', { name: 'winnow_grep', input })
   assert.equal(error, undefined)
   assert.match(text, /django\/core\/management\/__init__\.py:\d+/)
   const wrong = await editor.probe('invokeTool', { name: 'winnow_grep', input: { pattern: '(' } })
   assert.match(wrong.error, /regex|unclosed/)
+  const off = await editor.probe('invokeTool', { name: 'winnow_tools', input: {} })
+  assert.ok(off.error, 'a tool that is not offered')
 })
 
 test("the editor's own model ranks a keyword search, and is named", async () => {

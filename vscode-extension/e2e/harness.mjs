@@ -22,10 +22,15 @@ export const SERVER = [PYTHON, '-m', 'winnow']
 /** What is waited for longest: a page that loads while other things run. */
 export const PATIENCE = 30_000
 
+const folders = []
+process.on('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+})
+
 /** An empty folder that is deleted at the end of the run. */
 export function temporary(name) {
   const folder = mkdtempSync(path.join(tmpdir(), `winnow-e2e-${name}-`))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  folders.push(folder)
   return folder
 }
 
@@ -85,6 +90,20 @@ export const BASE_SETTINGS = {
   'workbench.reduceMotion': 'on',
 }
 
+/** Runs a test with an editor of its own; where it fails, there is a picture, and the log. */
+export async function withEditor(options, run) {
+  const editor = await startEditor(options)
+  try {
+    await run(editor)
+  } catch (error) {
+    await editor.screenshot(`failed ${Date.now()}`)
+    console.log(editor.log())
+    throw error
+  } finally {
+    await editor.close()
+  }
+}
+
 /** An editor on a folder, with this extension and the probe. */
 export async function startEditor({ folder, settings = {}, env = {}, trusted = true }) {
   const data = temporary('data')
@@ -102,8 +121,11 @@ export async function startEditor({ folder, settings = {}, env = {}, trusted = t
     XDG_CACHE_HOME: path.join(home, '.cache'),
     XDG_CONFIG_HOME: path.join(home, '.config'),
     PROBE: data,
+    SHELL: '/bin/bash',
     ...env,
   }
+  // The editor takes its environment from a login shell.
+  writeFileSync(path.join(home, '.bash_profile'), `export PATH='${environment.PATH}'\n`)
   for (const name of Object.keys(environment)) {
     if (name.endsWith('_API_KEY') || name.startsWith('VSCODE_')) delete environment[name]
   }

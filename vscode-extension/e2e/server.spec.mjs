@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { test } from 'node:test'
 
-import { kill, SERVER, startEditor, temporary, until } from './harness.mjs'
+import { kill, SERVER, temporary, until, withEditor } from './harness.mjs'
 
 const NO_WINNOW = '/usr/bin:/bin'
 
@@ -27,8 +27,7 @@ function program(folder, name, script) {
 const asShell = SERVER.map((word) => `'${word}'`).join(' ')
 
 test('a server that is killed is started again, and searches go on', async () => {
-  const editor = await startEditor({ folder: project() })
-  try {
+  await withEditor({ folder: project() }, async (editor) => {
     await editor.search('Search Text', 'def main')
     await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
     await editor.page.keyboard.press('Escape')
@@ -41,27 +40,22 @@ test('a server that is killed is started again, and searches go on', async () =>
     await editor.search('Search Text', 'print')
     await until(async () => (await editor.rowTexts())[0]?.startsWith('print'), 'a match of the new one')
     assert.match(editor.log(), /The server has ended; it is started again in 0 s/)
-  } finally {
-    await editor.close()
-  }
+  })
 })
 
 test('where there is no server, one is offered', async () => {
-  const editor = await startEditor({
+  await withEditor({
     folder: project(),
     settings: { 'winnow.server.command': [] },
     env: { PATH: NO_WINNOW },
-  })
-  try {
+  }, async (editor) => {
     await editor.search('Search Text', 'main')
     const offer = editor.page.locator('.notification-list-item', { hasText: 'no server to search with' })
     await offer.waitFor()
     await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).waitFor()
     assert.match(await offer.innerText(), /neither on PATH nor in the selected Python environment/)
     assert.deepEqual(editor.processes(/winnow serve/), [])
-  } finally {
-    await editor.close()
-  }
+  })
 })
 
 test('in restricted mode no program of the workspace is run', async () => {
@@ -70,18 +64,15 @@ test('in restricted mode no program of the workspace is run', async () => {
   const own = program(path.join(folder, 'bin'), 'winnow', `touch '${ran}'; exec ${asShell} "$@"`)
   const settings = { 'winnow.server.command': [], 'security.workspace.trust.startupPrompt': 'never' }
   const trusted = program(temporary('bin'), 'winnow', `exec ${asShell} "$@"`)
-  const editor = await startEditor({
+  await withEditor({
     folder,
     settings,
     env: { PATH: `${own}:bin:${trusted}:${process.env.PATH}` },
     trusted: false,
-  })
-  try {
+  }, async (editor) => {
     await editor.search('Search Text', 'def main')
     await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
     assert.match(editor.log(), new RegExp(`Starting Winnow \\S+ ?: ${trusted}`))
     assert.ok(!existsSync(ran))
-  } finally {
-    await editor.close()
-  }
+  })
 })

@@ -5,7 +5,8 @@ import * as path from 'node:path'
 /** Whether a path is a folder or something in it. */
 export function isBelow(target: string, folder: string): boolean {
   const relative = path.relative(folder, target)
-  return relative === '' || (!relative.startsWith('..') && !path.isAbsolute(relative))
+  const [first] = relative.split(path.sep)
+  return first !== '..' && !path.isAbsolute(relative)
 }
 
 /**
