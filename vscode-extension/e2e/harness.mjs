@@ -144,6 +144,15 @@ export async function startEditor({ folder, settings = {}, env = {}, trusted = t
     ],
     { env: environment, stdio: 'ignore', detached: true },
   )
+  try {
+    return await opened({ child, port, data, folder })
+  } catch (error) {
+    for (const one of [child, ...descendants(child.pid)]) kill(one.pid)
+    throw error
+  }
+}
+
+async function opened({ child, port, data, folder }) {
   const address = `http://127.0.0.1:${port}`
   await until(async () => (await fetch(`${address}/healthz`)).ok, 'code-server answers')
   const browser = await chromium.launch({
