@@ -137,6 +137,7 @@ async def test_terms_for_a_question_are_its_identifiers_then_its_words(client: C
     query = "where is load_plugin called, and how are errors of it (a.b) shown?"
     answer = await client.request("$/suggestTerms", {"query": query})
     assert answer == {"terms": ["load_plugin", r"a\.b", "called", "errors", "shown"]}
-    assert await client.request("$/suggestTerms", {"query": " ?"}) == {"terms": []}
+    empty = {"query": " ?", "workDoneToken": 1, "partialResultToken": "p"}
+    assert await client.request("$/suggestTerms", empty) == {"terms": []}
     error = await client.error("$/suggestTerms", {"text": "x"})
     assert error.code == -32602

@@ -12,6 +12,7 @@ from lsprotocol import types
 from msgspec import Meta, Struct
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
+from winnow.lsp.progress import without_tokens
 from winnow.ranking.providers import ModelError
 from winnow.ranking.providers.editor import COMPLETE
 
@@ -48,7 +49,8 @@ def add_editor_features(server: WinnowServer) -> None:
         from winnow.ranked_text import MOST_TERMS, escaped, search_terms
 
         try:
-            asked = msgspec.convert(params, SuggestTermsParams)
+            # It takes no time that progress could be told of.
+            asked = msgspec.convert(without_tokens(params)[0], SuggestTermsParams)
         except msgspec.ValidationError as error:
             raise JsonRpcInvalidParams(str(error)) from None
         return {"terms": [escaped(word) for word in search_terms(asked.query)[:MOST_TERMS]]}

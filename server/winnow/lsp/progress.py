@@ -7,12 +7,13 @@ import contextlib
 import logging
 import uuid
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from winnow.errors import InvalidParams
 from winnow.types import Progress, Result
 
 if TYPE_CHECKING:
@@ -73,6 +74,20 @@ class Reporter(Progress):
             await writer.drain()
         else:
             await asyncio.sleep(0)
+
+
+def without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
+    """The params of the tool, and the client's tokens for progress and partial results."""
+    if not isinstance(params, dict):
+        return params, None, None
+    raw = dict(params)
+    tokens = []
+    for name in ("workDoneToken", "partialResultToken"):
+        token = raw.pop(name, None)
+        if token is not None and (isinstance(token, bool) or not isinstance(token, (str, int))):
+            raise InvalidParams(name, "expected string or integer")
+        tokens.append(token)
+    return raw, tokens[0], tokens[1]
 
 
 @contextlib.asynccontextmanager

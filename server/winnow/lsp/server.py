@@ -31,7 +31,7 @@ from winnow.lsp.editor import (
 )
 from winnow.lsp.features import add_features
 from winnow.lsp.indexing import build_index, tell_changes, watch_files
-from winnow.lsp.progress import Reporter, Token, background_progress
+from winnow.lsp.progress import Reporter, background_progress, without_tokens
 from winnow.lsp.protocol import (
     INVALID_PARAMS,
     WinnowProtocol,
@@ -131,7 +131,7 @@ async def _answer(server: WinnowServer, tool: Tool[Any, Any], params: Any) -> Re
     if server.searching is None:
         raise JsonRpcServerNotInitialized("initialize first")
     try:
-        raw, work_done, partial = _without_tokens(params)
+        raw, work_done, partial = without_tokens(params)
         server.searching.buffers = server.protocol.documents.texts()
         with Reporter(server, work_done, partial, tool.name) as progress:
             result: Result = await tool.call(server.searching, raw, progress)
@@ -147,29 +147,17 @@ def _add_call_tool(server: WinnowServer) -> None:
         """The answer of the tool of a name, as agents read it: for an editor that hands the tools
         of `$/tools` to a model."""
         try:
-            asked = msgspec.convert(params, CallToolParams)
-        except msgspec.ValidationError as error:
+            raw, work_done, _ = without_tokens(params)
+            asked = msgspec.convert(raw, CallToolParams)
+        except (msgspec.ValidationError, InvalidParams) as error:
             raise JsonRpcInvalidParams(str(error)) from None
         if server.searching is None:
             raise JsonRpcServerNotInitialized("initialize first")
         tool = TOOLS.get(asked.name)
         if tool is None or not tool.offered(server.searching.config):
             raise JsonRpcInvalidParams(f"there is no tool {asked.name!r}, or it is turned off")
-        return {"text": tool.plain(await _answer(server, tool, asked.arguments))}
-
-
-def _without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
-    """The params of the tool, and the client's tokens for progress and partial results."""
-    if not isinstance(params, dict):
-        return params, None, None
-    raw = dict(params)
-    tokens = []
-    for name in ("workDoneToken", "partialResultToken"):
-        token = raw.pop(name, None)
-        if token is not None and (isinstance(token, bool) or not isinstance(token, (str, int))):
-            raise InvalidParams(name, "expected string or integer")
-        tokens.append(token)
-    return raw, tokens[0], tokens[1]
+        told = {} if work_done is None else {"workDoneToken": work_done}
+        return {"text": tool.plain(await _answer(server, tool, {**asked.arguments, **told}))}
 
 
 # --- lifecycle -----------------------------------------------------------------------------
