@@ -25,7 +25,7 @@ test('every tool of package.json is offered, and answers as agents read it', asy
   const input = { pattern: 'def execute_from_command_line', context_lines: 0 }
   const { text, error } = await editor.probe('invokeTool', { name: 'winnow_grep', input })
   assert.equal(error, undefined)
-  assert.match(text, /django\/core\/management\/__init__\.py:\d+/)
+  assert.match(text, /^django\/core\/management\/__init__\.py\n\d+:def execute_from_command_line/)
   const wrong = await editor.probe('invokeTool', { name: 'winnow_grep', input: { pattern: '(' } })
   assert.match(wrong.error, /regex|unclosed/)
   const off = await editor.probe('invokeTool', { name: 'winnow_tools', input: {} })

@@ -80,7 +80,7 @@ export const BASE_SETTINGS = {
   'winnow.llm.models': {},
   'workbench.startupEditor': 'none',
   'workbench.secondarySideBar.defaultVisibility': 'hidden',
-  'workbench.editor.enablePreview': true,
+  'editor.minimap.enabled': false,
   'chat.commandCenter.enabled': false,
   'telemetry.telemetryLevel': 'off',
   'extensions.ignoreRecommendations': true,
@@ -159,7 +159,7 @@ async function opened({ child, port, data, folder }) {
     executablePath: process.env.WINNOW_CHROMIUM ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
   })
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+  const context = await browser.newContext({ viewport: { width: 1100, height: 700 } })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const page = await context.newPage()
   page.setDefaultTimeout(PATIENCE)

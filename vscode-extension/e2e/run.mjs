@@ -1,7 +1,7 @@
 // Packages the extension and the probe, and runs the end-to-end tests: all, or those of the files
-// that are named. The closing line says how many passed.
+// that are named. With --pictures, what they have seen goes into media/.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import * as path from 'node:path'
 import { EXTENSION, OUT } from './harness.mjs'
 
@@ -22,9 +22,15 @@ function pack(folder, name) {
 
 pack(EXTENSION, 'winnow')
 pack(path.join(EXTENSION, 'e2e/probe'), 'probe')
-const named = process.argv.slice(2)
+const named = process.argv.slice(2).filter((one) => !one.startsWith('--'))
 const specs = readdirSync(path.join(EXTENSION, 'e2e'))
   .filter((file) => file.endsWith('.spec.mjs') && (!named.length || named.some((one) => file.startsWith(one))))
   .map((file) => path.join(EXTENSION, 'e2e', file))
 const arguments_ = ['--test', '--test-concurrency=1', '--test-reporter=spec', ...specs]
-process.exit(spawnSync(process.execPath, arguments_, { stdio: 'inherit' }).status ?? 1)
+const status = spawnSync(process.execPath, arguments_, { stdio: 'inherit' }).status ?? 1
+if (status === 0 && process.argv.includes('--pictures')) {
+  for (const name of ['keyword-search', 'documents', 'results']) {
+    copyFileSync(path.join(OUT, `${name}.png`), path.join(EXTENSION, `media/${name}.png`))
+  }
+}
+process.exit(status)

@@ -149,7 +149,8 @@ test('the first result is on the screen within 300 ms of the key press', async (
     await closePick()
   }
   console.log(`key press to first result on Django: ${taken.join(', ')} ms`)
-  assert.ok(Math.min(...taken) <= FIRST_RESULT_MS, `${taken} ms`)
+  const median = taken.toSorted((one, other) => one - other)[1]
+  assert.ok(median <= FIRST_RESULT_MS, `${median} ms, of ${taken}`)
 })
 
 test('Escape ends a search and its ripgrep at once', async () => {
@@ -270,7 +271,7 @@ test('results stay in a view, are gone through, copied and exported', async () =
   )
   await page.locator('.activitybar .action-label[aria-label^="Winnow"]').click()
   const tree = page.locator('.pane-body .monaco-list-row')
-  await tree.filter({ hasText: `Keyword Search: ${QUESTION}` }).waitFor()
+  await tree.filter({ hasText: 'Semantic Search: where are expired sessions deleted' }).waitFor()
   await editor.screenshot('results')
   await editor.command('Winnow: Export as Markdown')
   await page.locator('.view-lines', { hasText: '# ' }).first().waitFor()

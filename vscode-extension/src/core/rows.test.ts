@@ -58,7 +58,7 @@ test('a match over several lines has no columns of its first one', () => {
   }
   expect(rowOfGrep(match, '/r').place.columns).toEqual([3, 1])
   expect(rowOfGrep({ ...match, end_line: 4 }, '/r').place.columns).toBeUndefined()
-  expect(rowOfGrep(match, '/r')).toMatchObject({ label: 'x = (', description: 'a.py:2' })
+  expect(rowOfGrep(match, '/r')).toMatchObject({ label: 'x = (', detail: 'a.py:2' })
 })
 
 test('a symbol is marked where its file is why it counts less', () => {
@@ -93,7 +93,7 @@ test('each line of a document is a row, with where it is in it', () => {
   expect(rows).toMatchObject([
     {
       label: 'Retention: for ever',
-      description: 'h.pdf · page 2 · docs',
+      detail: 'h.pdf · page 2 · docs',
       place: { target: 'winnow-doc:///r/docs/h.pdf', line: 9 },
       document: 'file:///r/docs/h.pdf#page=2',
     },

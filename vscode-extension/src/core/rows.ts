@@ -72,8 +72,9 @@ export function rowOfGrep(match: GrepMatch, root: string): Row {
   return {
     key: `${match.root ?? ''}\0${match.path}\0${match.line}:${match.column}`,
     label: oneLine(shown?.text ?? ''),
-    description: `${name}:${match.line}${folder && `  ${folder}`}`,
-    detail: '',
+    description: '',
+    // Not beside the line, where a long one would hide it.
+    detail: `${name}:${match.line}${folder && `  ${folder}`}`,
     place,
     path: match.path,
     lines: [],
@@ -142,8 +143,8 @@ export function rowsOfDocument(document: DocumentMatches): Row[] {
   return document.matches.map((match) => ({
     key: `${document.root ?? ''}\0${document.path}\0${match.line}`,
     label: oneLine(match.text),
-    description: [name, whereInDocument(match), folder].filter(Boolean).join(' · '),
-    detail: '',
+    description: '',
+    detail: [name, whereInDocument(match), folder].filter(Boolean).join(' · '),
     place: {
       target: withoutLine(match.preview_uri),
       line: match.line,
