@@ -32,6 +32,18 @@ test('every tool of package.json is offered, and answers as agents read it', asy
   assert.ok(off.error, 'a tool that is not offered')
 })
 
+test('what the editor excludes, tools leave out, too', async () => {
+  const asked = {
+    name: 'winnow_grep',
+    input: { pattern: 'def execute_from_command_line', mode: 'files' },
+  }
+  await editor.probe('configure', { settings: { 'search.exclude': { '**/core/management': true } } })
+  const { text } = await editor.probe('invokeTool', asked)
+  await editor.probe('configure', { settings: { 'search.exclude': null } })
+  assert.doesNotMatch(text, /management\/__init__/)
+  assert.match((await editor.probe('invokeTool', asked)).text, /management\/__init__/)
+})
+
 test("the editor's own model ranks a keyword search, and is named", async () => {
   await editor.question('how are migrations applied in order')
   await editor.page.keyboard.press('Enter')

@@ -63,6 +63,8 @@ export async function startModel() {
 export function modelSettings(address) {
   return {
     'winnow.llm.preferred': ['wire'],
+    // One that writes slowly is broken off, after its first file.
+    'winnow.llm.deadline_seconds': 5,
     'winnow.llm.models': {
       wire: {
         provider: 'openai',

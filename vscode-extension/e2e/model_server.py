@@ -28,10 +28,10 @@ def choose(files: dict[str, str]) -> list[dict[str, str]]:
 def main() -> None:
     server = ModelServer()
     server.choose = choose
-    print(server.address, flush=True)
+    print(server.address, flush=True)  # noqa: T201
     for line in sys.stdin:
         server.mode = line.strip() or server.mode
-        print(len(server.requests), flush=True)
+        print(len(server.requests), flush=True)  # noqa: T201
     server.stop()
 
 

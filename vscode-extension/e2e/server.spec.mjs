@@ -1,6 +1,6 @@
 // The server's life: not there, killed, not to be taken from a workspace that is not trusted.
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { test } from 'node:test'
 
@@ -26,7 +26,7 @@ function program(folder, name, script) {
 
 const asShell = SERVER.map((word) => `'${word}'`).join(' ')
 
-test('a server that is killed is started again, and searches go on', async () => {
+test('a server that is killed is started again, and one gets the keys that are stored', async () => {
   await withEditor({ folder: project() }, async (editor) => {
     await editor.search('Search Text', 'def main')
     await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
@@ -40,6 +40,19 @@ test('a server that is killed is started again, and searches go on', async () =>
     await editor.search('Search Text', 'print')
     await until(async () => (await editor.rowTexts())[0]?.startsWith('print'), 'a match of the new one')
     assert.match(editor.log(), /The server has ended; it is started again in 0 s/)
+    await editor.page.keyboard.press('Escape')
+
+    // A key that is stored is in the environment of the next one, and in no setting or log.
+    await editor.command('Winnow: Set Key of a Language Model…')
+    await editor.rows.filter({ hasText: 'OPENAI_API_KEY' }).click()
+    await editor.titled(/^Winnow: OPENAI_API_KEY$/)
+    await editor.page.keyboard.type('sk-of-the-test')
+    await editor.page.keyboard.press('Enter')
+    const environment = ({ pid }) => readFileSync(`/proc/${pid}/environ`, 'utf-8')
+    const hasKey = (one) => environment(one).includes('OPENAI_API_KEY=sk-of-the-test')
+    await until(() => editor.processes(/winnow serve/).some(hasKey), 'a server with the key')
+    const settings = readFileSync(path.join(editor.data, 'User/settings.json'), 'utf-8')
+    assert.doesNotMatch(settings + editor.log(), /sk-of-the-test/)
   })
 })
 

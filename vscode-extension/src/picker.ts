@@ -239,7 +239,8 @@ export class Picker {
       this.propose(query)
     }
     const terms = await this.proposing
-    await this.run(query, terms.length ? terms : [query])
+    // Of signs alone there is no word to search for.
+    await this.run(query, terms.length ? terms : [query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')])
   }
 
   // --- searching ---------------------------------------------------------------------------
@@ -567,9 +568,12 @@ function isSame(one: Shown, other: Shown): boolean {
   )
 }
 
-/** Opens a document with the program that the system has for it. */
+/** Opens a document with the program that the system has for it; far from that, in the editor. */
 export async function openDocument(uri: string): Promise<void> {
-  await vscode.env.openExternal(vscode.Uri.parse(uri, true))
+  const document = vscode.Uri.parse(uri, true)
+  const isHere = vscode.env.uiKind === vscode.UIKind.Desktop && !vscode.env.remoteName
+  if (isHere) await vscode.env.openExternal(document)
+  else await vscode.commands.executeCommand('vscode.open', document.with({ fragment: '' }))
 }
 
 /** Asks for a mode. */

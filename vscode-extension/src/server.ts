@@ -38,13 +38,20 @@ export class Server implements vscode.Disposable {
   private starting: Promise<LanguageClient> | undefined
   private readonly backoff = new Backoff()
   private tokens = 0
+  private readonly folders: vscode.Disposable
 
   constructor(
     private readonly context: vscode.ExtensionContext,
     private readonly previews: Previews,
     private readonly secrets: Secrets,
     private readonly model: EditorModel,
-  ) {}
+  ) {
+    this.folders = vscode.workspace.onDidChangeWorkspaceFolders(() => {
+      const { client } = this
+      if (client?.state !== State.Running) return
+      this.askRoot(client).catch((error) => log.info(`The root is not known: ${messageOf(error)}`))
+    })
+  }
 
   get isRunning(): boolean {
     return this.client?.state === State.Running
@@ -112,6 +119,7 @@ export class Server implements vscode.Disposable {
 
   dispose(): void {
     void this.stop()
+    this.folders.dispose()
     this.changed.dispose()
   }
 
@@ -131,10 +139,15 @@ export class Server implements vscode.Disposable {
     this.client = client
     client.onDidChangeState(() => this.changed.fire())
     await client.start()
-    this.root = (await client.sendRequest<{ root: string }>(indexStatus.method, {})).root
+    await this.askRoot(client)
     log.info(`The server runs, after ${Date.now() - began} ms`)
     this.changed.fire()
     return client
+  }
+
+  /** Only a whole answer says the root; folders may come and go. */
+  private async askRoot(client: LanguageClient): Promise<void> {
+    this.root = (await client.sendRequest<{ root: string }>(indexStatus.method, {})).root
   }
 
   private async made(program: Program): Promise<LanguageClient> {

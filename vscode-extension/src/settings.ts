@@ -2,24 +2,21 @@ import * as vscode from 'vscode'
 
 import { excludedGlobs, serverSettings, type Setting } from './core/settings'
 
-/** Settings of this client: the server knows nothing of them. */
-const OWN = /^(server|trace|editorModel|languageFeatures|useExcludeSettings|results)\b/
-
 /** The server's settings, as far as somebody has set them in the editor. */
 export function configurationForServer(extension: vscode.Extension<unknown>): Record<string, unknown> {
   const configuration = vscode.workspace.getConfiguration('winnow')
   return serverSettings(serverSettingNames(extension).map((name) => settingOf(configuration, name)))
 }
 
-/** The names of the settings in package.json that are the server's. */
+/** The names of the settings in package.json that are the server's: the first category is not. */
 function serverSettingNames(extension: vscode.Extension<unknown>): string[] {
   const { contributes } = extension.packageJSON as {
     contributes: { configuration: { properties: Record<string, unknown> }[] }
   }
   return contributes.configuration
+    .slice(1)
     .flatMap((category) => Object.keys(category.properties))
     .map((name) => name.replace(/^winnow\./, ''))
-    .filter((name) => !OWN.test(name))
 }
 
 function settingOf(configuration: vscode.WorkspaceConfiguration, name: string): Setting {
