@@ -122,7 +122,8 @@ function leftOut({ completeness, warnings }: SearchAnswer): string[] {
   const parts = completeness.timed_out ? ['timed out'] : []
   if (completeness.index?.state === 'building') {
     const { files_indexed: done, files_total: all } = completeness.index
-    parts.push(`index is at ${done.toLocaleString('en')} of ${all.toLocaleString('en')} files`)
+    const known = `${done.toLocaleString('en')} of ${all.toLocaleString('en')} files`
+    parts.push(done < all ? `index is at ${known}` : 'index is being built')
   }
   const others = completeness.reasons.length - parts.length
   if (!completeness.complete && parts.length === 0 && others > 0) {
