@@ -104,18 +104,18 @@ test('moving shows the file at the line, and Escape restores what was open', asy
 
 test('Escape restores a preview, and a preview beside what is open', async () => {
   const explorer = page.locator('.explorer-folders-view .monaco-list-row')
-  await explorer.filter({ hasText: 'tox.ini' }).click()
-  await page.locator('.tab.active', { hasText: 'tox' }).waitFor()
+  await explorer.filter({ hasText: 'optimizer.py' }).click()
+  await page.locator('.tab.active', { hasText: 'optimizer' }).waitFor()
   for (const activate of [async () => {}, () => page.locator('.tab', { hasText: 'registry' }).click()]) {
     await activate()
     const before = await editor.tabs()
     const active = await page.locator('.tab.active .label-name').innerText()
-    assert.ok(before.includes('~tox'), before.join())
+    assert.ok(before.includes('~optimizer'), before.join())
     await editor.command('Winnow: Resume Last Search')
     await editor.titled(/ranked by wire/)
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('ArrowDown')
-    await until(async () => !(await editor.tabs()).includes('~tox'), 'a preview in its place')
+    await until(async () => !(await editor.tabs()).includes('~optimizer'), 'a preview in its place')
     await closePick()
     await until(
       async () => (await page.locator('.tab.active .label-name').innerText()) === active,

@@ -26,6 +26,8 @@ const RENDER_MS = 100
  * what is known here, and a move that is on its way meanwhile would be undone.
  */
 const STILL_MS = 350
+/** What is heard within this time of an update may be said of the list as it was. */
+const ECHO_MS = 150
 const HISTORY = 'winnow.history.'
 const NONE = new vscode.CancellationTokenSource().token
 
@@ -102,6 +104,8 @@ export class Picker {
   private search: Search | undefined
   private activeKey: string | undefined
   private movedAt = 0
+  private renderedAt = 0
+  private firstKey: string | undefined
   private accepted = false
   private readonly timers = new Map<string, NodeJS.Timeout>()
 
@@ -113,7 +117,6 @@ export class Picker {
     const { pick } = this
     pick.matchOnDescription = true
     pick.matchOnDetail = true
-    pick.keepScrollPosition = true
     // Not in the API, though there: an answer has an order, which letters in a label do not change.
     ;(pick as { sortByLabel?: boolean }).sortByLabel = false
     pick.onDidChangeValue(() => this.valueChanged())
@@ -264,6 +267,7 @@ export class Picker {
     this.headline = undefined
     this.search = undefined
     this.activeKey = undefined
+    this.renderedAt = 0
     this.collector = undefined
     this.showTitle()
     if (!this.mode.live) {
@@ -375,10 +379,13 @@ export class Picker {
   private render(): void {
     this.showTitle()
     const items = this.items()
+    const first = items.find((item) => item.row)
+    const active = items.find((item) => item.row && item.row.key === this.activeKey) ?? first
+    // A list that is shown for the first time goes to its active row, one that changes stays.
+    this.pick.keepScrollPosition = this.renderedAt > 0
+    this.renderedAt = Date.now()
+    this.firstKey = first?.row?.key
     this.pick.items = items
-    const active =
-      items.find((item) => item.row && item.row.key === this.activeKey) ??
-      items.find((item) => item.row)
     if (active) {
       this.activeKey = active.row?.key
       this.pick.activeItems = [active]
@@ -418,6 +425,8 @@ export class Picker {
   private activeChanged(item: Item | undefined): void {
     if (this.phase !== 'results' || !item?.row || item.row.key === this.activeKey) return
     const { row } = item
+    // A new list has its first row active for a moment, before the one that is to be.
+    if (row.key === this.firstKey && Date.now() - this.renderedAt < ECHO_MS) return
     this.activeKey = row.key
     this.movedAt = Date.now()
     this.later('preview', PREVIEW_MS, () => void this.parts.previews.show(row.place))
