@@ -21,6 +21,7 @@ import pytest
 from conftest import Recorder, child_environment
 from reference.error_page import error_classes
 from reference.example import prepare, project, run, steady
+from reference.extension import PACKAGE, package_text, settings
 from reference.pages import DOCS, all_pages, generated_files
 from reference.settings_page import sections, sentences_of
 from reference.shapes import Struct, sentence, structs_in
@@ -52,6 +53,23 @@ async def test_the_pages_are_what_scripts_docs_writes() -> None:
     assert generated_files() == set(made)
     for file, text in made.items():
         assert (DOCS / file).read_text("utf-8") == text, f"docs/{file} is stale: run scripts/docs"
+
+
+def test_what_the_extension_says_of_settings_and_tools_is_what_scripts_docs_writes() -> None:
+    assert PACKAGE.read_text("utf-8") == package_text(), "package.json is stale: run scripts/docs"
+
+
+def test_a_workspace_may_not_set_what_names_programs_addresses_or_keys() -> None:
+    shown = settings()
+    window = {name for name, schema in shown.items() if schema["scope"] == "window"}
+    assert {"programs.rg", "bash.enabled", "llm.models", "llm.enabled"}.isdisjoint(window)
+    assert "search.exclude" in window
+    assert shown.keys() == {
+        f"{path}.{field.name}"
+        for path, struct in sections()
+        if "NAME" not in path
+        for field in fields_of(struct)
+    }
 
 
 @each_tool

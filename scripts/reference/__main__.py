@@ -1,9 +1,10 @@
-"""Write all pages."""
+"""Write all pages, and the generated part of the extension's package.json."""
 
 from __future__ import annotations
 
 import asyncio
 
+from reference.extension import PACKAGE, package_text
 from reference.pages import DOCS, all_pages, generated_files
 
 
@@ -14,6 +15,7 @@ def main() -> None:
     for file, text in pages.items():
         (DOCS / file).parent.mkdir(exist_ok=True)
         (DOCS / file).write_bytes(text.encode())
+    PACKAGE.write_bytes(package_text().encode())
 
 
 main()

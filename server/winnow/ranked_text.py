@@ -60,6 +60,11 @@ def search_terms(query: str) -> list[str]:
     return list(dict.fromkeys(sorted(telling or words, key=specific)))
 
 
+def is_identifier(name: str) -> bool:
+    """Whether a name is one word of code that no prose has: of several parts, or with a digit."""
+    return bool(_IDENTIFIER.search(name)) and not re.search(r"[^\w$]", name)
+
+
 def telling_words(query: str) -> dict[str, float]:
     """The words by which lines are seen to be about a query, with their weights: the beginnings
     that forms of a word have in common, and names as they are written."""

@@ -187,15 +187,21 @@ def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Fo
     return Found(scope, hits, len(hits), completeness, words, warnings, all_seen)
 
 
-@again_if_damaged
 async def suggestions(workspace: Workspace, query: str) -> list[str]:
     """What to ask instead of a query that has found little, as far as the index knows."""
-    names: Sequence[str] = ()
-    if workspace.index.state().knows_all:
-        async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
-            tables = await view.read(view.names, workspace.names)
-            names = await view.read(terms_of_index(view, tables), asked_words(query))
+    names = await names_near(workspace, query)
     return await workspace.learning.suggestions(query, lambda words: names)
+
+
+@again_if_damaged
+async def names_near(workspace: Workspace, query: str) -> Sequence[str]:
+    """The names of definitions that are nearest to the words of a query; none before the index
+    knows all files."""
+    if not workspace.index.state().knows_all:
+        return ()
+    async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+        tables = await view.read(view.names, workspace.names)
+        return await view.read(terms_of_index(view, tables), asked_words(query))
 
 
 def _with_state(found: Found, state: IndexState, reason: str) -> Found:

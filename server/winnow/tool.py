@@ -103,7 +103,7 @@ class Tool(Generic[P, R]):
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the params, self-contained."""
         _, components = msgspec.json.schema_components([self.params], ref_template="{name}")
-        schema: dict[str, Any] = _inlined(components[self.params.__name__], components)
+        schema: dict[str, Any] = inlined(components[self.params.__name__], components)
         schema.pop("title", None)
         schema.pop("description", None)
         return schema
@@ -195,19 +195,19 @@ def _field(field: inspection.Field) -> Field:
     return Field(field.encode_name, kind, description, field.required, default, made)
 
 
-def _inlined(schema: Any, components: Mapping[str, Any]) -> Any:
+def inlined(schema: Any, components: Mapping[str, Any]) -> Any:
     """The schema with each reference replaced by what it refers to."""
     if isinstance(schema, dict):
         if name := schema.get("$ref"):
-            return _inlined(components[name], components)
-        made = {key: _inlined(value, components) for key, value in schema.items()}
+            return inlined(components[name], components)
+        made = {key: inlined(value, components) for key, value in schema.items()}
         if "enum" in made and all(isinstance(one, str) for one in made["enum"]):
             made = {"type": "string", **made}  # which some readers of schemas insist on
         if isinstance(made.get("properties"), dict) and list(made["properties"]) == _START_END:
             written = {"type": "string", "pattern": _RANGE.pattern}
             return {"anyOf": [made, written]}
         return made
-    return [_inlined(one, components) for one in schema] if isinstance(schema, list) else schema
+    return [inlined(one, components) for one in schema] if isinstance(schema, list) else schema
 
 
 def is_list_of_ranges(kind: inspection.Type | None) -> bool:

@@ -133,7 +133,10 @@ async def test_the_editor_is_not_asked_where_nothing_may_leave_the_machine(
     assert model.asked == []
 
 
-async def test_terms_for_a_question_are_its_identifiers_then_its_words(client: Client) -> None:
+async def test_terms_for_a_question_are_its_identifiers_then_its_words(
+    start_client: StartClient, project: Path
+) -> None:
+    client = await start_client(project, options=NO_INDEX)
     query = "where is load_plugin called, and how are errors of it (a.b) shown?"
     answer = await client.request("$/suggestTerms", {"query": query})
     assert answer == {"terms": ["load_plugin", r"a\.b", "called", "errors", "shown"]}
@@ -141,3 +144,18 @@ async def test_terms_for_a_question_are_its_identifiers_then_its_words(client: C
     assert await client.request("$/suggestTerms", empty) == {"terms": []}
     error = await client.error("$/suggestTerms", {"text": "x"})
     assert error.code == -32602
+
+
+async def test_names_of_the_index_that_are_near_are_proposed_last(
+    client: Client, project: Path
+) -> None:
+    (project / "shelf.py").write_text("def stow_zebras():\n    pass\n\n\ndef zebra():\n    pass\n")
+    await client.request("$/index", {"action": "build"})
+    await client.request("$/refresh", {"wait": True})
+    asked = {"query": "where is a zebra kept"}
+    for _ in range(200):
+        terms = (await client.request("$/suggestTerms", asked))["terms"]
+        if len(terms) > 2:
+            break
+        await asyncio.sleep(0.05)
+    assert terms == ["zebra", "kept", "stow_zebras"]

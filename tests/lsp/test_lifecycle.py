@@ -26,7 +26,7 @@ def test_custom_requests_are_announced_at_initialize(project: Path) -> None:
     answer = wire.initialize(project)
     announced = answer["result"]["capabilities"]["experimental"]["winnow"]
     tools = sorted(tool.method for tool in TOOLS.values())
-    assert announced["requests"] == [*tools, "$/suggestTerms"]
+    assert announced["requests"] == [*tools, "$/callTool", "$/suggestTerms"]
     assert {"$/keywordSearch", "$/bash", "$/tools"} <= set(announced["requests"])
     assert answer["result"]["serverInfo"]["name"] == "winnow"
     assert wire.stop() == 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from lsp.conftest import Client
@@ -33,6 +36,33 @@ async def test_tools_are_what_an_agent_hands_its_model(client: Client) -> None:
     assert schema["properties"]["query"]["type"] == "string"
     assert schema["properties"]["search_terms"]["items"]["type"] == "string"
     assert "$ref" not in str(schema)
+
+
+async def test_a_tool_called_by_name_answers_as_agents_read_it(client: Client) -> None:
+    arguments = {"pattern": "def load_plugin", "context_lines": 0}
+    answer = await client.request("$/callTool", {"name": "grep", "arguments": arguments})
+    result = await client.request("$/grep", arguments)
+    grep = TOOLS["grep"]
+    assert answer == {"text": grep.plain(msgspec.convert(result, grep.result))}
+    assert "def load_plugin" in answer["text"]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"name": "sed"}, "there is no tool 'sed', or it is turned off"),
+        ({"name": "bash", "arguments": {"command": "ls"}}, "there is no tool 'bash'"),
+        ({"arguments": {}}, "missing required field `name`"),
+        ({"name": "grep", "arguments": []}, "Expected `object`, got `array`"),
+        ({"name": "grep", "arguments": {"pattern": 1}}, "`pattern`: expected string"),
+    ],
+)
+async def test_a_tool_that_cannot_be_called_says_why(
+    client: Client, params: dict[str, Any], message: str
+) -> None:
+    error = await client.error("$/callTool", params)
+    assert error.code == -32602
+    assert message in error.message
 
 
 async def test_params_may_be_absent(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""What only an editor needs: its own model as a ranker, and words to search for."""
+"""What only an editor needs: its own model as a ranker, words to search for, and tools by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from lsprotocol import types
 from msgspec import Meta, Struct
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
 
 from winnow.lsp.progress import without_tokens
 from winnow.ranking.providers import ModelError
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
 
 SUGGEST_TERMS = "$/suggestTerms"
+CALL_TOOL = "$/callTool"
 # The requests that are no tools: an agent knows better words than those of a question.
-REQUESTS = (SUGGEST_TERMS,)
+REQUESTS = (CALL_TOOL, SUGGEST_TERMS)
+# Names of the index that are proposed beside the words of a question.
+MOST_NAMES = 5
 
 
 class SuggestTermsParams(Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,22 +33,38 @@ class SuggestTermsParams(Struct, frozen=True, forbid_unknown_fields=True):
     query: Annotated[str, Meta(max_length=20_000)]
 
 
+class CallToolParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool by the name that a model knows it by, and what the model has said."""
+
+    name: Annotated[str, Meta(max_length=100)]
+    arguments: dict[str, Any] = {}
+
+
 def add_editor_features(server: WinnowServer) -> None:
     """Register the requests."""
 
     @server.feature(SUGGEST_TERMS)
     async def suggest_terms(params: Any) -> dict[str, list[str]]:
         """Terms for a keyword search by somebody who has typed a question only: its identifiers,
-        then its names, then its words, as regular expressions."""
+        then its names, then its words, then names of the index that are near these, as regular
+        expressions."""
         # Not needed to start a server.
-        from winnow.ranked_text import MOST_TERMS, escaped, search_terms
+        from winnow.ranked_text import MOST_TERMS, escaped, is_identifier, search_terms
+        from winnow.semantic_search import names_near
 
         try:
             # It takes no time that progress could be told of.
             asked = msgspec.convert(without_tokens(params)[0], SuggestTermsParams)
         except msgspec.ValidationError as error:
             raise JsonRpcInvalidParams(str(error)) from None
-        return {"terms": [escaped(word) for word in search_terms(asked.query)[:MOST_TERMS]]}
+        if server.searching is None:
+            raise JsonRpcServerNotInitialized("initialize first")
+        words = search_terms(asked.query)[:MOST_TERMS]
+        # A name that is a plain word is in many places, and most likely one of the words.
+        near = [
+            one for one in await names_near(server.searching, asked.query) if is_identifier(one)
+        ]
+        return {"terms": [escaped(one) for one in dict.fromkeys([*words, *near[:MOST_NAMES]])]}
 
 
 def offers_model(capabilities: types.ClientCapabilities) -> bool:

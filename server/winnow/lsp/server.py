@@ -15,14 +15,20 @@ from typing import Any
 
 import msgspec
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcServerNotInitialized
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
 from pygls.lsp.server import LanguageServer
 
 import winnow
 from winnow import config as configuration
 from winnow.errors import InvalidParams, SearchError
 from winnow.lsp.convert import folders_of, path_of
-from winnow.lsp.editor import add_editor_features, ask_editor, offers_model
+from winnow.lsp.editor import (
+    CALL_TOOL,
+    CallToolParams,
+    add_editor_features,
+    ask_editor,
+    offers_model,
+)
 from winnow.lsp.features import add_features
 from winnow.lsp.indexing import build_index, switch_index, tell_changes, watch_files
 from winnow.lsp.progress import Reporter, background_progress, without_tokens
@@ -34,6 +40,7 @@ from winnow.lsp.protocol import (
 from winnow.text.files import repository_root
 from winnow.tool import Tool
 from winnow.tools import TOOLS
+from winnow.types import Result
 from winnow.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -107,6 +114,7 @@ def create_server() -> WinnowServer:
     server = WinnowServer()
     for tool in TOOLS.values():
         server.feature(tool.method)(_handler(server, tool))
+    _add_call_tool(server)
     add_features(server)
     add_editor_features(server)
     _add_lifecycle(server)
@@ -118,19 +126,43 @@ def create_server() -> WinnowServer:
 
 def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
     async def handle(params: Any) -> Any:
-        if server.searching is None:
-            raise JsonRpcServerNotInitialized("initialize first")
-        try:
-            raw, work_done, partial = without_tokens(params)
-            server.searching.buffers = server.protocol.documents.texts()
-            with Reporter(server, work_done, partial, tool.name) as progress:
-                result = await tool.call(server.searching, raw, progress)
-            return msgspec.to_builtins(result)
-        except SearchError as error:
-            code = INVALID_PARAMS if isinstance(error, InvalidParams) else REQUEST_FAILED
-            raise JsonRpcException(error.message, code, error.data) from None
+        return msgspec.to_builtins(await _answer(server, tool, params))
 
     return handle
+
+
+async def _answer(server: WinnowServer, tool: Tool[Any, Any], params: Any) -> Result:
+    """A tool's result for the params of a request. Raises JsonRpcException."""
+    if server.searching is None:
+        raise JsonRpcServerNotInitialized("initialize first")
+    try:
+        raw, work_done, partial = without_tokens(params)
+        server.searching.buffers = server.protocol.documents.texts()
+        with Reporter(server, work_done, partial, tool.name) as progress:
+            result: Result = await tool.call(server.searching, raw, progress)
+            return result
+    except SearchError as error:
+        code = INVALID_PARAMS if isinstance(error, InvalidParams) else REQUEST_FAILED
+        raise JsonRpcException(error.message, code, error.data) from None
+
+
+def _add_call_tool(server: WinnowServer) -> None:
+    @server.feature(CALL_TOOL)
+    async def call_tool(params: Any) -> dict[str, str]:
+        """The answer of the tool of a name, as agents read it: for an editor that hands the tools
+        of `$/tools` to a model."""
+        try:
+            raw, work_done, _ = without_tokens(params)
+            asked = msgspec.convert(raw, CallToolParams)
+        except (msgspec.ValidationError, InvalidParams) as error:
+            raise JsonRpcInvalidParams(str(error)) from None
+        if server.searching is None:
+            raise JsonRpcServerNotInitialized("initialize first")
+        tool = TOOLS.get(asked.name)
+        if tool is None or not tool.offered(server.searching.config):
+            raise JsonRpcInvalidParams(f"there is no tool {asked.name!r}, or it is turned off")
+        told = {} if work_done is None else {"workDoneToken": work_done}
+        return {"text": tool.plain(await _answer(server, tool, {**asked.arguments, **told}))}
 
 
 # --- lifecycle -----------------------------------------------------------------------------

@@ -1,0 +1,148 @@
+"""What the VS Code extension's package.json says of settings and tools, from their definitions.
+
+All else in that file is written by hand, the extension's own settings too, which stand first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+
+from reference.settings_page import sections, sentences_of
+from reference.shapes import Struct, sentence
+from winnow.config import WORKSPACE_SECTIONS
+from winnow.tool import Tool, fields_of, inlined
+from winnow.tools import TOOLS
+
+PACKAGE = Path(__file__).parents[2] / "vscode-extension/package.json"
+Plain = dict[str, Any]
+
+# They name programs, addresses, keys or what leaves the machine: a workspace may not set them.
+MACHINE_SECTIONS = frozenset({"programs", "bash", "llm"})
+MACHINE_SETTINGS = frozenset(
+    {
+        "documents.engine",
+        "index.embeddings",
+        "index.enable_sensitive_filtering",
+        "index.order_by_model",
+    }
+)
+# For whoever embeds a model, not for the model.
+NOT_FOR_AGENTS = frozenset({"tools"})
+
+
+def package_text() -> str:
+    """The file as it is to be."""
+    package: Plain = json.loads(PACKAGE.read_text("utf-8"))
+    contributes = package["contributes"]
+    by_hand = contributes["configuration"][:1]
+    contributes["configuration"] = [*by_hand, *configuration(len(by_hand))]
+    contributes["languageModelTools"] = [
+        language_model_tool(tool) for tool in TOOLS.values() if tool.name not in NOT_FOR_AGENTS
+    ]
+    package["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = [
+        *(name for one in by_hand for name in one["properties"]),
+        *(f"winnow.{name}" for name in settings() if name.split(".")[0] not in WORKSPACE_SECTIONS),
+    ]
+    return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
+
+
+def configuration(order: int) -> list[Plain]:
+    """A category of settings for each section of the configuration."""
+    categories: dict[str, Plain] = {}
+    for name, schema in settings().items():
+        section = name.split(".")[0]
+        category = categories.setdefault(
+            section,
+            {
+                "title": section.replace("llm", "language models").capitalize(),
+                "order": order + len(categories),
+                "properties": {},
+            },
+        )
+        category["properties"][f"winnow.{name}"] = schema
+    return list(categories.values())
+
+
+def settings() -> dict[str, Plain]:
+    """Every setting by its path, with its schema as VS Code takes it."""
+    return {
+        f"{path}.{name}": schema
+        for path, struct in sections()
+        if ".NAME" not in path
+        for name, schema in _settings_of(path, struct)
+    }
+
+
+def _settings_of(path: str, struct: Struct) -> Iterator[tuple[str, Plain]]:
+    for name, schema in _properties(struct).items():
+        full = f"{path}.{name}"
+        machine = path in MACHINE_SECTIONS or full in MACHINE_SETTINGS
+        sentences = schema.pop("description")
+        if schema.get("type") == "object":
+            schema["default"] = {}  # those that are built in are the server's
+        yield name, {**schema, "markdownDescription": sentences, "scope": _scope(machine)}
+
+
+def _scope(machine: bool) -> str:
+    return "machine" if machine else "window"
+
+
+def _properties(struct: Struct) -> dict[str, Plain]:
+    """The schema of each field, with the sentence below it."""
+    sentences, hints = sentences_of(struct), get_type_hints(struct, include_extras=True)
+    properties = {}
+    for field in fields_of(struct):
+        schemas, components = msgspec.json.schema_components(
+            [hints[field.name]], ref_template="{name}"
+        )
+        [schema] = schemas
+        inline: Plain = _without_null(inlined(schema, _described(components)))
+        inline["description"] = sentences.get(field.name) or sentence(struct)
+        if not field.required:
+            inline["default"] = msgspec.to_builtins(field.default)
+        properties[field.name] = inline
+    return properties
+
+
+def _described(components: Plain) -> Plain:
+    """The schemas of structs within a setting, with what their fields say."""
+    from winnow import config
+
+    for name, schema in components.items():
+        schema.pop("title", None)
+        sentences = sentences_of(getattr(config, name))
+        for field, shape in schema["properties"].items():
+            if field in sentences:
+                shape["description"] = sentences[field]
+    return components
+
+
+def _without_null(schema: Any) -> Any:
+    """The schema of something that may be null, as the editor of settings understands it."""
+    kinds = schema.get("anyOf", []) if isinstance(schema, dict) else []
+    others = [one for one in kinds if one != {"type": "null"}]
+    if len(others) == 1 and len(kinds) == 2 and isinstance(others[0].get("type"), str):
+        return {**others[0], "type": [others[0]["type"], "null"]}
+    return schema
+
+
+def language_model_tool(tool: Tool[Any, Any]) -> Plain:
+    """A tool as agents in the editor are offered it."""
+    offered: Plain = {} if tool.name != "bash" else {"when": "config.winnow.bash.enabled"}
+    return {
+        "name": f"winnow_{tool.name}",
+        "toolReferenceName": f"winnow_{tool.name}",
+        "displayName": f"Winnow: {tool.name.replace('_', ' ').capitalize()}",
+        "userDescription": tool.summary,
+        "modelDescription": tool.description,
+        "canBeReferencedInPrompt": True,
+        "icon": "$(search)",
+        "tags": ["winnow", "search"],
+        "inputSchema": tool.input_schema,
+        **offered,
+    }

@@ -1,0 +1,66 @@
+// What the extension offers to agents in the editor, and the editor's own model as the ranker.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import * as path from 'node:path'
+import { after, before, test } from 'node:test'
+
+import { EXTENSION, startEditor, until, workspace } from './harness.mjs'
+
+let editor
+let folder
+
+before(async () => {
+  folder = workspace()
+  const settings = { 'winnow.editorModel.enabled': true, 'winnow.editorModel.selector': { vendor: 'probe' } }
+  editor = await startEditor({ folder, settings })
+})
+
+after(() => editor?.close())
+
+test('every tool of package.json is offered, and answers as agents read it', async () => {
+  const manifest = JSON.parse(readFileSync(path.join(EXTENSION, 'package.json'), 'utf-8'))
+  const contributed = manifest.contributes.languageModelTools.map((tool) => tool.name)
+  const offered = (await editor.probe('tools')).map((tool) => tool.name)
+  assert.deepEqual(offered.sort(), contributed.sort())
+  const input = { pattern: 'def execute_from_command_line', context_lines: 0 }
+  const { text, error } = await editor.probe('invokeTool', { name: 'winnow_grep', input })
+  assert.equal(error, undefined)
+  assert.match(text, /^django\/core\/management\/__init__\.py\n\d+:def execute_from_command_line/)
+  const wrong = await editor.probe('invokeTool', { name: 'winnow_grep', input: { pattern: '(' } })
+  assert.match(wrong.error, /regex|unclosed/)
+  const off = await editor.probe('invokeTool', { name: 'winnow_tools', input: {} })
+  assert.ok(off.error, 'a tool that is not offered')
+})
+
+test('what the editor excludes, tools leave out, too', async () => {
+  const asked = {
+    name: 'winnow_grep',
+    input: { pattern: 'def execute_from_command_line', mode: 'files' },
+  }
+  await editor.probe('configure', { settings: { 'search.exclude': { '**/core/management': true } } })
+  const { text } = await editor.probe('invokeTool', asked)
+  await editor.probe('configure', { settings: { 'search.exclude': null } })
+  assert.doesNotMatch(text, /management\/__init__/)
+  assert.match((await editor.probe('invokeTool', asked)).text, /management\/__init__/)
+})
+
+test("the editor's own model ranks a keyword search, and is named", async () => {
+  await editor.question('how are migrations applied in order')
+  await editor.page.keyboard.press('Enter')
+  await editor.titled(/ranked by probe\/ranker · 1 of [\d,]+ files/)
+  await until(
+    async () => (await editor.rowTexts())[0]?.endsWith('chosen by the model of the editor'),
+    'the reason of the model',
+  )
+  const prompt = readFileSync(path.join(editor.data, 'prompt.txt'), 'utf-8')
+  assert.match(prompt, /how are migrations applied in order/)
+  await editor.page.keyboard.press('Escape')
+})
+
+test("references are found by the editor's own command", async () => {
+  const file = path.join(folder, 'django/db/migrations/executor.py')
+  const line = readFileSync(file, 'utf-8').split('\n').findIndex((one) => one.includes('class MigrationExecutor'))
+  const found = await editor.probe('references', { file, line, character: 8 })
+  const users = found.map((one) => path.relative(folder, one).replace(/:\d+$/, ''))
+  assert.ok(users.includes('django/core/management/commands/migrate.py'), users.join('\n'))
+})

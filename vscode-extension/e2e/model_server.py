@@ -1,0 +1,38 @@
+"""The stand-in for remote models of the server's tests, for the end-to-end tests of this extension.
+
+Prints its address as its first line. Each line of standard input is a new mode; each is answered
+with the number of requests so far.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from model_server import ModelServer
+
+# What the model chooses: the second and the third file that it is shown, with reasons of its own.
+REASONS = ("runs the migrations in order", "writes down which were applied")
+
+
+def choose(files: dict[str, str]) -> list[dict[str, str]]:
+    chosen = list(files)[1:3] or list(files)
+    return [
+        {"id": name, "lines": "1-3", "reason": reason}
+        for name, reason in zip(chosen, REASONS, strict=False)
+    ]
+
+
+def main() -> None:
+    server = ModelServer()
+    server.choose = choose
+    print(server.address, flush=True)  # noqa: T201
+    for line in sys.stdin:
+        server.mode = line.strip() or server.mode
+        print(len(server.requests), flush=True)  # noqa: T201
+    server.stop()
+
+
+main()

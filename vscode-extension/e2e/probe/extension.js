@@ -1,0 +1,73 @@
+// A language model that always chooses the last file that it is shown, and a command that does what
+// the file $PROBE/todo.json says and writes what came of it to $PROBE/done.json.
+const fs = require('node:fs')
+const path = require('node:path')
+const vscode = require('vscode')
+
+const FOLDER = process.env.PROBE
+const said = (error) => ({ error: String(error && error.message ? error.message : error) })
+
+const provider = {
+  provideLanguageModelChatInformation: () => [
+    {
+      id: 'ranker',
+      name: 'Probe Ranker',
+      family: 'probe',
+      version: '1',
+      maxInputTokens: 100000,
+      maxOutputTokens: 4000,
+      capabilities: { toolCalling: false },
+    },
+  ],
+  provideLanguageModelChatResponse: async (_model, messages, _options, progress) => {
+    const text = messages
+      .flatMap((message) => message.content)
+      .map((part) => part.value ?? '')
+      .join('\n')
+    fs.writeFileSync(path.join(FOLDER, 'prompt.txt'), text)
+    const id = [...text.matchAll(/^\[(f\d+)\] /gm)].at(-1)[1]
+    const answer = { files: [{ id, lines: '1', reason: 'chosen by the model of the editor' }] }
+    progress.report(new vscode.LanguageModelTextPart(JSON.stringify(answer)))
+  },
+  provideTokenCount: async (_model, text) => String(text).length / 4,
+}
+
+const actions = {
+  invokeTool: async ({ name, input }) => {
+    const options = { input, toolInvocationToken: undefined }
+    const result = await vscode.lm.invokeTool(name, options)
+    return { text: result.content.map((part) => part.value).join('') }
+  },
+  tools: async () => vscode.lm.tools.filter((tool) => tool.name.startsWith('winnow_')),
+  references: async ({ file, line, character }) => {
+    const found = await vscode.commands.executeCommand(
+      'vscode.executeReferenceProvider',
+      vscode.Uri.file(file),
+      new vscode.Position(line, character),
+    )
+    return found.map((one) => `${one.uri.fsPath}:${one.range.start.line + 1}`)
+  },
+  configure: async ({ settings }) => {
+    const configuration = vscode.workspace.getConfiguration()
+    for (const [name, value] of Object.entries(settings)) {
+      await configuration.update(name, value ?? undefined, vscode.ConfigurationTarget.Global)
+    }
+    return {}
+  },
+  activation: async () => {
+    const extension = vscode.extensions.getExtension('winnow-ls.winnow')
+    return { active: extension.isActive, ...(extension.isActive ? extension.exports : {}) }
+  },
+}
+
+exports.activate = (context) => {
+  context.subscriptions.push(
+    vscode.lm.registerLanguageModelChatProvider('probe', provider),
+    vscode.commands.registerCommand('probe.run', async () => {
+      const { action, ...input } = JSON.parse(fs.readFileSync(path.join(FOLDER, 'todo.json'), 'utf-8'))
+      const done = await actions[action](input).catch(said)
+      fs.writeFileSync(path.join(FOLDER, 'part.json'), JSON.stringify(done))
+      fs.renameSync(path.join(FOLDER, 'part.json'), path.join(FOLDER, 'done.json'))
+    }),
+  )
+}

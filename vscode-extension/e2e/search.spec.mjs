@@ -1,0 +1,325 @@
+// Searches of every mode, in one editor on a real repository, with a language model that ranks.
+import assert from 'node:assert/strict'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import * as path from 'node:path'
+import { after, before, test as check } from 'node:test'
+
+import { modelSettings, startEditor, startModel, temporary, until, workspace } from './harness.mjs'
+
+const QUESTION = 'how are migrations applied in order'
+const FIRST_RESULT_MS = 300
+const ACTIVATION_MS = 50
+
+let model
+let editor
+let page
+let folder
+
+before(async () => {
+  model = await startModel()
+  folder = workspace()
+  editor = await startEditor({ folder, settings: modelSettings(model.address) })
+  page = editor.page
+})
+
+after(async () => {
+  await editor?.close()
+  model?.stop()
+})
+
+/** A test, with a picture of what went wrong. */
+const test = (name, run) =>
+  check(name, async () => {
+    try {
+      await run()
+    } catch (error) {
+      await editor.screenshot(`failed: ${name.replaceAll('/', ' ')}`)
+      throw error
+    }
+  })
+
+/** The line of a file that has a text, from 1. */
+function lineOf(file, text) {
+  const lines = readFileSync(path.join(folder, file), 'utf-8').split('\n')
+  return lines.findIndex((line) => line.includes(text)) + 1
+}
+
+async function at(position) {
+  const text = () => editor.position.innerText()
+  await until(async () => (await text()) === position, async () => `${position}, it is ${await text()}`)
+}
+
+async function closePick() {
+  await page.keyboard.press('Escape')
+  await page.locator('.quick-input-widget').first().waitFor({ state: 'hidden' })
+}
+
+test('nothing runs before a command', async () => {
+  await page.waitForTimeout(1_000)
+  assert.deepEqual(editor.processes(/winnow serve/), [])
+  assert.equal(editor.log(), '')
+})
+
+test('a keyword search shows its local order, then what the model has chosen, with reasons', async () => {
+  await editor.question(QUESTION)
+  await page.keyboard.press('Enter')
+  await editor.titled(/ranked by wire · 2 of [\d,]+ files · .*\$0\.00125/)
+  const [first, second, third] = await editor.rowTexts()
+  assert.match(first, /\.py:\d+ ?django.* runs the migrations in order$/)
+  assert.match(second, / writes down which were applied$/)
+  assert.match(third, /found, not chosen by the model$/)
+  const activated = Number(/Activated in ([\d.]+) ms/.exec(editor.log())?.[1])
+  assert.ok(activated <= ACTIVATION_MS, `activation took ${activated} ms`)
+  console.log(`activation: ${activated} ms of the extension's time`)
+})
+
+test('moving shows the file at the line, and Escape restores what was open', async () => {
+  await closePick()
+  await editor.openFile('django/apps/registry.py')
+  await page.keyboard.press('Enter') // out of preview: an edit keeps a tab, undone at once
+  await page.keyboard.press('Control+Z')
+  await editor.openFile('django/apps/config.py:20:5')
+  await at('Ln 20, Col 5')
+  const before = await editor.tabs()
+  assert.deepEqual(before, ['registry', 'config'])
+
+  await editor.command('Winnow: Resume Last Search')
+  await editor.titled(/ranked by wire/)
+  await page.keyboard.press('ArrowDown')
+  const row = await editor.active.innerText()
+  const [, name, line] = /^(\w+)\.py:(\d+)/.exec(row.trim())
+  await page.locator('.tab.active', { hasText: name }).waitFor()
+  await until(async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `), `line ${line}`)
+  await editor.screenshot('keyword-search')
+
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await page.waitForTimeout(300)
+  await closePick()
+  await at('Ln 20, Col 5')
+  await until(async () => (await editor.tabs()).join() === before.join(), async () =>
+    `the tabs ${before}, they are ${await editor.tabs()}`,
+  )
+})
+
+test('Escape restores a preview, and a preview beside what is open', async () => {
+  const explorer = page.locator('.explorer-folders-view .monaco-list-row')
+  await explorer.filter({ hasText: 'optimizer.py' }).click()
+  await page.locator('.tab.active', { hasText: 'optimizer' }).waitFor()
+  for (const activate of [async () => {}, () => page.locator('.tab', { hasText: 'registry' }).click()]) {
+    await activate()
+    const before = await editor.tabs()
+    const active = await page.locator('.tab.active .label-name').innerText()
+    assert.ok(before.includes('~optimizer'), before.join())
+    await editor.command('Winnow: Resume Last Search')
+    await editor.titled(/ranked by wire/)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await until(async () => !(await editor.tabs()).includes('~optimizer'), 'a preview in its place')
+    await closePick()
+    await until(
+      async () => (await page.locator('.tab.active .label-name').innerText()) === active,
+      `${active} active again`,
+    )
+    await until(
+      async () => (await editor.tabs()).toSorted().join() === before.toSorted().join(),
+      async () => `the tabs ${before}, they are ${await editor.tabs()}`,
+    )
+  }
+})
+
+test('Enter opens the file at the line', async () => {
+  await editor.command('Winnow: Resume Last Search')
+  await editor.titled(/ranked by wire/)
+  const [, name, line] = /^(\w+\.py):(\d+)/.exec((await editor.rowTexts())[0])
+  await until(async () => (await editor.active.count()) === 1, 'an active row')
+  const active = await editor.active.innerText()
+  const [, activeName, activeLine] = /^(\w+)\.py:(\d+)/.exec(active.trim())
+  await page.keyboard.press('Enter')
+  await page.locator('.tab.active', { hasText: activeName }).waitFor()
+  await until(async () => (await editor.position.innerText()).startsWith(`Ln ${activeLine}, `), `line ${activeLine}`)
+  assert.ok(name && line)
+})
+
+test("the model's order does not move the selection, and arrives file by file", async () => {
+  await model.mode('drip')
+  await editor.question('which signals are sent after a model is saved')
+  const recorded = await editor.recording()
+  await page.keyboard.press('Enter')
+  await editor.rows.filter({ hasText: '.py' }).nth(4).waitFor()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await editor.rows.filter({ hasText: 'runs the migrations in order' }).waitFor()
+  await editor.titled(/ranked by wire/)
+  const frames = await recorded()
+  await model.mode('ok')
+  const names = frames.map((one) => /^\S+\.\w+:\d+/.exec(one.active)?.[0]).filter(Boolean)
+  const moved = names.filter((name, place) => name !== names[place - 1])
+  assert.equal(moved.length, 4, `the selection was moved only by hand: ${moved}`)
+  const local = frames.findIndex((one) => one.rows.some((row) => row.includes('.py')))
+  const chosen = frames.findIndex((one) => one.rows.some((row) => row.includes('runs the migrations')))
+  assert.ok(local >= 0 && local < chosen, 'local results came first')
+  await closePick()
+})
+
+test('the first result is on the screen within 300 ms of the key press', async () => {
+  const taken = []
+  const queries = [
+    'how is a template compiled',
+    'who escapes html',
+    'where is a session deleted',
+    'how are forms validated',
+    'when is a connection closed',
+  ]
+  for (const query of queries) {
+    await editor.question(query)
+    const recorded = await editor.recording()
+    await page.keyboard.press('Enter')
+    await editor.titled(/ranked by/)
+    const frames = await recorded()
+    taken.push(Math.round(frames.find((one) => one.rows.some((row) => row.includes('.py'))).at))
+    await closePick()
+  }
+  console.log(`key press to first result on Django: ${taken.join(', ')} ms`)
+  // Beside other work some take longer, and so do words that are all in hundreds of files: those are
+  // shrunk before anything can be ranked. A client that waits for anything takes longer every time.
+  const second = taken.toSorted((one, other) => one - other)[1]
+  assert.ok(second <= FIRST_RESULT_MS, `${taken} ms`)
+})
+
+test('Escape ends a search and its ripgrep at once', async () => {
+  // Real ripgrep, made slow by what it has every file prepared with.
+  const tools = temporary('slow')
+  const slow = path.join(tools, 'slow')
+  const rg = path.join(tools, 'rg')
+  const real = which('rg')
+  writeFileSync(slow, '#!/bin/sh\nsleep 5\ncat "$1"\n')
+  writeFileSync(rg, `#!/bin/sh\nexec ${real} --pre ${slow} "$@"\n`)
+  for (const file of [slow, rg]) chmodSync(file, 0o755)
+  const slowly = { 'winnow.programs.rg': rg, 'winnow.index.enabled': false }
+  await editor.probe('configure', { settings: slowly })
+  await editor.question('which middleware handles csrf tokens')
+  await page.keyboard.press('Enter')
+  const running = () => editor.processes(new RegExp(`--pre ${slow}`))
+  await until(() => running().length > 0, 'ripgrep runs')
+  const began = Date.now()
+  await page.keyboard.press('Escape')
+  await until(() => running().length === 0, 'ripgrep has ended', 5_000)
+  console.log(`Escape to the end of ripgrep: ${Date.now() - began} ms`)
+  assert.ok(Date.now() - began < 1_000)
+  await editor.probe('configure', { settings: { 'winnow.programs.rg': null, 'winnow.index.enabled': null } })
+})
+
+function which(name) {
+  for (const directory of process.env.PATH.split(':')) {
+    const file = path.join(directory, name)
+    try {
+      if (readFileSync(file).length) return file
+    } catch {
+      // Not in this one.
+    }
+  }
+  throw new Error(`no ${name} on PATH`)
+}
+
+test('a line of a PDF is opened in its text, with its page', async () => {
+  await editor.search('Search Documents', 'Retention')
+  await page.keyboard.press('Enter')
+  const row = editor.rows.filter({ hasText: 'page 2' })
+  await row.waitFor()
+  await editor.titled(/2 lines · [\d,]+ documents searched/)
+  await page.keyboard.press('ArrowDown')
+  await page.locator('.tab.active', { hasText: 'handbook.pdf' }).waitFor()
+  await editor.screenshot('documents')
+  await page.keyboard.press('Enter')
+  await at('Ln 9, Col 1')
+  const text = await page.locator('.editor-instance .view-lines').first().innerText()
+  assert.match(text.replaceAll('\u00a0', ' '), /Page 2[\s\S]*Retention: releases are kept/)
+})
+
+test('symbols are found while one types, best first', async () => {
+  await editor.search('Search Symbols', 'MigrationExecutor')
+  await until(async () => (await editor.rowTexts())[0]?.startsWith('MigrationExecutordjango/db/migrations/executor.py'), 'the class first')
+  await editor.screenshot('symbols')
+  await page.keyboard.press('Enter')
+  await page.locator('.tab.active', { hasText: 'executor' }).waitFor()
+  const line = lineOf('django/db/migrations/executor.py', 'class MigrationExecutor')
+  await at(`Ln ${line}, Col 7`)
+})
+
+test('text is found while one types, in the order of the answer, and opened at the match', async () => {
+  await editor.search('Search Text', 'def execute_from_command_line')
+  await until(async () => (await editor.rowTexts()).length === 1, 'one match')
+  await page.keyboard.press('Enter')
+  await page.locator('.tab.active', { hasText: '__init__' }).waitFor()
+  const line = lineOf('django/core/management/__init__.py', 'def execute_from_command_line')
+  await at(`Ln ${line}, Col 1`)
+  await editor.search('Search Text', '/class \\w+Executor\\b/')
+  await editor.titled(/\d+ match(es)?/)
+  const rows = await editor.rowTexts()
+  assert.ok(rows.length && rows.every((row) => /class \w+Executor/.test(row)), rows.join('\n'))
+  await closePick()
+})
+
+test('semantic and code search say what they did', async () => {
+  await editor.search('Code Search', 'MigrationRecorder')
+  await page.keyboard.press('Enter')
+  await editor.titled(/as symbol · \d+ results?/)
+  assert.match((await editor.rowTexts())[0], /^recorder\.py:\d+/)
+  await closePick()
+  await editor.search('Semantic Search', 'where are expired sessions deleted')
+  await page.keyboard.press('Enter')
+  await editor.titled(/(by the index|by text).* passages?/)
+  assert.ok((await editor.rowTexts()).some((row) => /session/.test(row)))
+  await closePick()
+})
+
+test('what has no result says so, and why', async () => {
+  await editor.search('Search Text', 'nowhere-in-this-tree-3141')
+  await editor.rows.filter({ hasText: 'Nothing found' }).waitFor()
+  await closePick()
+  await editor.search('Search Text', '/(unclosed/')
+  await editor.titled(/failed/)
+  await closePick()
+})
+
+test('results stay in a view, are gone through, copied and exported', async () => {
+  const where = async () =>
+    `${await page.locator('.tab.active .label-name').innerText()} ${await editor.position.innerText()}`
+  const elsewhere = async (than) => {
+    await until(async () => (await where()) !== than, `another place than ${than}`)
+    await page.waitForTimeout(500)
+    return where()
+  }
+  const start = await where()
+  await editor.command('Winnow: Next Result')
+  const first = await elsewhere(start)
+  await page.keyboard.press('Control+Alt+.')
+  const second = await elsewhere(first)
+  await editor.command('Winnow: Previous Result')
+  assert.equal(await elsewhere(second), first)
+  await editor.command('Winnow: Copy All Paths and Lines')
+  await until(
+    async () => /^django\/\S+\.py:\d+$/m.test(await page.evaluate(() => navigator.clipboard.readText())),
+    'paths in the clipboard',
+  )
+  await page.locator('.activitybar .action-label[aria-label^="Winnow"]').click()
+  const tree = page.locator('.pane-body .monaco-list-row')
+  await tree.filter({ hasText: 'Semantic Search: where are expired sessions deleted' }).waitFor()
+  await editor.screenshot('results')
+  await editor.command('Winnow: Export as Markdown')
+  await page.locator('.view-lines', { hasText: '# ' }).first().waitFor()
+})
+
+test('history and the entry for all modes', async () => {
+  await editor.command('Winnow: Search History')
+  await editor.rows.filter({ hasText: QUESTION }).waitFor()
+  await closePick()
+  await editor.command('Winnow: Search…')
+  await until(async () => (await editor.rows.count()) === 6, 'six modes')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await editor.titled(/^Winnow Code Search/)
+  await closePick()
+})

@@ -1,0 +1,197 @@
+/** The modes of search: what each asks the server, and what it makes of the answer. */
+
+import { Appending, type Collector, Ranking } from './collect'
+import * as headlines from './headline'
+import * as protocol from './protocol'
+import type { Headline } from './headline'
+import {
+  oneLine,
+  type Row,
+  rowOfCode,
+  rowOfGrep,
+  rowOfPassage,
+  rowOfSymbol,
+  rowsOfDocument,
+} from './rows'
+
+/** What the user has chosen for a search, beside the query. */
+export interface Choices {
+  readonly terms: readonly string[]
+  readonly exclude: readonly string[]
+  readonly ignored: boolean
+}
+
+export interface Mode<P extends object, R extends protocol.SearchAnswer, Partial> {
+  readonly id: string
+  readonly title: string
+  readonly icon: string
+  readonly description: string
+  readonly placeholder: string
+  /** Searches while somebody types. */
+  readonly live: boolean
+  /** Whether ignored and hidden files can be asked for. */
+  readonly scoped: boolean
+  readonly request: protocol.ServerRequest<P, R, Partial>
+  params(query: string, choices: Choices): P
+  collector(root: string): Collector<Partial, R>
+  headline(result: R): Headline
+}
+
+/** A mode of which only what all have in common matters. */
+// biome-ignore lint: the three types are bound to each other inside of a mode only
+export type AnyMode = Mode<any, any, any>
+
+const mode = <P extends object, R extends protocol.SearchAnswer, Partial>(
+  one: Mode<P, R, Partial>,
+): Mode<P, R, Partial> => one
+
+function scope(choices: Choices): protocol.ScopeParams {
+  const hidden = choices.ignored ? { include_ignored: true, include_hidden: true } : {}
+  return { exclude: [...choices.exclude], ...hidden }
+}
+
+export const KEYWORD = mode({
+  id: 'keyword',
+  title: 'Keyword Search',
+  icon: 'search',
+  description: 'the files that matter for a question, ranked, with reasons',
+  placeholder: 'What are you looking for? In words, with names that the code may use',
+  live: false,
+  scoped: true,
+  request: protocol.keywordSearch,
+  params: (query, choices) => ({
+    query,
+    search_terms: [...choices.terms],
+    // Words of a question are in many files: with less context they are still of use.
+    broad_terms: 'shrink' as const,
+    ...scope(choices),
+  }),
+  collector: (root) => new Ranking(root),
+  headline: headlines.ofKeywordSearch,
+})
+
+export const DOCUMENTS = mode({
+  id: 'documents',
+  title: 'Search Documents',
+  icon: 'book',
+  description: 'lines of PDFs, office files, e-books and archives',
+  placeholder: 'A text or a regular expression to find in documents',
+  live: false,
+  scoped: true,
+  request: protocol.searchDocs,
+  params: (query, choices) => ({ query, ...scope(choices) }),
+  collector: (root) =>
+    new Appending<{ documents: protocol.DocumentMatches[] }, protocol.SearchDocsResult>(
+      root,
+      (value) => value.documents.flatMap(rowsOfDocument),
+    ),
+  headline: headlines.ofDocuments,
+})
+
+export const SYMBOLS = mode({
+  id: 'symbols',
+  title: 'Search Symbols',
+  icon: 'symbol-class',
+  description: 'definitions by name, of all languages',
+  placeholder: 'A name, a part of it, Client.send, or initials',
+  live: true,
+  scoped: false,
+  request: protocol.findSymbol,
+  params: (query, { exclude }) => ({ name: query, max_results: 100, exclude: [...exclude] }),
+  collector: (root) =>
+    new Appending<{ symbols: protocol.FoundSymbol[] }, protocol.FindSymbolResult>(
+      root,
+      (value, base) => value.symbols.map((one) => rowOfSymbol(one, base)),
+    ),
+  headline: headlines.ofSymbols,
+})
+
+export const TEXT = mode({
+  id: 'text',
+  title: 'Search Text',
+  icon: 'regex',
+  description: 'exact text, or /a regular expression/',
+  placeholder: 'Text to find, or /a regular expression/',
+  live: true,
+  scoped: true,
+  request: protocol.grep,
+  params: (query, choices) => ({ ...pattern(query), context_lines: 0, max_results: 200, ...scope(choices) }),
+  collector: (root) =>
+    new Appending<{ matches: protocol.GrepMatch[] }, protocol.GrepResult>(root, (value, base) =>
+      value.matches.map((one) => rowOfGrep(one, base)),
+    ),
+  headline: headlines.ofGrep,
+})
+
+export const SEMANTIC = mode({
+  id: 'semantic',
+  title: 'Semantic Search',
+  icon: 'lightbulb',
+  description: 'passages that are about a question, without any model',
+  placeholder: 'What the code does or is about, in plain words',
+  live: false,
+  scoped: false,
+  request: protocol.semanticSearch,
+  params: (query, { exclude }) => ({ query, top_k: 30, exclude: [...exclude] }),
+  collector: (root) =>
+    new Appending<{ results: protocol.Passage[] }, protocol.SemanticSearchResult>(
+      root,
+      (value, base) => value.results.map((one) => rowOfPassage(one, base)),
+    ),
+  headline: headlines.ofSemantic,
+})
+
+export const CODE = mode({
+  id: 'code',
+  title: 'Code Search',
+  icon: 'code',
+  description: 'one query for files, symbols, text and questions',
+  placeholder: 'A question, a name, a file, "text in quotes", or a regular expression',
+  live: false,
+  scoped: false,
+  request: protocol.codeSearch,
+  params: (query, { exclude }) => ({ query, limit: 50, exclude: [...exclude] }),
+  collector: (root) =>
+    new Appending<{ results: protocol.CodeHit[] }, protocol.CodeSearchResult>(
+      root,
+      (value, base) => value.results.map((one) => rowOfCode(one, base)),
+    ),
+  headline: headlines.ofCode,
+})
+
+export const MODES: readonly AnyMode[] = [KEYWORD, CODE, TEXT, SYMBOLS, SEMANTIC, DOCUMENTS]
+
+/** Slashes around it make a query a regular expression; without an upper-case letter, case does
+ * not matter, as in most editors. */
+export function pattern(query: string): { pattern: string; literal: boolean; case_sensitive: boolean } {
+  const expression = /^\/(.+)\/$/.exec(query)?.[1]
+  const text = expression ?? query
+  return { pattern: text, literal: expression === undefined, case_sensitive: /\p{Lu}/u.test(text) }
+}
+
+/** A finished search, as the results view keeps it. */
+export interface Search {
+  readonly id: number
+  readonly mode: AnyMode
+  readonly query: string
+  readonly terms: readonly string[]
+  readonly rows: readonly Row[]
+  readonly others: number
+  readonly headline: Headline
+  readonly searchId: string
+}
+
+/** What a search is called in lists. */
+export function searchTitle(search: Pick<Search, 'mode' | 'query'>): string {
+  return `${search.mode.title}: ${oneLine(search.query)}`
+}
+
+/** Terms as somebody types them: separated by commas; a comma of an expression has a backslash. */
+export function termsIn(text: string): string[] {
+  const terms = text.split(/(?<!\\),/).map((term) => term.replaceAll('\\,', ',').trim())
+  return [...new Set(terms.filter(Boolean))]
+}
+
+export function termsText(terms: readonly string[]): string {
+  return terms.map((term) => term.replaceAll(',', '\\,')).join(', ')
+}

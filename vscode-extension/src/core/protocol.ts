@@ -1,0 +1,312 @@
+/**
+ * The server's requests, each declared once: params, answer, and what comes before the answer.
+ *
+ * Of an answer, only what this client reads is declared; docs/tools has all of it. Lines and columns
+ * are 1-based, columns count code points, and a range's end is exclusive.
+ */
+
+/** A request of the server. The type parameters are all there is to it beside its name. */
+export interface ServerRequest<P, R, Partial = never> {
+  readonly method: string
+  readonly types?: { params: P; result: R; partial: Partial }
+}
+
+const request = <P, R, Partial = never>(method: string): ServerRequest<P, R, Partial> => ({ method })
+
+export interface IndexState {
+  state: 'none' | 'building' | 'ready' | 'stale'
+  files_indexed: number
+  files_total: number
+}
+
+export interface Completeness {
+  complete: boolean
+  reasons: string[]
+  skipped: Record<string, number>
+  timed_out: boolean
+  index?: IndexState
+}
+
+/** What every answer says beside what it found. */
+export interface Answer {
+  root: string
+  total_found: number
+  returned: number
+  truncated: boolean
+  completeness: Completeness
+  warnings: string[]
+}
+
+export interface SearchAnswer extends Answer {
+  search_id: string
+}
+
+/** Where a hit is: `root` only with several folders, `uri` only if the path is no Unicode. */
+export interface Located {
+  path: string
+  root?: string
+  uri?: string
+}
+
+export interface ScopeParams {
+  exclude?: string[]
+  include_ignored?: boolean
+  include_hidden?: boolean
+}
+
+// --- keyword search ------------------------------------------------------------------------
+
+export interface KeywordSearchParams extends ScopeParams {
+  query: string
+  search_terms: string[]
+  broad_terms?: 'skip' | 'shrink'
+  include_documents?: boolean
+}
+
+export interface Match {
+  line: number
+  column: number
+  text: string
+  match_range: [number, number]
+  page?: number
+  slide?: number
+  sheet?: string
+  section?: string
+  member?: string
+}
+
+export interface RankedFile extends Located {
+  reason: string
+  terms: string[]
+  matches: Match[]
+  line?: number
+  by?: 'index'
+  passage?: { start_line: number; end_line: number; snippet?: string }
+  format?: string
+  preview_uri?: string
+  total_matches?: number
+}
+
+export interface RankedBy {
+  kind: 'llm' | 'local'
+  model?: string
+  provider?: string
+  fallback_reason?: string
+}
+
+export interface TermReport {
+  term: string
+  status: 'used' | 'shrunk' | 'too_broad' | 'peeled' | 'no_match' | 'invalid' | 'timed_out'
+  files?: number
+  matches?: number
+  detail?: string
+}
+
+export interface Usage {
+  input_tokens: number
+  output_tokens: number
+  cost_usd?: number
+}
+
+export interface KeywordSearchResult extends SearchAnswer {
+  files: RankedFile[]
+  no_relevant_files: boolean
+  ranked_by: RankedBy
+  terms: TermReport[]
+  usage?: Usage
+  redactions?: Record<string, number>
+}
+
+/** One by the local ranker replaces all before it; one by a model adds to those of the model. */
+export interface KeywordSearchPartial {
+  files: RankedFile[]
+  ranked_by: RankedBy
+}
+
+export const keywordSearch = request<KeywordSearchParams, KeywordSearchResult, KeywordSearchPartial>(
+  '$/keywordSearch',
+)
+/** Terms for a keyword search by somebody who has typed a question only. */
+export const suggestTerms = request<{ query: string }, { terms: string[] }>('$/suggestTerms')
+
+// --- text ----------------------------------------------------------------------------------
+
+export interface GrepParams extends ScopeParams {
+  pattern: string
+  literal?: boolean
+  case_sensitive?: boolean
+  context_lines?: number
+  max_results?: number
+}
+
+export interface GrepMatch extends Located {
+  line: number
+  column: number
+  match_range: [number, number]
+  end_line?: number
+  preview: { line: number; text: string; match?: boolean; text_column?: number }[]
+}
+
+export interface GrepResult extends SearchAnswer {
+  matches: GrepMatch[]
+  total_is_lower_bound?: boolean
+}
+
+export const grep = request<GrepParams, GrepResult, { matches: GrepMatch[] }>('$/grep')
+
+// --- symbols -------------------------------------------------------------------------------
+
+export interface FoundSymbol extends Located {
+  name: string
+  qualified_name: string
+  kind: string
+  line: number
+  column: number
+  signature?: string
+  doc?: string
+  place?: string
+}
+
+export interface FindSymbolResult extends SearchAnswer {
+  symbols: FoundSymbol[]
+  total_is_lower_bound?: boolean
+}
+
+export const findSymbol = request<
+  { name: string; max_results?: number; exclude?: string[] },
+  FindSymbolResult,
+  { symbols: FoundSymbol[] }
+>('$/findSymbol')
+
+// --- semantic and code search --------------------------------------------------------------
+
+/** What searches say that fell back on another one. */
+export interface FallbackAnswer extends SearchAnswer {
+  total_is_lower_bound?: boolean
+  fallback?: { from: string; to: string; reason: string; partly?: boolean }
+  index_offer?: { text: string }
+  suggestions?: string[]
+  engine?: string
+}
+
+export interface Passage extends Located {
+  start_line: number
+  end_line: number
+  snippet?: string
+  symbol?: string
+  why: string
+}
+
+export interface SemanticSearchResult extends FallbackAnswer {
+  results: Passage[]
+}
+
+export const semanticSearch = request<
+  { query: string; top_k?: number; exclude?: string[] },
+  SemanticSearchResult,
+  { results: Passage[] }
+>('$/semanticSearch')
+
+export interface CodeHit extends Located {
+  line?: number
+  end_line?: number
+  snippet?: string
+  kind: 'definition' | 'file' | 'match' | 'passage'
+  symbol?: string
+  matches?: number
+  why?: string
+}
+
+export interface CodeSearchResult extends FallbackAnswer {
+  results: CodeHit[]
+  search_type_used: string
+  reason: string
+}
+
+export const codeSearch = request<
+  { query: string; limit?: number; exclude?: string[]; enable_indexing?: boolean },
+  CodeSearchResult,
+  { results: CodeHit[] }
+>('$/codeSearch')
+
+// --- documents -----------------------------------------------------------------------------
+
+export interface DocumentMatch extends Match {
+  preview_uri: string
+  open_uri: string
+  cell?: string
+  paragraph?: number
+}
+
+export interface DocumentMatches extends Located {
+  format: string
+  matches: DocumentMatch[]
+  total: number
+}
+
+export interface SearchDocsResult extends SearchAnswer {
+  documents: DocumentMatches[]
+  failed: { path: string; reason: string; member?: string }[]
+  engine: string
+  statistics: { files: number; matches: number; seconds: number }
+  pending?: number
+}
+
+export const searchDocs = request<
+  { query: string; literal?: boolean } & ScopeParams,
+  SearchDocsResult,
+  { documents: DocumentMatches[] }
+>('$/searchDocs')
+
+export interface DocumentText extends Answer {
+  text: string
+  total_lines: number
+  failed?: string[]
+  cursor?: string
+}
+
+export const documentText = request<{ path: string; cursor?: string }, DocumentText>(
+  '$/documentText',
+)
+
+// --- the index, what became of results, agents ---------------------------------------------
+
+export interface FolderStatus {
+  folder: string
+  state: 'building' | 'none' | 'paused' | 'ready' | 'stale'
+  files_indexed: number
+  files_total: number
+  problem?: string
+}
+
+export interface IndexStatusResult extends Answer {
+  index: {
+    folders: FolderStatus[]
+    paused?: boolean
+    waits_for?: string
+    memory_mb?: number
+  }
+}
+
+export const indexStatus = request<Record<string, never>, IndexStatusResult>('$/indexStatus')
+export const changeIndex = request<
+  { action: 'build' | 'pause' | 'resume' | 'clear' },
+  Answer & { done: boolean }
+>('$/index')
+export const refresh = request<{ wait?: boolean }, Answer>('$/refresh')
+export const feedback = request<
+  { search_id: string; path: string; action: 'opened' | 'dismissed'; rank?: number },
+  Answer
+>('$/feedback')
+/** A tool's answer as agents read it. */
+export const callTool = request<{ name: string; arguments: object }, { text: string }>('$/callTool')
+
+// --- the server's own request to this client -----------------------------------------------
+
+export interface CompleteParams {
+  system: string
+  prompt: string
+  max_tokens: number
+}
+
+export const complete = request<CompleteParams, { text: string; model: string }>('$/complete')

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest'
+
+import { offsetOfColumn, targetOf } from './places'
+import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfSymbol, rowsOfDocument } from './rows'
+
+describe('places', () => {
+  test('columns count code points, an editor counts UTF-16 units', () => {
+    expect([1, 2, 3, 4, 99].map((column) => offsetOfColumn('a😀b', column))).toEqual([0, 1, 3, 4, 4])
+  })
+
+  test('a path is below its own root, or that of the answer; a URI stands for what is no path', () => {
+    expect(targetOf({ path: 'a/b.py' }, '/root')).toBe('/root/a/b.py')
+    expect(targetOf({ path: 'b.py', root: '/other' }, '/root')).toBe('/other/b.py')
+    expect(targetOf({ path: 'b.py' }, '/')).toBe('/b.py')
+    expect(targetOf({ path: '?', uri: 'file:///%FF' }, '/root')).toBe('file:///%FF')
+  })
+})
+
+test('a ranked file has its reason on the second line and opens at its best line', () => {
+  const row = rowOfFile(
+    {
+      path: 'src/loader.py',
+      reason: 'loads\n  plugins',
+      terms: ['load'],
+      line: 7,
+      matches: [
+        { line: 3, column: 1, text: 'import load', match_range: [8, 12] },
+        { line: 7, column: 5, text: 'def load():', match_range: [5, 9] },
+      ],
+    },
+    '/root',
+  )
+  expect(row).toMatchObject({
+    label: 'loader.py:7',
+    description: 'src',
+    detail: 'loads plugins',
+    place: { target: '/root/src/loader.py', line: 7, columns: [5, 9] },
+  })
+  expect(row.lines.map((line) => line.place.line)).toEqual([3, 7])
+})
+
+test('what only the index has found says so, and opens at its passage', () => {
+  const passage = { start_line: 12, end_line: 20 }
+  const row = rowOfFile(
+    { path: 'a.py', reason: 'about it', terms: [], matches: [], by: 'index', passage },
+    '/root',
+  )
+  expect(row).toMatchObject({ label: 'a.py:12', description: ' · found by the index' })
+})
+
+test('a match over several lines has no columns of its first one', () => {
+  const match = {
+    path: 'a.py',
+    line: 2,
+    column: 3,
+    match_range: [3, 1] as [number, number],
+    preview: [{ line: 2, text: '  x = (' }],
+  }
+  expect(rowOfGrep(match, '/r').place.columns).toEqual([3, 1])
+  expect(rowOfGrep({ ...match, end_line: 4 }, '/r').place.columns).toBeUndefined()
+  expect(rowOfGrep(match, '/r')).toMatchObject({ label: 'x = (', detail: 'a.py:2' })
+})
+
+test('a symbol is marked where its file is why it counts less', () => {
+  const row = rowOfSymbol(
+    { path: 'tests/a.py', name: 'run', qualified_name: 'T.run', kind: 'method', line: 4, column: 9, place: 'test' },
+    '/r',
+  )
+  expect(row).toMatchObject({
+    label: '$(symbol-method) T.run',
+    description: 'tests/a.py:4 · test',
+    place: { line: 4, columns: [9, 12] },
+  })
+})
+
+test('a file that was found by its name has no line', () => {
+  const row = rowOfCode({ path: 'src/a.py', kind: 'file', why: 'its name' }, '/r')
+  expect(row).toMatchObject({ label: 'a.py', detail: 'its name', place: { line: undefined } })
+})
+
+test('each line of a document is a row, with where it is in it', () => {
+  const match = {
+    line: 9,
+    column: 1,
+    text: ' Retention: for ever ',
+    match_range: [1, 10] as [number, number],
+    preview_uri: 'winnow-doc:///r/docs/h.pdf#L9',
+    open_uri: 'file:///r/docs/h.pdf#page=2',
+    page: 2,
+    section: 'Releases',
+  }
+  const rows = rowsOfDocument({ path: 'docs/h.pdf', format: 'pdf', total: 1, matches: [match] })
+  expect(rows).toMatchObject([
+    {
+      label: 'Retention: for ever',
+      detail: 'h.pdf · page 2 · docs',
+      place: { target: 'winnow-doc:///r/docs/h.pdf', line: 9 },
+      document: 'file:///r/docs/h.pdf#page=2',
+    },
+  ])
+})
+
+test('what is too long for a list is cut', () => {
+  expect(oneLine('x'.repeat(400))).toHaveLength(301)
+})

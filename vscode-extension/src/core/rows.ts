@@ -1,0 +1,175 @@
+/** What a list shows of a hit, in every mode of search: one row for each. */
+
+import { type Place, splitPath, targetOf } from './places'
+import type {
+  CodeHit,
+  DocumentMatch,
+  DocumentMatches,
+  FoundSymbol,
+  GrepMatch,
+  Match,
+  Passage,
+  RankedFile,
+} from './protocol'
+
+export interface Row {
+  /** The same for the same hit, however often it is told of. */
+  readonly key: string
+  readonly label: string
+  readonly description: string
+  /** The second line. */
+  readonly detail: string
+  readonly place: Place
+  /** The path as the answer has it, for `$/feedback`. */
+  readonly path: string
+  /** The document itself, where `place` is its text. */
+  readonly document?: string
+  /** Lines of the file that match, for the results view. */
+  readonly lines: readonly Line[]
+}
+
+export interface Line {
+  readonly text: string
+  readonly place: Place
+}
+
+/** Longer texts are cut: a list shows one line. */
+const MOST_CHARACTERS = 300
+
+export function oneLine(text: string): string {
+  const line = text.trim().replace(/\s+/g, ' ')
+  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line
+}
+
+export function rowOfFile(file: RankedFile, root: string): Row {
+  const { name, folder } = splitPath(file.path)
+  const target = file.preview_uri ?? targetOf(file, root)
+  const lines = file.matches.map((match) => lineOfMatch(match, target))
+  const line = file.line ?? lines[0]?.place.line ?? file.passage?.start_line
+  const best = lines.find((one) => one.place.line === line)
+  const by = file.by ? ' · found by the index' : ''
+  return {
+    key: `${file.root ?? ''}\0${file.path}`,
+    label: line ? `${name}:${line}` : name,
+    description: folder + by,
+    detail: oneLine(file.reason),
+    place: { target, line, columns: best?.place.columns },
+    path: file.path,
+    lines,
+  }
+}
+
+function lineOfMatch(match: Match, target: string): Line {
+  const place = { target: withoutLine(target), line: match.line, columns: match.match_range }
+  return { text: oneLine(match.text), place }
+}
+
+export function rowOfGrep(match: GrepMatch, root: string): Row {
+  const { name, folder } = splitPath(match.path)
+  const shown = match.preview.find((line) => line.line === match.line) ?? match.preview[0]
+  const columns = match.end_line && match.end_line > match.line ? undefined : match.match_range
+  const place = { target: targetOf(match, root), line: match.line, columns }
+  return {
+    key: `${match.root ?? ''}\0${match.path}\0${match.line}:${match.column}`,
+    label: oneLine(shown?.text ?? ''),
+    description: '',
+    // Not beside the line, where a long one would hide it.
+    detail: `${name}:${match.line}${folder && `  ${folder}`}`,
+    place,
+    path: match.path,
+    lines: [],
+  }
+}
+
+const SYMBOL_ICONS: Record<string, string> = {
+  class: 'symbol-class', const: 'symbol-constant', constant: 'symbol-constant',
+  constructor: 'symbol-constructor', enum: 'symbol-enum', enum_member: 'symbol-enum-member',
+  event: 'symbol-event', field: 'symbol-field', function: 'symbol-function',
+  interface: 'symbol-interface', macro: 'symbol-constant', method: 'symbol-method',
+  module: 'symbol-module', namespace: 'symbol-namespace', object: 'symbol-object',
+  operator: 'symbol-operator', property: 'symbol-property', struct: 'symbol-struct',
+  trait: 'symbol-interface', type: 'symbol-type-parameter', variable: 'symbol-variable',
+}
+
+export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
+  const target = targetOf(symbol, root)
+  const last = symbol.column + [...symbol.name].length
+  const place: Place = { target, line: symbol.line, columns: [symbol.column, last] }
+  const marked = symbol.place ? ` · ${symbol.place}` : ''
+  return {
+    key: `${symbol.root ?? ''}\0${symbol.path}\0${symbol.line}:${symbol.column}`,
+    label: `$(${SYMBOL_ICONS[symbol.kind] ?? 'symbol-misc'}) ${symbol.qualified_name}`,
+    description: `${symbol.path}:${symbol.line}${marked}`,
+    detail: oneLine(symbol.signature ?? symbol.doc ?? ''),
+    place,
+    path: symbol.path,
+    lines: [],
+  }
+}
+
+export function rowOfPassage(passage: Passage, root: string): Row {
+  return rowOfLines(passage, root, passage.start_line, passage.symbol, passage.why, passage.snippet)
+}
+
+export function rowOfCode(hit: CodeHit, root: string): Row {
+  const count = hit.matches && hit.matches > 1 ? `${hit.matches} matching lines` : undefined
+  const why = [hit.why, count].filter(Boolean).join(' · ')
+  return rowOfLines(hit, root, hit.line, hit.symbol, why, hit.snippet)
+}
+
+function rowOfLines(
+  hit: Passage | CodeHit,
+  root: string,
+  line: number | undefined,
+  symbol: string | undefined,
+  why: string,
+  snippet: string | undefined,
+): Row {
+  const { name, folder } = splitPath(hit.path)
+  const seen = oneLine(snippet?.split('\n').find((one) => one.trim()) ?? '')
+  return {
+    key: `${hit.root ?? ''}\0${hit.path}\0${line ?? ''}`,
+    label: (line ? `${name}:${line}` : name) + (symbol ? `  ${symbol}` : ''),
+    description: folder,
+    detail: [why, seen].filter(Boolean).join(' — '),
+    place: { target: targetOf(hit, root), line },
+    path: hit.path,
+    lines: [],
+  }
+}
+
+export function rowsOfDocument(document: DocumentMatches): Row[] {
+  const { name, folder } = splitPath(document.path)
+  return document.matches.map((match) => ({
+    key: `${document.root ?? ''}\0${document.path}\0${match.line}`,
+    label: oneLine(match.text),
+    description: '',
+    detail: [name, whereInDocument(match), folder].filter(Boolean).join(' · '),
+    place: {
+      target: withoutLine(match.preview_uri),
+      line: match.line,
+      columns: match.match_range,
+    },
+    path: document.path,
+    document: match.open_uri,
+    lines: [],
+  }))
+}
+
+/** Page, slide, sheet and so on, as a person says it. */
+export function whereInDocument(match: Match & Partial<DocumentMatch>): string {
+  const parts = [
+    match.member,
+    match.page && `page ${match.page}`,
+    match.slide && `slide ${match.slide}`,
+    match.sheet && `sheet ${match.sheet}`,
+    match.cell,
+    !match.page && match.section,
+  ]
+  return parts.filter(Boolean).join(', ')
+}
+
+/** A document's text is one document of the editor, whichever line of it is asked for. */
+export function withoutLine(uri: string): string {
+  return uri.replace(/#L\d+$/, '')
+}

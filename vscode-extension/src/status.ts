@@ -1,0 +1,132 @@
+import * as vscode from 'vscode'
+
+import { changeIndex, type IndexStatusResult, indexStatus, refresh } from './core/protocol'
+import { type IndexSummary, summaryOf } from './core/index-state'
+import type { Searches } from './core/searches'
+import { log, messageOf } from './log'
+import type { Server } from './server'
+
+/** While files are indexed, it is asked how far that is. */
+const BUILDING_MS = 2_000
+/** Otherwise now and then: another program may have changed what is indexed. */
+const IDLE_MS = 60_000
+const NONE = new vscode.CancellationTokenSource().token
+
+/** The item in the status bar: the state of the index, who ranks, and a menu. */
+export class Status implements vscode.Disposable {
+  private readonly item = vscode.window.createStatusBarItem(
+    'winnow.status',
+    vscode.StatusBarAlignment.Right,
+    90,
+  )
+  private timer: NodeJS.Timeout | undefined
+  private latest = 0
+  private summary: IndexSummary | undefined
+  private readonly disposables: vscode.Disposable[]
+
+  constructor(
+    private readonly server: Server,
+    private readonly searches: Searches,
+  ) {
+    this.item.name = 'Winnow'
+    this.item.command = 'winnow.menu'
+    this.disposables = [this.item, server.onDidChange(() => void this.update())]
+  }
+
+  /** Asks for the state of the index, and shows it. */
+  async update(): Promise<void> {
+    clearTimeout(this.timer)
+    const call = ++this.latest
+    let status: IndexStatusResult | undefined
+    if (this.server.isRunning) {
+      try {
+        status = await this.server.ask(indexStatus, {}, NONE)
+      } catch (error) {
+        log.info(`The state of the index is not known: ${messageOf(error)}`)
+      }
+    }
+    if (call !== this.latest) return
+    this.summary = status && summaryOf(status.index)
+    this.show()
+    if (!status) return
+    const wait = this.summary?.isBuilding ? BUILDING_MS : IDLE_MS
+    this.timer = setTimeout(() => void this.update(), wait)
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer)
+    for (const one of this.disposables) one.dispose()
+  }
+
+  private show(): void {
+    const { summary } = this
+    const ranker = this.searches.all.find((one) => one.mode.id === 'keyword')?.headline.parts[0]
+    this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : '$(circle-slash) Winnow'
+    const lines = summary?.lines ?? ['The server does not run.']
+    const markdown = new vscode.MarkdownString()
+    for (const line of ['**Winnow**', ...lines, ...(ranker ? [`The last search: ${ranker}`] : [])]) {
+      markdown.appendMarkdown(`${line}\n\n`)
+    }
+    this.item.tooltip = markdown
+    this.item.show()
+  }
+
+  /** The menu: everything that can be done beside searching. */
+  async menu(): Promise<void> {
+    const index = (label: string, action: 'build' | 'pause' | 'resume' | 'clear') => ({
+      label,
+      run: () => this.changeIndex(action),
+    })
+    const command = (label: string, name: string, ...args: unknown[]) => ({
+      label,
+      run: () => vscode.commands.executeCommand(name, ...args),
+    })
+    const separator = (label: string) => ({
+      label,
+      kind: vscode.QuickPickItemKind.Separator,
+      run: () => undefined,
+    })
+    const paused = this.summary?.isPaused
+    const items = [
+      command('$(search) Search…', 'winnow.search'),
+      command('$(history) Resume the last search', 'winnow.resume'),
+      separator('index'),
+      index('$(database) Build the index, or bring it up to date', 'build'),
+      paused ? index('$(play) Go on indexing', 'resume') : index('$(debug-pause) Pause indexing', 'pause'),
+      { label: '$(refresh) Look for changed files now', run: () => this.refresh() },
+      index('$(trash) Delete the index', 'clear'),
+      separator('server'),
+      command('$(key) Set a key for a language model…', 'winnow.setKey'),
+      command('$(gear) Settings', 'workbench.action.openSettings', '@ext:winnow-ls.winnow'),
+      command('$(debug-restart) Restart the server', 'winnow.restart'),
+      command('$(output) Show the log', 'winnow.showLog'),
+    ]
+    const chosen = await vscode.window.showQuickPick(items, {
+      title: 'Winnow',
+      placeHolder: this.summary?.lines[0] ?? 'The server does not run',
+    })
+    await chosen?.run()
+  }
+
+  private async changeIndex(action: 'build' | 'pause' | 'resume' | 'clear'): Promise<void> {
+    await this.telling(async () => {
+      await this.server.ask(changeIndex, { action }, NONE)
+    })
+  }
+
+  private async refresh(): Promise<void> {
+    const options = { location: vscode.ProgressLocation.Window, title: 'Winnow: looking for changes' }
+    await this.telling(async () => {
+      await vscode.window.withProgress(options, () => this.server.ask(refresh, { wait: true }, NONE))
+    })
+  }
+
+  private async telling(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      void vscode.window.showErrorMessage(`Winnow: ${messageOf(error)}`)
+    }
+    await this.update()
+  }
+}
