@@ -147,13 +147,13 @@ async def test_terms_for_a_question_are_its_identifiers_then_its_words(
 
 
 async def test_names_of_the_index_that_are_near_are_proposed_last(
-    client: Client, project: Path
+    start_client: StartClient, project: Path
 ) -> None:
+    # Beside other tests it would wait for a processor.
+    client = await start_client(project, options={"index": {"cpu_throttle_threshold": 1}})
     (project / "shelf.py").write_text("def stow_zebras():\n    pass\n\n\ndef zebra():\n    pass\n")
-    await client.request("$/index", {"action": "build"})
-    await client.request("$/refresh", {"wait": True})
     asked = {"query": "where is a zebra kept"}
-    for _ in range(200):
+    for _ in range(600):
         terms = (await client.request("$/suggestTerms", asked))["terms"]
         if len(terms) > 2:
             break

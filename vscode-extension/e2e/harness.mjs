@@ -203,6 +203,13 @@ export class Editor {
     await this.page.keyboard.type(query)
   }
 
+  /** Shows the last list again, which has its active row then. */
+  async resume() {
+    await this.command('Winnow: Resume Last Search')
+    await this.titled(/ranked by/)
+    await this.active.waitFor()
+  }
+
   /** Asks a question in a keyword search, up to the moment before Enter. */
   async question(query) {
     await this.search('Keyword Search', query)

@@ -152,8 +152,9 @@ export class Picker {
     this.headline = search.headline
     this.activeKey = active
     this.enterResults(filter)
-    this.pick.show()
+    // Before it is there: somebody may move in it at once.
     this.render()
+    this.pick.show()
   }
 
   // --- asking ------------------------------------------------------------------------------

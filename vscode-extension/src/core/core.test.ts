@@ -42,14 +42,14 @@ describe('a program is used', () => {
   })
 
   test('from everywhere on PATH, but not from a workspace that is not trusted', () => {
-    const search = '/usr/bin:/work/bin:bin:.:/workshop:'
-    expect(programFolders(search, ['/work'], true)).toEqual(['/usr/bin', '/work/bin', '/workshop'])
-    expect(programFolders(search, ['/work'], false)).toEqual(['/usr/bin', '/workshop'])
-    expect(isBelow('/work/..a', '/work')).toBe(true)
+    const search = '/usr/bin:/project/bin:bin:.:/projects:'
+    expect(programFolders(search, ['/project'], true)).toEqual(['/usr/bin', '/project/bin', '/projects'])
+    expect(programFolders(search, ['/project'], false)).toEqual(['/usr/bin', '/projects'])
+    expect(isBelow('/project/..a', '/project')).toBe(true)
   })
 
   test('with the keys in its environment, and nothing else changed', () => {
-    const environment = serverEnvironment({ PATH: '/work/bin:/usr/bin', A: '1' }, ['/work'], false, { K: 'key' })
+    const environment = serverEnvironment({ PATH: '/project/bin:/usr/bin', A: '1' }, ['/project'], false, { K: 'key' })
     expect(environment).toEqual({ PATH: '/usr/bin', A: '1', K: 'key' })
   })
 })
