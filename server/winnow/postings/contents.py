@@ -10,7 +10,8 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -115,7 +116,7 @@ _LINE_CHARACTERS = 2_000
 
 
 # Makes the vectors of some texts, each cut into words: a row of 8-bit numbers for each.
-Embed = Callable[[Sequence[Sequence[str]]], bytes]
+Embed = Callable[[Iterable[Sequence[str]]], bytes]
 # Of the names that a text defines, and of what it says of itself, so many words stand for it all.
 _CARD_NAMES = 60
 _CARD_WORDS = 120
@@ -149,14 +150,24 @@ def contents_of(
         Counter(term_number(name_term(one.name)) for one in known),
         Counter(term_number(name_term(word)) for line in imports for word in set(words(line))),
     )
-    said = [words("\n".join(lines[a - 1 : b])) for a, b in chunks]
+    del whole, comments  # of a text of megabytes, the words of its chunks are as large
     card = [one.name for one in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
+    body = _Field()
+
+    def said() -> Iterator[list[str]]:
+        """The words of each chunk, which are in the body then."""
+        for a, b in chunks:
+            found = words("\n".join(lines[a - 1 : b]))
+            body.add(_bag(found))
+            yield found
+
+    vectors = (embed or _nothing)(chain(said(), [card]))
     return Contents(
         trigrams=trigrams_of(text),
         chunks=array("I", (line for chunk in chunks for line in chunk)).tobytes(),
         fields=[
-            _postings(list(map(_bag, said))),
-            _postings(list(map(_bag, _names_by_chunk(chunks, known)))),
+            body.postings(),
+            _postings(map(_bag, _names_by_chunk(chunks, known))),
             *(_postings([bag]) for bag in documents),
         ],
         measures=[
@@ -166,9 +177,16 @@ def contents_of(
             len(imports),
             float(bool(_GENERATED.search(head[:_GENERATED_CHARACTERS]))),
         ],
-        vectors=embed([*said, card]) if embed is not None else b"",
+        vectors=vectors,
         covered=covered,
     )
+
+
+def _nothing(texts: Iterable[Sequence[str]]) -> bytes:
+    """No vectors; the texts are made all the same."""
+    for _ in texts:
+        pass
+    return b""
 
 
 def _lines(text: bytes) -> list[str]:
@@ -199,18 +217,37 @@ def _bag(found: Iterable[str]) -> Counter[int]:
     return bag
 
 
-def _postings(bags: Sequence[Counter[int]]) -> Postings:
+class _Field:
+    """A field of a text while it is read, unit by unit."""
+
+    def __init__(self) -> None:
+        self._terms, self._units, self._counts = array("Q"), array("H"), array("I")
+        self._lengths = array("I")
+
+    def add(self, bag: Counter[int]) -> None:
+        """The next unit, by how often each term stands in it."""
+        self._terms.extend(bag.keys())
+        self._units.extend([len(self._lengths)] * len(bag))
+        self._counts.extend(bag.values())
+        self._lengths.append(sum(bag.values()))
+
+    def postings(self) -> Postings:
+        terms = np.frombuffer(self._terms, np.uint64)
+        units = np.frombuffer(self._units, np.uint16)
+        counts = np.minimum(np.frombuffer(self._counts, np.uint32), 255)
+        # Units are in order already, and stay so.
+        order = np.argsort(terms, kind="stable")
+        return Postings(
+            terms=terms[order].tobytes(),
+            units=units[order].tobytes(),
+            counts=counts[order].astype(np.uint8).tobytes(),
+            lengths=self._lengths.tobytes(),
+        )
+
+
+def _postings(bags: Iterable[Counter[int]]) -> Postings:
     """The postings of a field, from the bag of each unit."""
-    terms, units, counts = array("Q"), array("H"), array("I")
-    for unit, bag in enumerate(bags):
-        terms.extend(bag.keys())
-        units.extend([unit] * len(bag))
-        counts.extend(bag.values())
-    # Units are in order already, and stay so.
-    order = np.argsort(np.frombuffer(terms, np.uint64), kind="stable")
-    return Postings(
-        terms=np.frombuffer(terms, np.uint64)[order].tobytes(),
-        units=np.frombuffer(units, np.uint16)[order].tobytes(),
-        counts=np.minimum(np.frombuffer(counts, np.uint32), 255)[order].astype(np.uint8).tobytes(),
-        lengths=array("I", (sum(bag.values()) for bag in bags)).tobytes(),
-    )
+    field = _Field()
+    for bag in bags:
+        field.add(bag)
+    return field.postings()

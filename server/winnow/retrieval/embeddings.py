@@ -18,7 +18,7 @@ import importlib.util
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -193,15 +193,16 @@ def told_of(setting: str) -> str | None:
     return loaded.model.name if loaded.model else loaded.reason or None
 
 
-def embedder(setting: str) -> Callable[[Sequence[Sequence[str]]], bytes] | None:
+def embedder(setting: str) -> Callable[[Iterable[Sequence[str]]], bytes] | None:
     """What makes the vectors of texts that are cut into words, row by row, in 8 bits, for
     :class:`winnow.postings.contents.Contents`; None where there is no model."""
     model = model_at(setting).model
     if model is None:
         return None
 
-    def vectors(texts: Sequence[Sequence[str]]) -> bytes:
-        blocks = (texts[at : at + _QUANTIZED] for at in range(0, len(texts), _QUANTIZED))
+    def vectors(texts: Iterable[Sequence[str]]) -> bytes:
+        left = iter(texts)
+        blocks = iter(lambda: list(islice(left, _QUANTIZED)), [])
         return b"".join(quantized(model.embed_words(block)).tobytes() for block in blocks)
 
     return vectors
