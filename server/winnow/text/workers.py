@@ -43,9 +43,9 @@ MOST_WORKERS = 4
 # With more cores than this, one is left to others. With fewer, that would make an index take twice
 # as long, and workers give way to everything else anyway.
 FEW_CORES = 2
-# Jobs that take more than this part of a worker's memory are done alone: what it has learnt, and
-# what earlier jobs have left, takes the rest.
-LIGHT_SHARE = 1 / 3
+# Jobs that take more than this part of a worker's memory are done alone, in a worker that is new: a
+# second of a processor for a few of them.
+LIGHT_SHARE = 0.55
 # What a caller of the background may have unread before no more is begun for it. An answer may have
 # four times the bytes of its file, and in memory three times as many again.
 UNREAD_BYTES = 2 * 1024**2
