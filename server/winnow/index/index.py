@@ -59,6 +59,9 @@ if TYPE_CHECKING:
 
 # What a query waits for changes to be taken.
 CATCH_UP_SECONDS = 0.15
+# While so many files are indexed, what a search needs can be loaded. Of fewer, it would cost the
+# workers a tenth of the time.
+MANY = 1_000
 # And for a look for others, where it was told of some: what somebody asks about after a change is
 # that change, and in a large tree the look takes long.
 LOOK_SECONDS = 0.02
@@ -425,12 +428,23 @@ class Index:
                     folder.problem = "it is the root of a file system, or holds a home folder"
                     continue
                 max_files = None if consent else self._config().index.max_files
-                if self._preparing is None:
-                    self._preparing = asyncio.create_task(asyncio.to_thread(self._prepare))
                 folder.build_soon(max_files)  # should this fail: the folder may come back
                 if self._watching:
                     await folder.watch(self._covers(folder), self.files_changed)
-                await folder.build(self._covers(folder), max_files, report)
+
+                def reported(done: int, total: int) -> None:
+                    if total > MANY:
+                        self._prepare_soon()
+                    if report is not None:
+                        report(done, total)
+
+                await folder.build(self._covers(folder), max_files, reported)
+        self._prepare_soon()
+
+    def _prepare_soon(self) -> None:
+        """Load what the first search needs, if nothing has begun to yet."""
+        if self._preparing is None:
+            self._preparing = asyncio.create_task(asyncio.to_thread(self._prepare))
 
     def keep_watching(self) -> None:
         """From the next build on, have changes told: there will be more than one query."""
