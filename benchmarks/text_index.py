@@ -292,6 +292,8 @@ def main() -> int:
             f" {peaks.server:.0f}, a worker {peaks.child:.0f})",
             flush=True,
         )
+        # Answered when the names of all definitions are read, which goes on after the build.
+        client.request("workspace/symbol", {"query": "start_kernel"})
         chance = random.Random(options.seed)
         files = files_of(copy)
         queries = drawn(files, options.queries, chance)

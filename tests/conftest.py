@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,12 +17,15 @@ from hypothesis import HealthCheck, settings
 # It asserts for several test modules, and says what differs.
 pytest.register_assert_rewrite("symbols.references")
 
+import winnow.config  # noqa: E402
 from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, Model, merged  # noqa: E402
 from winnow.index.governor import Machine  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
 from winnow.workspace import Workspace  # noqa: E402
+
+pytest_plugins = ["hazard_table"]
 
 FAKE_KEY = "sk-fake-0123456789abcdef"
 
@@ -97,6 +100,21 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def user_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which Winnow keeps what left this machine, and consents: of this test's own."""
+    base = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(base))
+    state_folder = winnow.config.state_folder
+
+    def of_tests(environment: Mapping[str, str]) -> Path | None:
+        elsewhere = "HOME" in environment or "XDG_STATE_HOME" in environment
+        return state_folder(environment) if elsewhere else base / "winnow"
+
+    monkeypatch.setattr("winnow.egress.state_folder", of_tests)
+    return base / "winnow"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -38,13 +38,16 @@ MODES = (
     "error_in_stream",
     "endless",
     "flood",
+    "redirect",
 )
 
 
 class ModelServer:
     """The server: set ``mode``, and look at ``requests`` afterwards.
 
-    ``choose`` makes the answer of the good modes from the ids and paths in the prompt.
+    ``choose`` makes the answer of the good modes from the ids and paths in the prompt; ``reply``,
+    where it is set, from the whole of it. A request that hands tools to the model is answered by
+    ``act``, with a message made of those so far.
     """
 
     def __init__(self) -> None:
@@ -54,10 +57,13 @@ class ModelServer:
         self.headers: list[dict[str, str]] = []
         self.closed = threading.Event()
         self.sent_megabytes = 0
+        self.redirect = ""
         self.choose: Callable[[dict[str, str]], list[dict[str, str]]] = lambda files: [
             {"id": name, "lines": "1-2", "reason": f"because of {path}"}
             for name, path in list(files.items())[:2]
         ]
+        self.act: Callable[[list[dict[str, Any]]], dict[str, Any]] = lambda messages: {}
+        self.reply: Callable[[str], str] | None = None
         self.released = threading.Event()
         server = self
 
@@ -89,6 +95,8 @@ class ModelServer:
     # --- one request -----------------------------------------------------------------------
 
     def _answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        if "tools" in body:
+            return self._act(handler, body)
         mode = self.mode if isinstance(self.mode, str) else self.mode.pop(0)
         anthropic = handler.path.endswith("/messages")
         structured = "output_config" in body or "response_format" in body
@@ -97,6 +105,8 @@ class ModelServer:
         if mode.startswith("rate_limited"):
             after = "1" if mode.endswith("short") else "3600"
             return self._error(handler, 429, "slow down", {"retry-after": after})
+        if mode == "redirect":
+            return self._error(handler, 307, "over there", {"location": self.redirect})
         if mode == "error_500":
             return self._error(handler, 500, "oops")
         if mode == "unauthorized":
@@ -122,6 +132,19 @@ class ModelServer:
             self.closed.set()
         handler.close_connection = True
         return None
+
+    def _act(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        """A message of an agent's model, whole, as OpenAI's API has it."""
+        message = {"role": "assistant", "content": None, **self.act(body["messages"])}
+        reason = "tool_calls" if message.get("tool_calls") else "stop"
+        answer = {
+            "id": "c1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": body["model"],
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        }
+        _send_json(handler, 200, answer)
 
     def _flood(self, handler: BaseHTTPRequestHandler) -> None:
         """A line that does not end, of 200 MB at most."""
@@ -152,7 +175,7 @@ class ModelServer:
         elif mode in ("empty", "refusal"):
             text = ""
         else:
-            text = json.dumps({"files": chosen})
+            text = self.reply(prompt) if self.reply else json.dumps({"files": chosen})
         if mode == "drip":
             text += " " * 400
         if mode == "endless":
@@ -169,14 +192,7 @@ class ModelServer:
         message: str,
         headers: dict[str, str] | None = None,
     ) -> None:
-        body = json.dumps({"error": {"message": message, "type": "error"}}).encode()
-        handler.send_response(status)
-        handler.send_header("content-type", "application/json")
-        handler.send_header("content-length", str(len(body)))
-        for name, value in (headers or {}).items():
-            handler.send_header(name, value)
-        handler.end_headers()
-        handler.wfile.write(body)
+        _send_json(handler, status, {"error": {"message": message, "type": "error"}}, headers)
 
     def _wait_until_closed(self, handler: BaseHTTPRequestHandler) -> None:
         handler.connection.settimeout(0.05)
@@ -191,6 +207,22 @@ class ModelServer:
                 break
         self.closed.set()
         handler.close_connection = True
+
+
+def _send_json(
+    handler: BaseHTTPRequestHandler,
+    status: int,
+    answer: object,
+    headers: dict[str, str] | None = None,
+) -> None:
+    body = json.dumps(answer).encode()
+    handler.send_response(status)
+    handler.send_header("content-type", "application/json")
+    handler.send_header("content-length", str(len(body)))
+    for name, value in (headers or {}).items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(body)
 
 
 def _openai_events(pieces: list[str], mode: str) -> Iterator[str]:

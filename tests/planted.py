@@ -170,6 +170,13 @@ GENERIC = [
     ("url-password", "postgres://shop:{}@db.host:5432/shop\n"),
     ("url-password", "git clone https://bot:{}@git.host/a.git\n"),
     ("curl-password", "curl -u bot:{} https://host\n"),
+    ("password", "mysqldump --password {} shop\n"),
+    ("password", "sshpass -p '{}' ssh host\n"),
+    ("password", "machine host login bot password {}\n"),
+    ("password", 'ConvertTo-SecureString "{}" -AsPlainText\n'),
+    ("token", "RUN tool --api-key {} --quiet\n"),
+    ("token", "tool login --auth-token='{}'\n"),
+    ("token", "ENV NPM_TOKEN {}\n"),
 ]  # fmt: skip
 # The value cannot hold every character in some forms.
 PLAIN_FORMS = ("://", "?access_token")
@@ -215,6 +222,16 @@ primary_key=True
 i18n.t("login.password.too_short")
 expect(screen.getByLabelText("password")).toHaveValue("correct horse")
 secret = "correct-horse-battery-staple"
+password = "00000000-0000-0000-0000-000000000000"
+secret_id = "123e4567-e89b-12d3-a456-426614174000"
+passphrase = "Enter the passphrase of your key"
+password = "the words are no phrase"
+tool --password PASSWORD --user USER
+tool --token "$GITHUB_TOKEN" --quiet
+tool --password-file /run/secrets/db_password_9a8b7c6d
+ENV PASSWORD_FILE /run/secrets/db_9a8b7c6d5e
+auth: httpx.AsyncAuth
+__all__ = ["APIKeys", "AsyncAPIKeysWithRawResponse"]
 pass
 compass = "9a8b7c6d5e4f3a2b1c0d"
 author = "9a8b7c6d5e4f3a2b1c0d"

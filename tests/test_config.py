@@ -119,6 +119,44 @@ def test_what_takes_the_place_of_a_plain_value_is_set_whole() -> None:
         assert len(problems) == 1
 
 
+@pytest.mark.parametrize(
+    ("rule", "good"),
+    [
+        ("acme_[a-z0-9]{32}", True),
+        (r"acme\\.[A-Za-z0-9+/=_-]{20,60}-v1", True),
+        ("acme_[a-z0-9]{2,32}[0-9]{1,4}", False),  # two ranges
+        ("(a+)+b", False),
+        ("acme.*", False),
+        ("[a-z]{32}", False),  # no plain characters
+        ("acme_[^a]{3}", False),
+        ("acme_[z-a]{3}", False),
+        ("acme_[a-z]{40,2}", False),
+        ("acme_[a-z]{1000}", False),
+        ("acme$", False),
+        ("", False),
+    ],
+)
+def test_a_rule_for_secrets_is_bounded(tmp_path: Path, rule: str, good: bool) -> None:
+    """A workspace's file may add some, and is a stranger's."""
+    (tmp_path / "winnow.toml").write_text(f'[search]\nsecrets = ["{rule}"]\n')
+    config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
+    assert (len(config.search.secrets), len(problems)) == ((1, 0) if good else (0, 1))
+    config, problems = merged(Config(), {"llm": {"secrets": [rule.replace("\\\\", "\\")]}}, "user")
+    assert (len(config.llm.secrets), len(problems)) == ((1, 0) if good else (0, 1))
+
+
+def test_a_workspace_cannot_take_rules_away_or_allow_values(tmp_path: Path) -> None:
+    user = tmp_path / "config.toml"
+    user.write_text('[llm]\nsecrets = ["acme_[a-z0-9]{32}"]\n')
+    (tmp_path / "winnow.toml").write_text(
+        '[search]\nsecrets = []\nnot_secrets = ["x"]\n[llm]\nsecrets = []\nnot_secrets = ["x"]\n'
+    )
+    config, problems = load({"WINNOW_CONFIG": str(user)}, tmp_path)
+    assert config.llm.secrets == ("acme_[a-z0-9]{32}",)
+    assert config.llm.not_secrets == ()
+    assert len(problems) == 2
+
+
 def test_a_section_that_is_no_table_is_reported() -> None:
     config, problems = merged(Config(), {"search": 5, "llm": {"models": 7}}, "user")
     assert config == Config()

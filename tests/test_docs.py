@@ -50,7 +50,12 @@ def test_every_tool_is_in_the_table_and_among_the_commands() -> None:
     section = README.partition("## The command line")[2].partition("\n## ")[0]
     commands = re.findall(r"^winnow ([\w-]+)", section, re.M)
     assert len(commands) == len(set(commands))
-    assert set(commands) == {tool.command for tool in TOOLS.values()} | {"doctor", "serve"}
+    assert set(commands) == {tool.command for tool in TOOLS.values()} | {
+        "doctor",
+        "init-agent",
+        "mcp",
+        "serve",
+    }
 
 
 def test_models_and_their_keys_are_those_that_are_there() -> None:

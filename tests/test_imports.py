@@ -30,6 +30,7 @@ print("LOADED", *sorted({name.partition(".")[0] for name in sys.modules}))
         ("keyword-search", "--help"),
         ("tools",),
         ("doctor",),
+        ("init-agent", "--print"),
         ("keyword-search", "where is the needle", "needle"),
         ("read", "src/loader.py", "--spans", "1-2"),
     ],
@@ -70,6 +71,14 @@ def test_pygls_is_known_in_one_folder_and_processes_are_started_in_one_module() 
         if name != "text/process.py":
             assert "subprocess" not in text, name
             assert "os.system" not in text, name
+
+
+def test_mcp_is_known_in_one_module() -> None:
+    package = Path(__file__).parent.parent / "server" / "winnow"
+    for file in package.rglob("*.py"):
+        if file.relative_to(package).as_posix() != "mcp.py":
+            for line in file.read_text().splitlines():
+                assert not line.strip().startswith(("import mcp", "from mcp")), (file, line)
 
 
 def test_parsers_are_loaded_in_workers_only_and_symbols_know_no_files() -> None:

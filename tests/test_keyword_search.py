@@ -598,6 +598,18 @@ async def test_ripgrep_fails(make_workspace: MakeWorkspace, project: Path, tmp_p
 
 
 @requires_posix
+async def test_a_term_that_takes_all_memory_is_too_broad_and_sinks_no_other(
+    make_workspace: MakeWorkspace, project: Path, tmp_path: Path
+) -> None:
+    full = "echo 'memory allocation of 1073741824 bytes failed' >&2; kill -ABRT $$"
+    script = f'case "$*" in *manywhere*) {full};; esac\nexec {find_ripgrep(None)} "$@"'
+    workspace = make_workspace(project, config=stand_in(tmp_path, script))
+    result = await search(workspace, "manywhere", "register_plugin")
+    assert [term.status for term in result.terms] == ["too_broad", "used"]
+    assert paths(result)[0] == "src/registry.py"
+
+
+@requires_posix
 async def test_ripgrep_prints_what_is_no_json(
     make_workspace: MakeWorkspace, project: Path, tmp_path: Path
 ) -> None:

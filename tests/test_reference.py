@@ -22,6 +22,7 @@ from conftest import Recorder, child_environment
 from reference.error_page import error_classes
 from reference.example import prepare, project, run, steady
 from reference.extension import PACKAGE, package_text, settings
+from reference.methods import STUB, stub_text
 from reference.pages import DOCS, all_pages, generated_files
 from reference.settings_page import sections, sentences_of
 from reference.shapes import Struct, sentence, structs_in
@@ -57,6 +58,10 @@ async def test_the_pages_are_what_scripts_docs_writes() -> None:
 
 def test_what_the_extension_says_of_settings_and_tools_is_what_scripts_docs_writes() -> None:
     assert PACKAGE.read_text("utf-8") == package_text(), "package.json is stale: run scripts/docs"
+
+
+def test_the_types_of_the_python_api_are_what_scripts_docs_writes() -> None:
+    assert STUB.read_text("utf-8") == stub_text(), "tool_methods.pyi is stale: run scripts/docs"
 
 
 def test_a_workspace_may_not_set_what_names_programs_addresses_or_keys() -> None:

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planted import LOOK_ALIKES, Draw, Planted, all_planted, private_key
+from secret_samples import FIXED, GENERIC, is_left, samples
+from secret_samples import LOOK_ALIKES as SAMPLES_ALIKE
 from winnow.secrets import Redacted, is_secret_file, masked, redacted, redactions
 
 PLANTED = all_planted(seed=5)
@@ -86,6 +88,53 @@ def test_a_part_of_a_private_key_is_replaced() -> None:
             "some text",
             "more text here",
         )
+
+
+@pytest.mark.parametrize(
+    "form",
+    ['client_secret: "{}"\n', "HEROKU_API_KEY={}\n", "db_password = '{}'\n", "x --password {} y\n"],
+)
+def test_a_uuid_that_a_secret_secret_is_given_is_replaced(form: str) -> None:
+    draw = Draw(8)
+    value = "-".join(draw.of("0123456789abcdef", count) for count in (8, 4, 4, 4, 12))
+    assert value not in redacted(form.format(value)).text
+    assert (
+        value in redacted(form.replace("_KEY", "_KEY_ID").format(value)).text or "KEY" not in form
+    )
+
+
+@pytest.mark.parametrize("form", ['passphrase = "{}"\n', "password: '{}'\n", '"secret": "{}"\n'])
+def test_a_passphrase_is_replaced_and_a_sentence_is_not(form: str) -> None:
+    phrase = "copper lantern meadow violet"
+    assert [word for word in phrase.split() if word in redacted(form.format(phrase)).text] == []
+    for sentence in ("Enter copper lantern meadow", "enter the copper lantern", "copper lantern"):
+        assert redacted(form.format(sentence)).counts == {}
+
+
+def test_samples_that_the_rules_were_not_written_with_are_redacted_as_a_whole() -> None:
+    for seed in (101, 102, 103):
+        for table, least in ((FIXED, 0.97), (GENERIC, 0.85)):
+            made = samples(table, seed)
+            left = [one.name for one in made if is_left(one, redacted(one.text).text)]
+            assert len(left) <= (1 - least) * len(made), left
+    lines = SAMPLES_ALIKE.splitlines()
+    changed = [line for line in lines if redacted(line).counts]
+    assert len(changed) <= 0.04 * len(lines), changed
+
+
+def test_rules_can_be_added_and_values_allowed() -> None:
+    draw = Draw(14)
+    value = "ac" + "me_" + draw.of("abcdef0123456789", 32)
+    jwt = next(one.value for one in PLANTED if one.rule == "jwt")
+    text = f"see {value}, not_{value} and {jwt}\n"
+    assert redacted(text).counts == {"jwt": 1}
+    cleaned = redacted(text, ["acme_[a-f0-9]{32}"])
+    assert cleaned.text == f"see [REDACTED:added-rule], not_{value} and [REDACTED:jwt]\n".replace(
+        f"not_{value}", "not_[REDACTED:added-rule]"
+    )
+    assert redacted(text, ["acme_[a-f0-9]{32}"], [jwt, value]) == Redacted(text, {})
+    # A part of a secret that is allowed lets out nothing of the whole.
+    assert jwt not in redacted(text, (), [jwt[:20]]).text
 
 
 def test_the_secret_beside_an_access_key_is_replaced_and_a_hash_is_not() -> None:

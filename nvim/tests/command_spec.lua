@@ -26,6 +26,8 @@ return {
         'history',
         'index',
         'status',
+        'consent',
+        'audit',
         'log',
       }, complete('Winnow '))
       t.equal({ 'symbols', 'semantic', 'status' }, complete('Winnow s'))
@@ -193,6 +195,26 @@ return {
     end,
   },
   {
+    'status tells of a server that a function of the configuration starts',
+    function()
+      t.project()
+      t.setup(nil, {
+        cmd = function(dispatchers)
+          return vim.lsp.rpc.start(t.command, dispatchers)
+        end,
+      })
+      local shown = {}
+      t.replace(vim.api, 'nvim_echo', function(chunks)
+        shown[#shown + 1] = chunks[1][1]
+      end)
+      vim.cmd('Winnow status')
+      t.wait('the state', function()
+        return #shown > 0
+      end)
+      t.contains(shown[1], ', a function of your configuration')
+    end,
+  },
+  {
     ':Winnow log opens the log of clients',
     function()
       t.shared_project()
@@ -244,6 +266,8 @@ return {
       t.contains(bad, 'pip install winnow-ls')
       t.setup(nil, { cmd = { 'false', 'serve' } })
       t.contains(report(), 'ends with code 1')
+      t.setup(nil, { cmd = function() end })
+      t.contains(report(), 'so that `winnow doctor` is not asked')
     end,
   },
   {

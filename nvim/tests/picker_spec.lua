@@ -100,6 +100,21 @@ end
 
 return {
   {
+    'where there is no query yet, the server starts while somebody types one',
+    function()
+      local folder = t.project()
+      t.setup()
+      vim.cmd('Winnow keyword')
+      local picker = require('winnow.picker').get()
+      t.equal({ true, nil }, { picker.editing, picker.running })
+      t.wait('the server', function()
+        local client = require('winnow.client').running(folder)
+        return client and client.initialized
+      end)
+      t.equal({ true, nil }, { picker.editing, picker.running })
+    end,
+  },
+  {
     'results, reasons and who ranked stand in the windows',
     function()
       t.shared_project()

@@ -77,13 +77,11 @@ end
 function M.setup(options, config)
   vim.g.loaded_winnow = nil
   vim.cmd.runtime('plugin/winnow.lua')
-  vim.lsp.config(
-    'winnow',
-    vim.tbl_extend('force', {
-      cmd = M.command,
-      settings = { winnow = { index = { enabled = false } } },
-    }, config or {})
-  )
+  -- An assignment: of the configuration of the test before nothing stays.
+  vim.lsp.config.winnow = vim.tbl_extend('force', {
+    cmd = M.command,
+    settings = { winnow = { index = { enabled = false } } },
+  }, config or {})
   require('winnow').setup(options)
 end
 

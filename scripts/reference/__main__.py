@@ -1,10 +1,11 @@
-"""Write all pages, and the generated part of the extension's package.json."""
+"""Write all pages, the generated part of the extension's package.json, and the stub of the API."""
 
 from __future__ import annotations
 
 import asyncio
 
 from reference.extension import PACKAGE, package_text
+from reference.methods import STUB, stub_text
 from reference.pages import DOCS, all_pages, generated_files
 
 
@@ -16,6 +17,7 @@ def main() -> None:
         (DOCS / file).parent.mkdir(exist_ok=True)
         (DOCS / file).write_bytes(text.encode())
     PACKAGE.write_bytes(package_text().encode())
+    STUB.write_bytes(stub_text().encode())
 
 
 main()

@@ -1,9 +1,10 @@
 """The examples: run in a copy of the project in ``docs/example``, which looks the same everywhere.
 
 The copy lies in no repository, is the root of its own, and all its files were changed at
-:data:`CHANGED`. Two searches are remembered in it, whatever was searched there before. What then
-still differs from one run to the next is where the copy is, the id of a search, how long one took,
-and when the index changed: :func:`steady` replaces these, and nothing else.
+:data:`CHANGED`. Two searches are remembered in it, whatever was searched there before, and the
+folder around it is the home of somebody who has had a model asked. What then still differs from one
+run to the next is where the copy is, the id of a search, how long one took, and when the index
+changed: :func:`steady` replaces these, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from typing import Any
 from msgspec import Struct
 
 from winnow import answers, keyword_index
-from winnow.config import OWN_FOLDER, Config, Index
+from winnow.config import OWN_FOLDER, Config, Index, state_folder
+from winnow.egress.audit import AuditLog, Ended, Sent
+from winnow.egress.consent import Consents
 from winnow.learning.records import Event, Search
 from winnow.learning.store import LearningStore
 from winnow.tool import Tool, is_list_of_ranges
@@ -31,10 +34,12 @@ from winnow.workspace import Workspace
 
 PROJECT = Path(__file__).parents[2] / "docs" / "example"
 SHOWN_ROOT = "/example"
+SHOWN_HOME = "/home/you"
 SHOWN_ID = "5ea7c41d5ea7"
 # Whether there are embeddings depends on what is installed; the settings of a command whose home is
 # the folder that holds the copy say so, too.
 SETTINGS = Config(index=Index(embeddings="off"))
+OPENAI = "https://api.openai.com"
 CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 
 _ID = re.compile(r'(?<="search_id": ")[0-9a-f]{12}(?=")')
@@ -95,6 +100,39 @@ def remember(folder: Path) -> None:
     store.close()
 
 
+def take_down(folder: Path) -> None:
+    """In the state of the user whose home holds the copy: a request to a model, and a consent."""
+    state = state_folder({"HOME": str(folder.parent)})
+    assert state is not None
+    shutil.rmtree(state, ignore_errors=True)
+    log, roots = AuditLog(state), [str(folder)]
+    sent = Sent(
+        id=SHOWN_ID,
+        time="2026-01-01T00:00:00.000Z",
+        purpose="keyword_search",
+        workspace=roots,
+        model="gpt5-mini",
+        provider="openai",
+        destination=OPENAI,
+        remote=True,
+        files=["src/loader.py", "src/registry.py"],
+        bytes=5421,
+        redactions={"password": 1},
+        tokens=3857,
+    )
+    log.begin(sent, lambda used: None, needs_use=False)
+    log.end(
+        Ended(
+            id=SHOWN_ID,
+            time="2026-01-01T00:00:01.250Z",
+            outcome="answered",
+            input_tokens=1711,
+            output_tokens=96,
+        )
+    )
+    Consents(state).give(roots, [OPENAI])
+
+
 def _take_time() -> None:
     """Counting symlinks, and waiting for the index, is given up where it takes long, which would
     show on a slow machine."""
@@ -106,6 +144,7 @@ async def prepare(folder: Path) -> None:
     """What is remembered of searches in the copy, and its index: what an answer says of one that is
     being made is another thing each time."""
     remember(folder)
+    take_down(folder)
     workspace = Workspace([folder], SETTINGS)
     try:
         await workspace.index.build(consent=True)
@@ -117,7 +156,7 @@ async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progre
     """Run a tool's example, without any key, with the settings that are built in."""
     _take_time()
     await prepare(folder)
-    environment = {"PATH": os.environ.get("PATH", os.defpath)}
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder.parent)}
     workspace = Workspace([folder], tool.by_hand(SETTINGS), environment)
     try:
         return Example(await tool.call(workspace, dict(tool.example), progress), folder)
@@ -127,7 +166,8 @@ async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progre
 
 def steady(text: str, folder: Path) -> str:
     """The text without what differs from run to run."""
-    text = _ID.sub(SHOWN_ID, text.replace(str(folder), SHOWN_ROOT))
+    text = text.replace(str(folder), SHOWN_ROOT).replace(str(folder.parent), SHOWN_HOME)
+    text = _ID.sub(SHOWN_ID, text)
     text = _INDEXED.sub(str(CHANGED), _SECONDS.sub("0.021", text))
     text = _STORE.sub(SHOWN_ID, _INDEXED_AT.sub("2026-01-01T00:00:00", text))
     for pattern, shown in _TAKEN:

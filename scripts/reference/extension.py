@@ -31,8 +31,6 @@ MACHINE_SETTINGS = frozenset(
         "index.order_by_model",
     }
 )
-# For whoever embeds a model, not for the model.
-NOT_FOR_AGENTS = frozenset({"tools"})
 
 
 def package_text() -> str:
@@ -42,7 +40,7 @@ def package_text() -> str:
     by_hand = contributes["configuration"][:1]
     contributes["configuration"] = [*by_hand, *configuration(len(by_hand))]
     contributes["languageModelTools"] = [
-        language_model_tool(tool) for tool in TOOLS.values() if tool.name not in NOT_FOR_AGENTS
+        language_model_tool(tool) for tool in TOOLS.values() if tool.for_agents
     ]
     package["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = [
         *(name for one in by_hand for name in one["properties"]),
@@ -137,7 +135,7 @@ def language_model_tool(tool: Tool[Any, Any]) -> Plain:
     return {
         "name": f"winnow_{tool.name}",
         "toolReferenceName": f"winnow_{tool.name}",
-        "displayName": f"Winnow: {tool.name.replace('_', ' ').capitalize()}",
+        "displayName": f"Winnow: {tool.title}",
         "userDescription": tool.summary,
         "modelDescription": tool.description,
         "canBeReferencedInPrompt": True,

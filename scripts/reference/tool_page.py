@@ -53,8 +53,11 @@ option: `max_results` is `--max-results 5`, an array is an option that can be re
 examples show it), `plain` for agents, and `json`, which is the answer of the request. Exit codes
 are grep's: 0 found, 1 nothing found, 2 error.
 
-**For agents**, [`$/tools`](tools.md) lists name, description and JSON Schema of each tool. Where an
-array is wanted, a single value is taken, too, and a range may be written `"10-20"`."""
+**For agents**, [`winnow mcp`](../mcp.md) is a server of the Model Context Protocol; in a program of
+[your own](../embedding.md), [`$/tools`](tools.md) lists name, description and JSON Schema of each
+tool. Where an array is wanted, a single value is taken, too, and a range may be written `"10-20"`.
+
+**From Python**, a tool is a method of [`winnow.Workspace`](../python.md)."""
 
 ABSENT = """\
 Fields in *italics* are optional: a count that was not taken, or what does not apply, is absent,
@@ -112,7 +115,7 @@ def _doors(tool: Tool[Any, Any]) -> str:
     rows = [
         ["Request", f"`{tool.method}`"],
         ["Command", f"`{' '.join(synopsis(tool))}`"],
-        ["Name for agents", f"`{tool.name}`"],
+        ["Name for agents", f"`{tool.name}`" if tool.for_agents else "none: it is for people"],
     ]
     if not tool.offered(Config()):
         rows.append(["Off", "as a request, unless [the settings](../settings.md) turn it on"])

@@ -1,3 +1,24 @@
-"""Winnow: a language server for search."""
+"""Winnow: a language server for search, and the same searches for Python programs.
+
+What is exported is loaded when it is first used: the command line needs none of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from winnow.api import Workspace
+    from winnow.errors import SearchError
 
 __version__ = "0.1.0"
+__all__ = ["SearchError", "Workspace", "__version__"]
+
+_MODULES = {"SearchError": "winnow.errors", "Workspace": "winnow.api"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -1,4 +1,4 @@
-"""The command line: every tool as a subcommand, and serve, tools, doctor.
+"""The command line: every tool as a subcommand, and serve, mcp, init-agent, doctor.
 
 Nothing heavy is imported here: `winnow --help` and a search load neither pygls nor an SDK.
 """
@@ -12,7 +12,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument("--verbose", action="store_true", help="log to stderr what happens")
     serve.set_defaults(run=_serve)
+    _add_mcp(commands)
+    _add_init_agent(commands)
     doctor = commands.add_parser("doctor", help="say what is here and what is missing")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.set_defaults(run=_doctor)
@@ -100,6 +102,12 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
             default=argparse.SUPPRESS,
             metavar=name.upper(),
             help=f"same as --{name}",
+        )
+    if tool.effects.reaches_out:
+        command.add_argument(
+            "--yes",
+            action="store_true",
+            help="consent, for this call, to what it may send to a language model",
         )
     output = command.add_mutually_exclusive_group()
     output.add_argument(
@@ -153,7 +161,8 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
         raw["path"] = shown_path(os.path.abspath(path))[0]
     try:
         with contextlib.closing(_Status()) as status:
-            result = asyncio.run(_call(tool, raw, status))
+            consent = getattr(options, "yes", False)
+            result = asyncio.run(_call(tool, raw, status, consent=consent))
     except SearchError as error:
         return _fail(tool, error, options.format)
     print(_rendered(tool, result, options.format))
@@ -161,11 +170,16 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     return FOUND if found else NOTHING_FOUND
 
 
-async def _call(tool: Tool[Any, Any], raw: dict[str, Any], status: _Status) -> Result:
+async def _call(
+    tool: Tool[Any, Any], raw: dict[str, Any], status: _Status, *, consent: bool
+) -> Result:
     folder = Path.cwd()
     config, problems = configuration.load(os.environ, repository_root(folder))
     for problem in problems:
         print(f"winnow: {problem}", file=sys.stderr)
+    if consent:
+        llm = msgspec.structs.replace(config.llm, consent="always")
+        config = msgspec.structs.replace(config, llm=llm)
     workspace = Workspace([folder], tool.by_hand(config))
     try:
         result: Result = await tool.call(workspace, raw, status)
@@ -212,27 +226,42 @@ class _Status(Progress):
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-# --- serve and doctor ----------------------------------------------------------------------
+# --- servers -------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _loading() -> Iterator[None]:
+    """Load what a server is made of. These are some 100,000 objects that live as long as it does:
+    looking for garbage among them costs a tenth of the start, and of every later collection."""
+    import gc
+
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _log_to_stderr(*, verbose: bool) -> None:
+    import logging
+
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
 
 
 def _serve(options: argparse.Namespace) -> int:
-    import gc
     import logging
 
-    # pygls and its types are some 100,000 objects that live as long as the server: looking for
-    # garbage among them costs a tenth of the start, and of every later collection.
-    gc.disable()
-    from winnow.lsp.server import create_server
-    from winnow.lsp.transport import serve_io, serve_tcp
+    with _loading():
+        from winnow.lsp.server import create_server
+        from winnow.lsp.transport import serve_io, serve_tcp
 
-    gc.freeze()
-    gc.enable()
     give_back_what_is_freed()
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO if options.verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    _log_to_stderr(verbose=options.verbose)
     # pygls logs every error that it answers, with its traceback.
     logging.getLogger("pygls").setLevel(logging.INFO if options.verbose else logging.CRITICAL)
     server = create_server()
@@ -248,6 +277,108 @@ def _serve(options: argparse.Namespace) -> int:
         )
         return FAILED
     return serve_tcp(server, host, int(port))
+
+
+def _add_mcp(commands: Any) -> None:
+    mcp = commands.add_parser(
+        "mcp",
+        help="offer the tools to an agent: an MCP server on stdin and stdout",
+        description="An MCP server on stdin and stdout, with the tools and the texts of documents."
+        " Needs the extra: pip install 'winnow-ls[mcp]'. `winnow init-agent` tells agents of it.",
+    )
+    mcp.add_argument(
+        "folders", nargs="*", metavar="FOLDER", help="what to search; else the current folder"
+    )
+    mcp.add_argument(
+        "--max-tokens",
+        type=_count,
+        metavar="N",
+        help="shorten answers to about N tokens unless the agent names another number;"
+        " 0 is no limit. Default: 8000.",
+    )
+    mcp.add_argument(
+        "--text-only",
+        action="store_true",
+        help="send no structured content, which several agents show their model in the place of"
+        " the shorter text",
+    )
+    mcp.add_argument("--verbose", action="store_true", help="log to stderr what happens")
+    mcp.set_defaults(run=_mcp)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("expected a number, 0 or more")
+    return int(text)
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    try:
+        with _loading():
+            from winnow import mcp
+    except ModuleNotFoundError as error:
+        if error.name not in ("mcp", "mcp_types"):  # the second: an older one is installed
+            raise
+        print(
+            "winnow mcp: the package mcp (2.3 or newer) is not installed:"
+            " pip install 'winnow-ls[mcp]'",
+            file=sys.stderr,
+        )
+        return FAILED
+    folders = [Path(os.path.abspath(name)) for name in options.folders or [Path.cwd()]]
+    for folder in folders:
+        if not folder.is_dir():
+            print(f"winnow mcp: {shown_path(str(folder))[0]} is no folder", file=sys.stderr)
+            return FAILED
+    give_back_what_is_freed()
+    _log_to_stderr(verbose=options.verbose)
+    config, problems = configuration.load(os.environ, repository_root(folders[0]))
+    for problem in problems:
+        print(f"winnow: {problem}", file=sys.stderr)
+    budget = mcp.MAX_TOKENS if options.max_tokens is None else options.max_tokens
+    return mcp.serve(folders, config, max_tokens=budget, structured=not options.text_only)
+
+
+def _add_init_agent(commands: Any) -> None:
+    from winnow.agents import AGENTS
+
+    init = commands.add_parser(
+        "init-agent",
+        help="tell the agents that work in this folder of `winnow mcp`",
+        description="Write the entry for `winnow mcp` into the configuration files that agents read"
+        " in this folder: .mcp.json, and those of the agents that this folder or your home folder"
+        " has traces of, or that are named. What is in the files stays.",
+    )
+    init.add_argument(
+        "agents",
+        nargs="*",
+        metavar="AGENT",
+        help=f"one of {', '.join(AGENTS)}, or all",
+    )
+    init.add_argument("--print", action="store_true", help="print the entries, and write nothing")
+    init.set_defaults(run=_init_agent)
+
+
+def _init_agent(options: argparse.Namespace) -> int:
+    from winnow.agents import AGENTS, found_in, introduce
+
+    unknown = [name for name in options.agents if name not in (*AGENTS, "all")]
+    if unknown:
+        known = ", ".join((*AGENTS, "all"))
+        print(f"winnow init-agent: no agent {unknown[0]!r} is known: {known}", file=sys.stderr)
+        return FAILED
+    folder = repository_root(Path.cwd())
+    names = list(AGENTS) if "all" in options.agents else options.agents
+    names = names or found_in(folder, Path.home())
+    done = [introduce(AGENTS[name], folder, write=not options.print) for name in names]
+    for one in done:
+        print(one.text, file=sys.stdout if one.good else sys.stderr)
+    if others := [name for name in AGENTS if name not in names]:
+        print(f"Other agents: winnow init-agent {' '.join(others)}", file=sys.stderr)
+    return FOUND if all(one.good for one in done) else FAILED
+
+
+# --- doctor --------------------------------------------------------------------------------
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -11,8 +11,9 @@ about a key. Keys are in no layer at all: a model names the environment variable
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,6 +36,17 @@ MAX_FILE_BYTES = 1024 * 1024
 Positive = Annotated[float, Meta(gt=0)]
 # They go on a command line.
 Glob = Annotated[str, Meta(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
+# A regular expression whose search is bounded: three plain characters or more, then characters and
+# classes in brackets with counts, at most one of which is a range. No `*`, no groups.
+_PLAIN = r"(?:[A-Za-z0-9_:/=@~%-]|\\[^A-Za-z0-9,\x00-\x20\x7f])"
+_CLASS = r"(?:\[[A-Za-z0-9_./+=~:@%-]+\](?:\{[0-9]{1,3}(?:,[0-9]{1,3})?\})?)"
+SecretRule = Annotated[
+    str,
+    Meta(
+        max_length=200,
+        pattern=rf"^(?=[^,]*(?:,[^,]*)?$){_PLAIN}{{3}}(?:{_PLAIN}|{_CLASS})*$",
+    ),
+]
 
 
 class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,10 +58,23 @@ class SearchDefaults(Section, frozen=True, kw_only=True):
 
     exclude: Annotated[tuple[Glob, ...], Meta(max_length=100)] = ()
     """Glob patterns that no search covers."""
+    secrets: Annotated[tuple[SecretRule, ...], Meta(max_length=20)] = ()
+    """Forms of secrets that a language model is not sent, beside those that are built in and those
+    of `llm.secrets`, such as `acme_[a-z0-9]{32}`: three plain characters or more, then characters
+    and classes in brackets with counts."""
 
     def __post_init__(self) -> None:
         for pattern in self.exclude:
             glob_regex(pattern)  # raises a ValueError, which is the reader's to see
+        _check_rules(self.secrets)
+
+
+def _check_rules(rules: Iterable[str]) -> None:
+    for rule in rules:
+        try:
+            re.compile(rule)
+        except re.error as error:
+            raise ValueError(f"{rule!r}: {error}") from None
 
 
 class Programs(Section, frozen=True, kw_only=True):
@@ -239,6 +264,31 @@ class Llm(Section, frozen=True, kw_only=True):
     """Failures in a row after which a model is left alone for a while."""
     pause_seconds: Positive = 60.0
     """How long it is left alone."""
+    consent: Literal["ask", "always"] = "ask"
+    """Whether code may be sent to a model that is not on this machine. 'ask': from a workspace for
+    which somebody has consented to where it goes (the request `$/consent`, or `winnow consent
+    give`). 'always': from every workspace. The model that an editor offers is that editor's to
+    ask for."""
+    request_tokens: Annotated[int, Meta(ge=2_000)] | None = None
+    """The most tokens that one request may take, those sent and the most that may be written
+    together. Less is sent, then."""
+    request_usd: Annotated[float, Meta(gt=0)] | None = None
+    """The most that one request may cost, by the prices of the model, in US dollars. One that could
+    cost more is not made, and the local ranker answers."""
+    daily_tokens: Annotated[int, Meta(ge=1)] | None = None
+    """The most tokens of a day (UTC), of all programs of this user together, models on this machine
+    left out. When they are used up, the local ranker answers."""
+    daily_usd: Annotated[float, Meta(gt=0)] | None = None
+    """The most that a day (UTC) may cost, likewise, in US dollars. A model without prices is not
+    asked then; what the editor's own model costs is not known here."""
+    secrets: Annotated[tuple[SecretRule, ...], Meta(max_length=50)] = ()
+    """Forms of secrets that no model is sent, as in `search.secrets`, in every workspace."""
+    not_secrets: Annotated[tuple[str, ...], Meta(max_length=1_000)] = ()
+    """Values that look like secrets and are none, each as a whole. No file of a workspace can say
+    so."""
+
+    def __post_init__(self) -> None:
+        _check_rules(self.secrets)
 
 
 class Config(Section, frozen=True, kw_only=True):
@@ -341,6 +391,21 @@ def user_cache(environment: Mapping[str, str]) -> Path | None:
     if not os.path.isabs(home):
         return None
     return Path(home, "Library/Caches" if sys.platform == "darwin" else ".cache")
+
+
+def state_folder(environment: Mapping[str, str]) -> Path | None:
+    """Winnow's folder among what programs keep for the user, which need not exist yet; None where
+    there is none."""
+    home = environment.get("HOME") or os.path.expanduser("~")
+    if sys.platform == "win32":
+        base = environment.get("LOCALAPPDATA", "")
+    elif sys.platform == "darwin":
+        base = os.path.join(home, "Library/Application Support")
+    else:
+        base = environment.get("XDG_STATE_HOME", "")
+        if not os.path.isabs(base):
+            base = os.path.join(home, ".local/state")
+    return Path(base, "winnow") if os.path.isabs(base) else None
 
 
 def _read(file: Path) -> tuple[dict[str, Any], list[str]]:

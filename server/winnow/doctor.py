@@ -15,6 +15,7 @@ from msgspec import Struct
 import winnow
 from winnow import config as configuration
 from winnow.documents import ocr
+from winnow.egress import no_consent
 from winnow.errors import SearchError, SearchFailed
 from winnow.ranking.models import Models
 from winnow.text.files import repository_root
@@ -54,20 +55,20 @@ def examine(folder: Path, environment: Mapping[str, str]) -> list[Finding]:
     findings.append(Finding("search root", True, str(root)))
     findings += [_package(name) for name in PACKAGES]
     findings += [Finding("configuration", False, problem) for problem in problems]
-    models = Models(config.llm, environment)
+    models = Models(config.llm, environment, roots=lambda: [root])
     findings += [_model(models, name) for name in models.names()]
-    usable, _ = models.usable()
-    findings.append(
-        Finding("ranking", True, f"by {usable[0].name}; if it fails, by the local ranker")
-        if usable
-        else Finding(
-            "ranking",
-            True,
-            "by the local ranker",
-            "Set one of the keys above to have a language model rank with reasons.",
-        )
-    )
+    findings.append(_ranking(models))
     return findings
+
+
+def _ranking(models: Models) -> Finding:
+    usable, _ = models.usable()
+    if usable:
+        return Finding("ranking", True, f"by {usable[0].name}; if it fails, by the local ranker")
+    if needed := models.awaiting_consent():
+        return Finding("ranking", True, "by the local ranker", no_consent(needed))
+    advice = "Set one of the keys above to have a language model rank with reasons."
+    return Finding("ranking", True, "by the local ranker", advice)
 
 
 def _ripgrep(configured: str | None) -> Finding:
@@ -140,8 +141,10 @@ def _package(name: str) -> Finding:
 def _model(models: Models, name: str) -> Finding:
     settings = models.known[name]
     detail = f"{settings.model} at {models.endpoint(name)}"
+    key = f"key in {settings.key_env}" if settings.key_env else "no key wanted"
+    if name in models.ready():
+        detail += f", {key}"
     problem = models.problem(name)
     if problem:
         return Finding(f"model {name}", False, f"{detail}: {problem}")
-    key = f"key in {settings.key_env}" if settings.key_env else "no key wanted"
-    return Finding(f"model {name}", True, f"{detail}, {key}")
+    return Finding(f"model {name}", True, detail)

@@ -129,6 +129,15 @@ def _any_case(end: str) -> str:
     return "".join(f"[{char}{char.upper()}]" if char.isalpha() else char for char in end)
 
 
+async def documents_of(workspace: Workspace) -> list[Document]:
+    """All documents that a search would read, in the order of their paths, as far as they can be
+    listed in time. Raises NoWorkspace and ProgramNotInstalled."""
+    scope = document_scope(workspace, SearchParams(), _ends(()))
+    listing = await list_files(workspace.run_ripgrep(), scope, Overlay())
+    found = [document_in(scope, path) for path in sorted(listing.paths)]
+    return [one for one in found if one.format]
+
+
 async def _list(
     search: DocumentSearch,
     wanted: Callable[[str], bool],

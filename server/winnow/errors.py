@@ -7,6 +7,7 @@ SearchError
   TermsTooBroad          each of the search terms yielded too many results
   NoLlmAvailable         a model was required and none is configured
   LlmFailed              a model was required and every one failed
+  StateUnavailable       what is kept for the user cannot be read or written
   NotFound               a path that does not exist
   NoSymbol               a place or a name that is no symbol
   UnknownSearch          no search with that id is known
@@ -21,7 +22,7 @@ SearchError
   SearchFailed           the program failed: exit code and its stderr
   NotAllowed             a pipeline, program, option or path that is refused
 
-Each door (LSP, command line) maps this hierarchy once. Any other exception is a defect.
+Each door (LSP, MCP, command line) maps this hierarchy once. Any other exception is a defect.
 """
 
 from __future__ import annotations
@@ -88,15 +89,20 @@ class TermsTooBroad(SearchError):
 
 
 class NoLlmAvailable(SearchError):
-    """A model is required, and none can be used; ``tried`` is one ``{model, error}`` for each."""
+    """A model is required, and none can be used; ``tried`` is one ``{model, error}`` for each,
+    ``needs_consent`` is where one could be asked if somebody consented."""
 
     kind = "no_llm_available"
 
-    def __init__(self, tried: list[dict[str, str]]) -> None:
+    def __init__(
+        self, tried: list[dict[str, str]], needs_consent: list[str], no_consent: str | None
+    ) -> None:
         super().__init__(
-            "No language model is available: set a provider's API key in the environment"
-            " or configure a model (see `winnow doctor`), or leave `ranker` at 'auto'",
+            "No language model is available: "
+            + (no_consent or "set a provider's API key in the environment or configure a model")
+            + " (see `winnow doctor`), or leave `ranker` at 'auto'",
             tried=tried,
+            needs_consent=needs_consent,
         )
 
 
@@ -112,6 +118,15 @@ class LlmFailed(SearchError):
             f"Every language model failed; the last was {last['model']}: {last['error']}",
             attempts=attempts,
         )
+
+
+class StateUnavailable(SearchError):
+    """What is kept for the user, outside of all workspaces, cannot be read or written."""
+
+    kind = "state_unavailable"
+
+    def __init__(self, folder: str, detail: str) -> None:
+        super().__init__(f"{folder} cannot be used: {detail}", detail=detail)
 
 
 class NotFound(SearchError):

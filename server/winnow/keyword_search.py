@@ -16,6 +16,7 @@ import msgspec
 
 from winnow.answers import left_out
 from winnow.documents.laid import Laid
+from winnow.egress import REFUSED, no_consent
 from winnow.errors import (
     EmptyQuery,
     InvalidParams,
@@ -28,8 +29,10 @@ from winnow.errors import (
 from winnow.keyword_result import Chosen, Found, ranked_file, result_of
 from winnow.narrowing import narrowed
 from winnow.ranking import llm, local, prompt
-from winnow.ranking.models import NamedModel
+from winnow.ranking.models import Models, NamedModel
 from winnow.ranking.prompt import Prompt
+from winnow.ranking.providers import ModelError, ModelRequest
+from winnow.ranking.tokens import estimated_tokens
 from winnow.text import budget
 from winnow.text.buffers import unsaved
 from winnow.text.files import Scope
@@ -97,7 +100,7 @@ async def search_keywords(
         if all(one.is_only_indexed for one in found.candidates):
             warnings = [*found.warnings, *await _without_matches(request, found)]
             found = msgspec.structs.replace(found, warnings=warnings)
-    by_local = Chosen(ranked, RankedBy(kind="local", fallback_reason=fallback))
+    by_local = Chosen(ranked, fallback)
     chosen = await _choose(request, found, by_local, models)
     return result_of(params, request.scope, found, chosen)
 
@@ -197,6 +200,8 @@ async def _narrow(request: Request, search: Search) -> None:
         if known:
             search.candidates[found.term] = known.files
             search.searched = known.searched
+    if request.index and not search.candidates:
+        request.index.begin()  # terms that are in so many files are shrunk first: it tells sooner
 
 
 @contextlib.asynccontextmanager
@@ -340,17 +345,21 @@ async def _second_look(request: Request, found: Found) -> list[str]:
 # --- stage 2 -------------------------------------------------------------------------------
 
 
-def _choose_models(request: Request) -> tuple[list[NamedModel], str | None]:
+def _choose_models(request: Request) -> tuple[list[NamedModel], RankedBy]:
     """The models to ask, best first; or none, and why the local ranker does the work."""
     params = request.params
     if params.ranker == "local":
-        return [], None
+        return [], RankedBy(kind="local")
     models, unusable = request.workspace.models.usable(params.model)
     if models:
-        return models, None
+        return models, RankedBy(kind="local")
+    needed = request.workspace.models.awaiting_consent(params.model)
+    refused = REFUSED if any(one["error"] == REFUSED for one in unusable) else None
+    consent = no_consent(needed) if needed else refused
     if params.ranker == "llm" and not params.dry_run:
-        raise NoLlmAvailable(unusable)
-    return [], _why_no_model(request, unusable)
+        raise NoLlmAvailable(unusable, needed, consent)
+    why = consent or _why_no_model(request, unusable)
+    return [], RankedBy(kind="local", fallback_reason=why, needs_consent=needed or None)
 
 
 def _why_no_model(request: Request, unusable: Sequence[Mapping[str, str]]) -> str:
@@ -388,7 +397,7 @@ async def _choose(
     if not by_local.ranked:
         return by_local
     if request.params.dry_run:
-        payload, sent = _payload(request, by_local, models)
+        payload, sent = await _payload(request, by_local, models)
         return msgspec.structs.replace(by_local, payload=payload, sent=sent)
     if not models:
         return by_local
@@ -435,26 +444,34 @@ def _chosen_by_model(ranking: llm.LlmRanking) -> Chosen:
     return Chosen(ranking.files, ranked_by, reasons, warnings, ranking.usage, sent=sent)
 
 
-def _payload(
+async def _payload(
     request: Request, by_local: Chosen, models: Sequence[NamedModel]
 ) -> tuple[Payload, Prompt]:
     """What the first usable model would be sent; the most preferred one if none can be used."""
     registry = request.workspace.models
     name = models[0].name if models else (request.params.model or registry.names()[0])
-    model = registry.known[name]
+    model = registry.named(name)
     candidates = [one.candidate for one in by_local.ranked]
-    sent = prompt.build(request.params.query, candidates, model.input_tokens)
-    system = prompt.system_prompt(json=True)
+    most = llm.input_tokens(registry, model.settings)
+    sent = prompt.build(request.params.query, candidates, most, registry.redact)
+    asked = llm.request_for(sent)
     payload = Payload(
         model=name,
-        provider=model.provider,
-        endpoint=registry.endpoint(name),
-        system=system,
-        prompt=sent.text,
-        bytes=len((system + sent.text).encode()),
-        estimated_tokens=prompt.estimated_tokens(system + sent.text),
+        provider=model.settings.provider,
+        endpoint=model.base_url,
+        system=asked.system,
+        prompt=asked.prompt,
+        body=await _body(registry, model, asked),
+        bytes=asked.size,
+        estimated_tokens=estimated_tokens(asked.system + asked.prompt),
     )
     return payload, sent
+
+
+async def _body(registry: Models, model: NamedModel, asked: ModelRequest) -> str | None:
+    with contextlib.suppress(ModelError):
+        return (await registry.body(model, asked)).decode()
+    return None
 
 
 def _ranked_by(model: NamedModel) -> RankedBy:

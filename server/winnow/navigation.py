@@ -170,11 +170,11 @@ class Navigation:
             return []
         words = source.words(line)
         words += [(at - 1, f"#{word}") for at, word in words if source.holds(at - 1, "#")]
-        return [
-            (at, word)
-            for at, word in sorted(words)
-            if any(at == start for start, _, _ in self.resolver.session.unpacked(file, word))
-        ]
+        starts = {
+            word: {start for start, _, _ in self.resolver.session.unpacked(file, word)}
+            for word in {word for _, word in words}
+        }
+        return [(at, word) for at, word in sorted(words) if at in starts[word]]
 
     def of_definition(self, file: File, definition: Definition) -> Asked:
         """A symbol by its definition; of C's tags and types of one name it is both."""

@@ -105,11 +105,13 @@ class Source:
         """The identifiers of a line, and what looks like some, with their offsets."""
         if not 0 <= line < len(self._starts):
             return []
-        text, start = self.line(line), self._starts[line]
-        return [
-            (start + len(text[: word.start()].encode()), word.group())
-            for word in _WORD.finditer(text)
-        ]
+        text, at, place = self.line(line), self._starts[line], 0
+        words = []
+        for word in _WORD.finditer(text):
+            at += len(text[place : word.start()].encode())
+            place = word.start()
+            words.append((at, word.group()))
+        return words
 
     def holds(self, at: int, name: str) -> bool:
         """Whether a name still stands at an offset."""

@@ -50,6 +50,20 @@ class Field(msgspec.Struct, frozen=True):
     made: bool = False
 
 
+class Effects(msgspec.Struct, frozen=True):
+    """What a call does beside answering, for whoever decides whether to ask somebody before.
+
+    It ``changes`` what is kept for later calls (beside what every search takes down), and perhaps
+    ``destroys`` some of that; ``repeatable`` says that a second equal call changes nothing more.
+    ``reaches_out`` says that it may send something to another machine.
+    """
+
+    changes: bool = False
+    destroys: bool = False
+    repeatable: bool = True
+    reaches_out: bool = False
+
+
 class Tool(Generic[P, R]):
     """A tool; ``plain`` renders its result as text for agents, ``text`` for people.
 
@@ -59,7 +73,8 @@ class Tool(Generic[P, R]):
     partial results, where there are some: both are said in the documentation. A tool is offered
     only where ``offered`` says so of the configuration; ``by_hand`` is the configuration for a call
     that a person makes at the command line. ``learn`` is what a call says to learn from, if it says
-    something.
+    something. ``effects`` is what a call does beside answering; what is not ``for_agents`` is
+    handed to no model.
     """
 
     def __init__(
@@ -75,6 +90,8 @@ class Tool(Generic[P, R]):
         offered: Callable[[Config], bool],
         by_hand: Callable[[Config], Config],
         learn: Learn | None = None,
+        effects: Effects = Effects(),  # noqa: B008 - frozen
+        for_agents: bool = True,
     ) -> None:
         hints = get_type_hints(run)
         self.run = run
@@ -88,6 +105,8 @@ class Tool(Generic[P, R]):
         self.offered = offered
         self.by_hand = by_hand
         self.learn = learn
+        self.effects = effects
+        self.for_agents = for_agents
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
@@ -99,6 +118,11 @@ class Tool(Generic[P, R]):
         first, *others = self.name.split("_")
         return "$/" + first + "".join(word.title() for word in others)
 
+    @property
+    def title(self) -> str:
+        """The name as a person reads it: `keyword_search` is `Keyword search`."""
+        return self.name.replace("_", " ").capitalize()
+
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the params, self-contained."""
@@ -107,6 +131,13 @@ class Tool(Generic[P, R]):
         schema.pop("title", None)
         schema.pop("description", None)
         return schema
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """JSON Schema of the result, self-contained; what it refers to is in its `$defs`."""
+        _, components = msgspec.json.schema_components([self.result], ref_template="#/$defs/{name}")
+        schema: dict[str, Any] = components.pop(self.result.__name__)
+        return {**schema, "$defs": components}
 
     async def call(self, workspace: Workspace, raw: object, progress: Progress) -> R:
         """Run the tool on params as plain data. Raises InvalidParams and the tool's own errors."""
@@ -133,7 +164,7 @@ class Tool(Generic[P, R]):
             for key, value in raw.items()
             if value is not None or key not in optional
         }
-        _check_texts(raw, "")
+        check_texts(raw, "")
         for key, value in raw.items():
             if isinstance(value, list) and is_list_of_ranges(kinds.get(key)):
                 raw[key] = [_range(key, place, one) for place, one in enumerate(value)]
@@ -165,12 +196,17 @@ def tool(
     offered: Callable[[Config], bool] = lambda config: True,
     by_hand: Callable[[Config], Config] = lambda config: config,
     learn: Learn | None = None,
+    effects: Effects = Effects(),  # noqa: B008 - frozen
+    for_agents: bool = True,
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a tool of a documented coroutine; see :class:`Tool`."""
 
     def decorate(run: Run[P, R]) -> Tool[P, R]:
         return Tool(
-            run, plain, text, command, positional, example, raises, partial, offered, by_hand, learn
+            *(run, plain, text, command, positional, example, raises, partial, offered, by_hand),
+            learn,
+            effects,
+            for_agents,
         )
 
     return decorate
@@ -242,7 +278,7 @@ def _range(field: str, place: int, value: object) -> object:
     return {"start": start, "end": end}
 
 
-def _check_texts(value: object, path: str) -> None:
+def check_texts(value: object, path: str) -> None:
     """Raise InvalidParams for a text that is no Unicode or has control characters."""
     if isinstance(value, str):
         if _SURROGATE.search(value):
@@ -254,10 +290,10 @@ def _check_texts(value: object, path: str) -> None:
             name = str(key)
             if not path and (_SURROGATE.search(name) or _CONTROL.search(name)):
                 raise InvalidParams(ascii(name), "unknown field")
-            _check_texts(one, f"{path}.{name}" if path else name)
+            check_texts(one, f"{path}.{name}" if path else name)
     elif isinstance(value, list):
         for place, one in enumerate(value):
-            _check_texts(one, f"{path}[{place}]")
+            check_texts(one, f"{path}[{place}]")
 
 
 _JSON_NAMES = {"str": "string", "bool": "boolean", "int": "integer", "float": "number"}

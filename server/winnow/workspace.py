@@ -68,22 +68,34 @@ class Workspace:
         # How an index is begun in the background, perhaps with consent to whatever it takes; None
         # where nothing goes on behind an answer.
         self.start_indexing: Callable[[bool], None] | None = None
-        self.models = Models(self.config.llm, self.environment)
         self._ask_editor: AskEditor | None = None
+        self.models = self._models()
         self._retired: list[Models] = []
 
     def reconfigure(self, config: Config) -> None:
         """Go on with another configuration; requests under way keep theirs."""
-        if config.llm != self.config.llm:
+        if (config.llm, config.search.secrets) != (self.config.llm, self.config.search.secrets):
             self._retired.append(self.models)
-            self.models = Models(config.llm, self.environment, self._ask_editor)
+            self.config = config
+            self.models = self._models()
         self.config = config
 
     def offer_model(self, ask_editor: AskEditor) -> None:
         """Take the editor's own model among those that rank."""
         self._ask_editor = ask_editor
         self._retired.append(self.models)
-        self.models = Models(self.config.llm, self.environment, ask_editor)
+        self.models = self._models()
+
+    def _models(self) -> Models:
+        rules = self.config.search.secrets
+        return Models(self.config.llm, self.environment, self._ask_editor, self.roots, rules)
+
+    def roots(self) -> list[Path]:
+        """The repositories of the folders; none where no folder is open."""
+        try:
+            return search_roots(self.folders)
+        except SearchError:
+            return []
 
     def scope(self, params: ScopeParams) -> Scope:
         """What a search with these params covers."""

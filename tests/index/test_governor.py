@@ -322,9 +322,12 @@ async def test_memory_is_that_of_the_server_and_its_workers() -> None:
 class Rules:
     """A regulator of a test's own."""
 
-    def __init__(self, workers: int = 2, worker_bytes: int = 10**9) -> None:
+    def __init__(
+        self, workers: int = 2, worker_bytes: int = 10**9, left_bytes: int = 10**9
+    ) -> None:
         self.most = workers
         self.bytes = worker_bytes
+        self.left = left_bytes
         self.open = asyncio.Event()
         self.open.set()
         self.turns = 0
@@ -336,8 +339,11 @@ class Rules:
     def workers(self) -> int:
         return self.most
 
-    def worker_bytes(self) -> int:
+    def worker_bytes(self, *, alone: bool = False) -> int:
         return self.bytes
+
+    def left_bytes(self) -> int:
+        return self.left
 
 
 MakeRuled = Callable[[Rules], Workers]
@@ -430,19 +436,30 @@ async def test_a_worker_that_has_grown_is_replaced_and_nothing_is_lost(
     assert all(anonymous_bytes(pid) < rules.bytes for pid in workers.pids)
 
 
-async def test_large_files_come_last_and_alone(ruled: MakeRuled, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rules", "is_kept"),
+    [
+        (Rules(worker_bytes=1_000_000), False),  # each needs a worker that is new
+        (Rules(left_bytes=0), True),
+    ],
+)
+async def test_large_files_come_last_and_alone(
+    ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: Rules, is_kept: bool
+) -> None:
+    monkeypatch.setattr(workers_of_all_kinds, "LIGHT_BYTES", 100_000)
     small = write_small(tmp_path, 64)
     large = ["a.py", "b.py"]
     write_files(tmp_path, dict.fromkeys(large, "def large(): pass\n" * 4_000))
-    rules = Rules(workers=2, worker_bytes=1_000_000)
     workers = ruled(rules)
-    order = []
+    order, pids = [], []
     async for job, _ in workers.extract(jobs(tmp_path, *large, *small)):
         order.append(os.fsdecode(job.path))
         if order[-1] in large:
             assert workers._in_background <= 1
+            pids.append(workers.pids)
     assert set(order[-2:]) == set(large)
     assert sorted(order) == sorted([*large, *small])
+    assert bool({*pids[0]}.intersection(pids[-1])) == is_kept
 
 
 async def test_nothing_more_is_begun_for_somebody_who_does_not_read(
@@ -466,6 +483,7 @@ async def test_a_worker_that_ended_while_nobody_read_comes_back(
     ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_of_all_kinds, "UNREAD_BYTES", 1)
+    monkeypatch.setattr(workers_of_all_kinds, "LIGHT_BYTES", 0)
     names = ["a.py", "b.py", "c.py"]
     write_files(tmp_path, dict.fromkeys(names, "def large(): pass\n" * 4_000))
     workers = ruled(Rules(workers=1, worker_bytes=1_000_000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import shutil
 import signal
@@ -622,3 +623,17 @@ async def test_a_query_does_not_wait_for_a_look_when_it_was_told_of_changes(
         found = await asyncio.wait_for(names(workspace, 10 * SECONDS), SECONDS)
         assert found == {**ALL, "src/main.py": f"changed{number}"}
         assert workspace.index.state().state == "stale"
+
+
+async def test_what_a_search_needs_is_loaded_only_where_there_is_an_index(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    """It takes memory that a server without an index is not to have."""
+    project = write_files(tmp_path / "project", {"a.py": "def first(): ...\n"})
+    for home, loads in ((project, 0), (tmp_path / "elsewhere", 1)):
+        workspace = make_workspace(project, environment={"HOME": str(home)})
+        loaded: list[str] = []
+        workspace.index._prepare = functools.partial(loaded.append, "models")
+        await workspace.index.build()
+        await workspace.index.aclose()
+        assert len(loaded) == loads

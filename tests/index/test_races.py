@@ -64,6 +64,16 @@ async def eventually(workspace: Workspace, text: str) -> list[str]:
     return found
 
 
+async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, Workspace]:
+    """A folder with one file, of which every change is told, and its index."""
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    await workspace.index.build()
+    assert await eventually(workspace, "first") == ["a.py"]
+    return project, workspace
+
+
 @requires_linux
 @pytest.mark.usefixtures("small_batches")
 async def test_changes_during_the_first_build_are_in_it(
@@ -215,11 +225,7 @@ async def test_what_says_which_files_are_ignored_makes_no_index(
 async def test_after_events_were_lost_nothing_is_certain_until_all_is_looked_at(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
-    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
-    workspace = make_workspace(project)
-    workspace.index.keep_watching()
-    await workspace.index.build()
-    assert await eventually(workspace, "first") == ["a.py"]
+    project, workspace = await watched(make_workspace, tmp_path)
     folder = folder_of(workspace)
     assert folder.watcher is not None
     exchange = folder.watcher._exchange
@@ -281,11 +287,7 @@ async def test_renames_in_a_loop_lose_no_file(
 async def test_after_a_listing_with_a_gap_files_are_listed_again_at_once(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
-    workspace = make_workspace(project)
-    workspace.index.keep_watching()
-    await workspace.index.build()
-    assert await eventually(workspace, "first") == ["a.py"]
+    project, workspace = await watched(make_workspace, tmp_path)
     listed = sources.listed_paths
 
     async def with_a_gap(*args: Any) -> Listing:
@@ -299,6 +301,69 @@ async def test_after_a_listing_with_a_gap_files_are_listed_again_at_once(
         await folder.check(folder._listed_as, 50)
     write_files(project, {"b.py": "first = 2\n"})
     assert await eventually(workspace, "first") == ["a.py", "b.py"]
+
+
+@requires_linux
+async def test_who_does_not_wait_casts_no_doubt_on_what_is_told(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    """Or all would be listed anew for each question about which little is found."""
+    _, workspace = await watched(make_workspace, tmp_path)
+    async with workspace.index.snapshot({}, 0) as (_, state):
+        assert state.state == "ready"
+    folder = folder_of(workspace)
+    assert folder.is_sure
+    assert not folder.is_due
+
+
+@requires_linux
+async def test_a_look_that_is_a_precaution_is_not_waited_for_and_finds_what_nobody_told(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, workspace = await watched(make_workspace, tmp_path)
+    os.link(project / "a.py", tmp_path / "elsewhere.py")
+    assert await eventually(workspace, "first") == ["a.py"]
+    # inotify tells of nothing that is written by a name outside of the folder.
+    (tmp_path / "elsewhere.py").write_text("second = 22\n")
+    folder = folder_of(workspace)
+    monkeypatch.setattr("winnow.index.index.LATER_SECONDS", 0.2)
+    monkeypatch.setattr(folder, "_next_check", 0.0)
+    async with workspace.index.snapshot({}) as (view, state):
+        assert state.state == "ready"
+        assert view.changed([folder.prefix + "a.py"]) == [folder.prefix + "a.py"]
+    end = asyncio.get_running_loop().time() + SECONDS
+    while await candidates(workspace, "second") != ["a.py"]:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.01)
+
+
+async def test_what_is_told_before_a_build_says_nothing_of_the_other_files(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {f"m{number}.py": f"first_{number} = 1\n" for number in range(MANY)}
+    project = write_files(git_init(tmp_path / "project"), files)
+    workspace = make_workspace(project)
+    folder = folder_of(workspace)
+    await folder.changes(Covers())
+    await folder.told(["m0.py"], Covers())
+    state = workspace.index.state()
+    assert (state.files_indexed, state.files_total) == (0, MANY)
+    await workspace.index.build()
+    state = workspace.index.state()
+    assert (state.files_indexed, state.files_total) == (MANY, MANY)
+
+
+async def test_a_file_that_was_only_touched_has_not_changed(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "a = 1\n", "b.py": "b = 1\n"})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    prefix = folder_of(workspace).prefix
+    os.utime(project / "a.py", (1_700_000_000, 1_700_000_000))
+    (project / "b.py").write_text("b = 2\n")
+    async with workspace.index.snapshot({}, 0) as (view, _):
+        assert view.changed([prefix + "a.py", prefix + "b.py"]) == [prefix + "b.py"]
 
 
 async def test_a_store_that_is_deleted_while_changes_are_looked_for_is_not_taken_for_complete(

@@ -187,12 +187,31 @@ async def test_an_idle_worker_ends_and_another_one_begins(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_of_all_kinds, "IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(module, "KEEP_SECONDS", 0.1)
     write_files(tmp_path, {"a.py": "def a(): pass\n"})
     workers = make_workers()
     for _ in range(2):
         assert await outcomes(workers, jobs(tmp_path, "a.py")) == {"a.py": "a"}
         while processes._alive:
             await asyncio.sleep(0.01)
+
+
+async def test_the_last_idle_worker_is_kept(
+    make_workers: MakeWorkers, tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_of_all_kinds, "IDLE_SECONDS", 0.1)
+    names = [f"{number}.py" for number in range(2 * module.BATCH)]
+    write_files(tmp_path, dict.fromkeys(names, "def a(): pass\n"))
+    workers = make_workers(limit=2)
+    assert len(await outcomes(workers, jobs(tmp_path, *names))) == len(names)
+    assert len(processes._alive) == 2
+    while len(processes._alive) == 2:
+        await asyncio.sleep(0.01)
+    (kept,) = workers.pids
+    await asyncio.sleep(0.5)
+    assert workers.pids == [kept]
+    assert await outcomes(workers, jobs(tmp_path, "0.py")) == {"0.py": "a"}
+    assert workers.pids == [kept]
 
 
 async def test_workers_that_cannot_start_are_an_error(processes: Processes, tmp_path: Path) -> None:

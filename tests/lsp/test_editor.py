@@ -78,6 +78,25 @@ async def test_the_editors_model_ranks_and_is_named(editor: tuple[Client, Editor
     assert len(model.asked) == 1
 
 
+async def test_what_the_editors_model_is_asked_needs_no_consent_and_counts_as_leaving(
+    editor: tuple[Client, EditorsModel],
+) -> None:
+    client, model = editor
+    result = await client.request(METHOD, REQUEST)
+    assert result["ranked_by"]["kind"] == "llm"
+    shown = await client.request("$/consent", {})
+    assert shown["destinations"] == []
+    audited = await client.request("$/audit", {"limit": 1})
+    [one] = audited["requests"]
+    assert (one["destination"], one["remote"]) == ("editor", True)
+    assert (one["answered_by"], one["outcome"]) == ("tiny-ranker", "answered")
+    [asked] = model.asked
+    assert one["bytes"] == len((asked["system"] + asked["prompt"]).encode())
+    # What no editor tells is counted as estimated.
+    assert audited["today"]["tokens"] == one["tokens"] > 1_000
+    assert audited["today"]["requests"] == 1
+
+
 async def test_a_model_without_a_name_is_the_editors(editor: tuple[Client, EditorsModel]) -> None:
     client, model = editor
     model.model = None

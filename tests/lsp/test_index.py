@@ -32,15 +32,20 @@ def registered() -> list[types.Registration]:
     return []
 
 
-@pytest_asyncio.fixture
-async def client(project: Path, registered: list[types.Registration]) -> AsyncIterator[Client]:
-    """A client that can be asked to tell of changes."""
+def client_that_tells(registered: list[types.Registration]) -> Client:
+    """A client that can be asked to tell of changes, and keeps what it was asked."""
     made = Client()
 
     @made.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
     def register(params: types.RegistrationParams) -> None:
         registered.extend(params.registrations)
 
+    return made
+
+
+@pytest_asyncio.fixture
+async def client(project: Path, registered: list[types.Registration]) -> AsyncIterator[Client]:
+    made = client_that_tells(registered)
     await made.start(project)
     yield made
     await made.stop()
@@ -110,12 +115,7 @@ async def test_the_server_hears_of_changes(
 async def test_a_client_is_not_asked_for_changes_that_nobody_wants(
     project: Path, registered: list[types.Registration]
 ) -> None:
-    client = Client()
-
-    @client.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
-    def register(params: types.RegistrationParams) -> None:
-        registered.extend(params.registrations)
-
+    client = client_that_tells(registered)
     await client.start(project, options={"index": {"watch": False}})
     await ended(client)
     await client.stop()
@@ -147,12 +147,7 @@ async def status(client: Client) -> tuple[str, bool]:
 async def test_an_index_begins_and_ends_when_the_settings_say_so(
     project: Path, registered: list[types.Registration]
 ) -> None:
-    client = Client()
-
-    @client.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
-    def register(params: types.RegistrationParams) -> None:
-        registered.extend(params.registrations)
-
+    client = client_that_tells(registered)
     await client.start(project, options={"index": {"enabled": False}})
     assert (await status(client))[0] == "none"
     assert not (project / ".winnow").exists()

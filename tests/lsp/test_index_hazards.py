@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from conftest import alive, git, git_commit, git_init, requires_linux
+from hazard_table import Row
 from lsp.conftest import children, delete_tree
 from lsp.test_symbols_hazards import SECONDS, Session
 from offline.sitecustomize import SOCKETS
@@ -184,8 +185,9 @@ def segment_files(root: Path) -> int:
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
-def test_kill_9_at_any_moment(tmp_path: Path, kills: int) -> None:
+def test_kill_9_at_any_moment(tmp_path: Path, row: Row, kills: int) -> None:
     """While the index is built, while it takes changes one by one, while segments are merged."""
+    row.hazard, row.tries = "kill -9 while files are indexed", kills
     project = Project(tmp_path / "project", 150, seed=kills)
     for turn in range(kills):
         with started(project.root) as session:
@@ -209,6 +211,7 @@ def test_kill_9_at_any_moment(tmp_path: Path, kills: int) -> None:
         for seed in range(5):
             check(session, project, seed)
         check_against_a_new_index(session, project, tmp_path)
+    row.result = "0 wrong answers, the same as a new index"
 
 
 # --- damaged -------------------------------------------------------------------------------
@@ -278,7 +281,8 @@ def damage(root: Path, one: random.Random) -> str:
 
 
 @pytest.mark.parametrize("damages", [3, pytest.param(20, marks=pytest.mark.long)])
-def test_what_is_damaged_between_sessions(tmp_path: Path, damages: int) -> None:
+def test_what_is_damaged_between_sessions(tmp_path: Path, row: Row, damages: int) -> None:
+    row.hazard, row.tries = "an index that is damaged between two sessions", damages
     project = Project(tmp_path / "project", 100, seed=1)
     one = random.Random(damages)
     for turn in range(damages):
@@ -294,11 +298,13 @@ def test_what_is_damaged_between_sessions(tmp_path: Path, damages: int) -> None:
         with ready(project.root) as session:
             for seed in range(3):
                 check(session, project, seed)
+    row.result = "0 wrong answers"
 
 
 @pytest.mark.parametrize("damages", [3, pytest.param(20, marks=pytest.mark.long)])
-def test_what_is_damaged_under_the_server(tmp_path: Path, damages: int) -> None:
+def test_what_is_damaged_under_the_server(tmp_path: Path, row: Row, damages: int) -> None:
     """Text search never misses a match; the others are right as soon as they can know."""
+    row.hazard, row.tries = "an index that is damaged under a running server", damages
     project = Project(tmp_path / "project", 100, seed=2)
     one = random.Random(damages)
     with ready(project.root) as session:
@@ -316,6 +322,7 @@ def test_what_is_damaged_under_the_server(tmp_path: Path, damages: int) -> None:
     with ready(project.root) as session:
         check(session, project, 0)
         check_against_a_new_index(session, project, tmp_path)
+    row.result = "0 matches of texts missed, 0 wrong answers"
 
 
 def settle(session: Session, project: Project, told: str) -> None:

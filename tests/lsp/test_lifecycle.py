@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import subprocess
 import time
@@ -111,35 +110,6 @@ def test_a_folder_whose_name_is_no_unicode_is_searched(tmp_path: Path) -> None:
     assert found["path"] == "fil\\xe9.py"
     assert found["uri"] == f"{root}/fil%E9.py"
     assert wire.stop() == 0
-
-
-def test_the_server_ends_when_its_client_is_gone(slow_project: Path) -> None:
-    wire = Wire()
-    wire.initialize(slow_project)
-    wire.request(1, "$/keywordSearch", {"query": "q", "search_terms": [SLOW_TERM]})
-    while not (ripgrep := children(wire.process.pid)):
-        time.sleep(0.01)
-    assert wire.process.stdin is not None
-    wire.process.stdin.close()
-    started = time.monotonic()
-    wire.join()
-    assert time.monotonic() - started < 5
-    assert not any(map(alive, ripgrep))
-
-
-@requires_posix
-def test_sigterm_ends_the_server_and_its_children(slow_project: Path) -> None:
-    wire = Wire()
-    wire.initialize(slow_project)
-    wire.request(1, "$/keywordSearch", {"query": "q", "search_terms": [SLOW_TERM]})
-    while not (ripgrep := children(wire.process.pid)):
-        time.sleep(0.01)
-    wire.process.send_signal(signal.SIGTERM)
-    wire.join(5)
-    end = time.monotonic() + 3
-    while any(map(alive, ripgrep)):
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @requires_posix

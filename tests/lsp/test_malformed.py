@@ -197,6 +197,62 @@ def test_a_message_inside_a_message_is_only_data(wire: Wire) -> None:
     assert (answer["id"], answer["error"]["code"]) == ("outer", -32602)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"id": {"a": 1}, "error": {"code": 1, "message": "x"}},
+        {"method": "$/cancelRequest", "params": {"id": {"a": 1}}},
+        {"method": "window/workDoneProgress/cancel", "params": {"token": []}},
+        {"id": "running", "result": {}},
+        {"method": "initialize", "params": {"processId": None, "capabilities": {}}},
+        # As long as this, an exception for each took seconds.
+        {"method": "workspace/didChangeWatchedFiles", "params": {"changes": "x" * 100_000}},
+        {"method": "workspace/didChangeWatchedFiles", "params": {"changes": [1] * 100_000}},
+    ],
+)
+def test_no_message_ends_or_stops_the_server(wire: Wire, message: dict[str, Any]) -> None:
+    wire.request("running", "$/keywordSearch", GOOD)
+    wire.send({"jsonrpc": "2.0", **message})
+    wire.request("next", "$/tools", {})
+    due = {"running", "next"} | ({None} if isinstance(message.get("id"), dict) else set())
+    assert {wire.receive(2)["id"] for _ in due} == due
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("textDocument/didClose", {"textDocument": {"uri": "file:///a"}}, -32600),
+        ("initialize", {"processId": None, "capabilities": {}}, -32600),
+        ("workspace/symbol", {"query": "a", "workDoneToken": {"a": 1}}, -32602),
+        ("$/callTool", {"name": "\ud800", "arguments": {}}, -32602),
+        ("$/suggestTerms", {"query": "\ud800"}, -32602),
+    ],
+)
+def test_what_does_not_fit_is_refused(wire: Wire, method: str, params: Any, code: int) -> None:
+    wire.request("odd", method, params)
+    answer = wire.receive()
+    assert (answer["id"], answer["error"]["code"]) == ("odd", code)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"Content-Length: 999999999999\r\n\r\n",
+        b"Content-Length: 10\r\nx\r\n",
+        b'{"jsonrpc": "2.0"}',
+        b"\xff" * 200_000,
+    ],
+)
+def test_what_is_no_message_is_passed_over(wire: Wire, garbage: bytes) -> None:
+    assert wire.process.stdin is not None
+    wire.process.stdin.write(garbage)
+    wire.request("behind", "$/tools", {})
+    wire.process.stdin.write(b"\r\n" * 200)
+    wire.request("next", "$/tools", {})
+    while wire.receive(2)["id"] != "next":
+        pass
+
+
 def test_malformed_notifications_and_answers_are_borne_in_silence(wire: Wire) -> None:
     wire.send({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": 1}})
     wire.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {}})

@@ -88,7 +88,9 @@ class Session:
         self.wire.request(number, method, params)
         answer = self.wire.receive(seconds)
         assert answer["id"] == number
-        assert answer.get("error", {}).get("code") != INTERNAL_ERROR, (method, answer)
+        if answer.get("error", {}).get("code") == INTERNAL_ERROR:
+            time.sleep(0.2)  # for the log
+            raise AssertionError(f"{method} {answer}\n{self.wire.stderr[-4000:]}")
         return answer
 
     def ask(self, method: str, params: Any, seconds: float = SECONDS) -> Any:

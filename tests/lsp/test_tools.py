@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from pygls.exceptions import JsonRpcException
 
 from lsp.conftest import Client
 from winnow.config import Config
@@ -17,9 +18,14 @@ pytestmark = pytest.mark.wire
 async def test_tools_are_what_an_agent_hands_its_model(client: Client) -> None:
     result = await client.request("$/tools", {})
     tools = {tool["name"]: tool for tool in result["tools"]}
-    assert set(tools) == {name for name, tool in TOOLS.items() if tool.offered(Config())} - {
-        "tools"
+    assert set(tools) == {
+        name for name, tool in TOOLS.items() if tool.for_agents and tool.offered(Config())
     }
+    # What a person decides, and what other workspaces sent, is not a model's to ask for.
+    assert {"consent", "audit", "tools"}.isdisjoint(tools)
+    for name in ("consent", "audit"):
+        with pytest.raises(JsonRpcException, match="there is no tool"):
+            await client.request("$/callTool", {"name": name, "arguments": {"action": "give"}})
     assert all(tool["method"] == TOOLS[name].method for name, tool in tools.items())
     assert all("$ref" not in str(tool["input_schema"]) for tool in tools.values())
     tool = tools["keyword_search"]

@@ -11,7 +11,7 @@ from conftest import FAKE_KEY, models_config
 from model_server import ModelServer
 from winnow.config import Prices
 from winnow.ranking import llm
-from winnow.ranking.models import Models, NamedModel
+from winnow.ranking.models import Models, NamedModel, with_cost
 from winnow.types import Candidate, Line, Ranked
 from winnow.types.keyword_search import Usage
 
@@ -252,7 +252,7 @@ async def test_cancelling_closes_the_connection(model_server: ModelServer) -> No
 def test_cost_is_told_where_prices_are_configured() -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=500_000)
     prices = Prices(input=1.0, output=10.0, cached_input=0.1)
-    told = llm.with_cost(usage, prices)
+    told = with_cost(usage, prices)
     assert told is not None
     assert told.cost_usd == pytest.approx(0.5 + 0.05 + 1.0)
-    assert llm.with_cost(usage, None) == usage
+    assert with_cost(usage, None) == usage

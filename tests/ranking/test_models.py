@@ -10,7 +10,8 @@ from winnow.ranking.models import Models
 
 
 def names(environment: dict[str, str], settings: Llm | None = None) -> list[str]:
-    usable, _ = Models(settings or Llm(), environment).usable()
+    settings = msgspec.structs.replace(settings or Llm(), consent="always")
+    usable, _ = Models(settings, environment).usable()
     return [model.name for model in usable]
 
 
@@ -39,20 +40,30 @@ def test_any_configured_model_comes_after_the_preferred_ones() -> None:
     ("address", "problem"),
     [
         ("https://models.example/v1", None),
+        ("HTTPS://Models.Example/v1", None),
         ("http://127.0.0.1:8080/v1", None),
         ("http://[::1]:8080/v1", None),
+        ("http://localhost:11434/v1", None),
+        ("http://127.1.2.3:8080/v1", None),
+        ("http://localhost.models.example/v1", "plain http"),
+        ("http://127.0.0.1@models.example/v1", "plain http"),
+        ("http://0.0.0.0:8080/v1", "plain http"),
+        ("http://192.168.0.7:8000/v1", "plain http"),
         ("http://models.example/v1", "plain http"),
         ("ftp://models.example", "is not an address"),
         ("models.example/v1", "is not an address"),
+        ("https://models.example:99999/v1", "is not an address"),
+        ("https://[::1/v1", "is not an address"),
+        ("https:///v1", "is not an address"),
     ],
 )
 def test_code_is_not_sent_in_the_clear(address: str, problem: str | None) -> None:
     model = Model(provider="openai", model="m", base_url=address)
-    said = Models(Llm(models={"m": model}), {}).problem("m")
+    said = Models(Llm(models={"m": model}, consent="always"), {}).problem("m")
     assert (said is None) if problem is None else (problem in (said or ""))
     allowed = msgspec.structs.replace(model, plain_http=True)
     if problem == "plain http":
-        assert Models(Llm(models={"m": allowed}), {}).problem("m") is None
+        assert Models(Llm(models={"m": allowed}, consent="always"), {}).problem("m") is None
 
 
 def test_models_can_be_turned_off() -> None:

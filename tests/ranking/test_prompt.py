@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from planted import Draw, all_planted, private_key
 from winnow.ranking import prompt
+from winnow.ranking.tokens import estimated_tokens
 from winnow.types import Candidate, Indexed, Line
 
 
@@ -48,10 +51,17 @@ def test_of_a_file_that_only_an_index_has_found_its_passage_stands_there() -> No
     ]
 
 
-def test_the_fence_is_another_one_each_time_and_the_body_is_not() -> None:
-    one, two = (prompt.build("q", [candidate("a.py", [2])], 10_000) for _ in range(2))
-    assert one.text.splitlines()[0] != two.text.splitlines()[0]
-    assert one.body == two.body
+def test_the_fence_is_the_same_for_the_same_text_and_nobody_can_work_it_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fence(query: str, path: str) -> str:
+        return prompt.build(query, [candidate(path, [2])], 10_000).text.splitlines()[0]
+
+    assert fence("q", "a.py") == fence("q", "a.py")
+    assert len({fence("q", "a.py"), fence("r", "a.py"), fence("q", "b.py")}) == 3
+    before = fence("q", "a.py")
+    monkeypatch.setattr(prompt, "_FENCE_KEY", bytes(32))  # another process has another one
+    assert fence("q", "a.py") != before
 
 
 def test_what_does_not_fit_is_left_out_context_first_then_the_last_candidates() -> None:
@@ -66,7 +76,7 @@ def test_what_does_not_fit_is_left_out_context_first_then_the_last_candidates() 
     ]
     for built, limit in zip(built_for, limits, strict=True):
         whole = prompt.system_prompt(json=True) + built.text
-        assert prompt.estimated_tokens(whole) <= limit
+        assert estimated_tokens(whole) <= limit
         assert len(built.sent) + built.left_out == 20
     tiny = prompt.build("q", candidates, 1)
     assert len(tiny.sent) == 1
@@ -75,7 +85,7 @@ def test_what_does_not_fit_is_left_out_context_first_then_the_last_candidates() 
 def test_one_file_that_is_too_large_is_cut() -> None:
     built = prompt.build("q", [candidate("a.py", list(range(1, 2000)), lines=2000)], 2_000)
     whole = prompt.system_prompt(json=True) + built.text
-    assert prompt.estimated_tokens(whole) <= 2_000
+    assert estimated_tokens(whole) <= 2_000
     assert "further lines left out)" in built.text
 
 

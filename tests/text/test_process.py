@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -124,6 +124,37 @@ async def test_a_child_that_is_being_started_when_all_are_ended_ends_too() -> No
         await asyncio.wait_for(running.wait(), 1)
     async with python(processes, "import time; time.sleep(60)") as late:
         await asyncio.wait_for(late.wait(), 1)
+
+
+@requires_posix
+async def test_who_is_cancelled_while_a_child_starts_leaves_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, started = asyncio.create_subprocess_exec, asyncio.Event()
+
+    async def create_slowly(*arguments: Any, **options: Any) -> asyncio.subprocess.Process:
+        process = await create(*arguments, **options)
+        while not pids.exists() or not pids.read_text().endswith("\n"):
+            await asyncio.sleep(0.01)
+        started.set()
+        await asyncio.sleep(0.1)
+        return process
+
+    pids = tmp_path / "pids"
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", create_slowly)
+    processes = Processes()
+    command = ["sh", "-c", f"sleep 60 & echo $! $$ > {pids}; wait"]
+    deadline = asyncio.get_running_loop().time() + 20
+    child = processes.start(command, cwd=HERE, deadline=deadline)
+    entering = asyncio.create_task(child.__aenter__())
+    await started.wait()
+    entering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await entering
+    for pid in map(int, pids.read_text().split()):
+        while alive(pid):
+            await asyncio.sleep(0.01)
+    assert not processes._alive
 
 
 async def test_no_more_children_than_the_limit_run_at_once() -> None:

@@ -64,3 +64,12 @@ test("references are found by the editor's own command", async () => {
   const users = found.map((one) => path.relative(folder, one).replace(/:\d+$/, ''))
   assert.ok(users.includes('django/core/management/commands/migrate.py'), users.join('\n'))
 })
+
+test('the server is offered to what speaks MCP, and starts there', async () => {
+  await editor.command('MCP: List Servers')
+  const row = editor.rows.filter({ hasText: 'Winnow' })
+  await row.waitFor()
+  await row.click()
+  await editor.rows.filter({ hasText: 'Start Server' }).click()
+  await until(() => editor.processes(/winnow mcp --text-only/).length === 1, 'winnow mcp runs')
+})

@@ -15,8 +15,8 @@ import { chromium } from 'playwright-core'
 const HERE = path.dirname(fileURLToPath(import.meta.url))
 export const EXTENSION = path.dirname(HERE)
 export const OUT = path.join(HERE, 'out')
-const CHECKOUT = path.dirname(EXTENSION)
-const PYTHON = process.env.WINNOW_PYTHON ?? 'python3'
+export const CHECKOUT = path.dirname(EXTENSION)
+export const PYTHON = process.env.WINNOW_PYTHON ?? 'python3'
 /** The server from the checkout, as `winnow.server.command`. */
 export const SERVER = [PYTHON, '-m', 'winnow']
 /** What is waited for longest: a page that loads while other things run. */
@@ -106,7 +106,7 @@ export async function withEditor(options, run) {
   }
 }
 
-/** An editor on a folder, with this extension and the probe. */
+/** An editor on a folder, or on a `.code-workspace` file, with this extension and the probe. */
 export async function startEditor({ folder, settings = {}, env = {}, trusted = true }) {
   const data = temporary('data')
   const installed = temporary('extensions')
@@ -165,7 +165,8 @@ async function opened({ child, port, data, folder }) {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const page = await context.newPage()
   page.setDefaultTimeout(PATIENCE)
-  await page.goto(`${address}/?folder=${encodeURIComponent(folder)}`)
+  const kind = folder.endsWith('.code-workspace') ? 'workspace' : 'folder'
+  await page.goto(`${address}/?${kind}=${encodeURIComponent(folder)}`)
   await page.locator('.monaco-workbench').waitFor()
   await page.locator('#status\\.problems, .statusbar-item').first().waitFor()
   return new Editor({ page, browser, child, data, folder })
@@ -179,6 +180,7 @@ export class Editor {
     this.title = page.locator('.quick-input-widget:visible .quick-input-title')
     this.rows = page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row')
     this.active = page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row.focused')
+    this.notification = (text) => page.locator('.notification-list-item', { hasText: text })
     this.position = page.locator('#status\\.editor\\.selection')
   }
 

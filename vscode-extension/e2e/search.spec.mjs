@@ -76,8 +76,14 @@ test('a keyword search shows its local order, then what the model has chosen, wi
   console.log(`activation: ${activated} ms of the extension's time`)
 })
 
-test('moving shows the file at the line, and Escape restores what was open', async () => {
+test('Escape closes what was shown where nothing was open', async () => {
+  await page.keyboard.press('ArrowDown')
+  await page.locator('.tab.active').waitFor()
   await closePick()
+  await until(async () => (await editor.tabs()).length === 0, async () => `no tab, there is ${await editor.tabs()}`)
+})
+
+test('moving shows the file at the line, and Escape restores what was open', async () => {
   await editor.openFile('django/apps/registry.py')
   await page.keyboard.press('Enter') // out of preview: an edit keeps a tab, undone at once
   await page.keyboard.press('Control+Z')
@@ -318,5 +324,19 @@ test('history and the entry for all modes', async () => {
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   await editor.titled(/^Winnow Code Search/)
+  await closePick()
+})
+
+test('the walkthrough leads to a search', async () => {
+  await editor.command('Welcome: Open Walkthrough...')
+  await editor.rows.filter({ hasText: 'Search with Winnow' }).click()
+  const steps = page.locator('.gettingStartedSlideDetails')
+  for (const step of ['A server to search with', 'Ask a question', 'Let a model rank (optional)']) {
+    await steps.getByText(step, { exact: true }).waitFor()
+  }
+  await steps.getByText('Ask a question', { exact: true }).click()
+  await editor.screenshot('walkthrough')
+  await steps.getByRole('button', { name: 'Keyword Search' }).click()
+  await editor.titled(/^Winnow Keyword Search/)
   await closePick()
 })

@@ -4,9 +4,11 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import * as path from 'node:path'
 import { test } from 'node:test'
 
-import { kill, SERVER, temporary, until, withEditor } from './harness.mjs'
+import { CHECKOUT, kill, PYTHON, SERVER, temporary, until, withEditor } from './harness.mjs'
 
 const NO_WINNOW = '/usr/bin:/bin'
+/** Packages are fetched: numpy and the grammars are some 50 MB. */
+const INSTALL_PATIENCE = 300_000
 
 /** A small folder to search in. */
 function project() {
@@ -56,18 +58,66 @@ test('a server that is killed is started again, and one gets the keys that are s
   })
 })
 
-test('where there is no server, one is offered', async () => {
+test('one that ends again and again is given up, and starts when somebody says so', async () => {
+  const settings = { 'winnow.trace.server': 'messages' }
+  await withEditor({ folder: project(), settings }, async (editor) => {
+    await editor.search('Search Text', 'def main')
+    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
+    await editor.page.keyboard.press('Escape')
+    // What goes over the wire is traced where the settings say so.
+    assert.match(editor.log(), /Sending request '\$\/grep - /)
+    const killed = new Set()
+    const another = () => editor.processes(/winnow serve/).find((one) => !killed.has(one.pid))
+    for (let times = 0; times < 5; times++) {
+      await until(() => another() !== undefined, `server number ${times + 1}`)
+      const { pid } = another()
+      killed.add(pid)
+      kill(pid)
+    }
+    const offer = editor.notification('has ended five times within three minutes')
+    await offer.waitFor()
+    assert.equal(another(), undefined)
+    await offer.locator('.monaco-button', { hasText: 'Restart' }).click()
+    await until(() => another() !== undefined, 'a server again')
+  })
+})
+
+test('where there is no server, one is offered, and installed into an environment of its own', {
+  timeout: 2 * INSTALL_PATIENCE,
+}, async () => {
+  const python = program(temporary('python'), 'python3', `exec '${PYTHON}' "$@"`)
   await withEditor({
     folder: project(),
-    settings: { 'winnow.server.command': [] },
-    env: { PATH: NO_WINNOW },
+    settings: { 'winnow.server.command': [], 'winnow.server.package': 'winnow-ls-of-nobody' },
+    env: { PATH: `${python}:${NO_WINNOW}`, PYTHONPATH: '' },
   }, async (editor) => {
+    const missing = 'no server to search with'
+    const install = async () => {
+      const offer = editor.notification(missing)
+      await offer.waitFor()
+      assert.match(await offer.innerText(), /neither on PATH nor in the selected Python environment/)
+      assert.deepEqual(editor.processes(/winnow serve/), [])
+      await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).click()
+    }
+    const environment = path.join(editor.data, 'User/globalStorage/winnow-ls.winnow/venv')
     await editor.search('Search Text', 'main')
-    const offer = editor.page.locator('.notification-list-item', { hasText: 'no server to search with' })
-    await offer.waitFor()
-    await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).waitFor()
-    assert.match(await offer.innerText(), /neither on PATH nor in the selected Python environment/)
-    assert.deepEqual(editor.processes(/winnow serve/), [])
+    await install()
+    // What cannot be installed is said, and nothing of it stays.
+    const failed = editor.notification('the server cannot be installed')
+    await failed.waitFor({ timeout: INSTALL_PATIENCE })
+    assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
+    assert.ok(!existsSync(environment))
+    assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
+
+    await editor.probe('configure', { settings: { 'winnow.server.package': CHECKOUT } })
+    await editor.search('Search Text', 'def main')
+    await install()
+    const done = editor.notification(/Winnow \d+\.\d+\.\S+ is installed and runs/)
+    await done.waitFor({ timeout: INSTALL_PATIENCE })
+    const own = path.join(environment, 'bin')
+    assert.equal(editor.processes(new RegExp(`${own}/.*winnow serve`)).length, 1)
+    await editor.search('Search Text', 'def main')
+    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
   })
 })
 
@@ -87,5 +137,83 @@ test('in restricted mode no program of the workspace is run', async () => {
     await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
     assert.match(editor.log(), new RegExp(`Starting Winnow \\S+ ?: ${trusted}`))
     assert.ok(!existsSync(ran))
+  })
+})
+
+test('the folders of a workspace are searched together, and the menu changes the index of all', async () => {
+  const [one, other] = [project(), project()]
+  writeFileSync(path.join(other, 'only.py'), 'class Here:\n    pass\n\n\nclass OnlyHere:\n    pass\n')
+  const file = path.join(temporary('workspace'), 'two.code-workspace')
+  writeFileSync(file, JSON.stringify({ folders: [{ path: one }, { path: other }] }))
+  await withEditor({ folder: file }, async (editor) => {
+    const { page } = editor
+    await editor.search('Search Text', 'def main')
+    await until(async () => (await editor.rowTexts()).length === 2, 'a match in each folder')
+    const shown = (await editor.rowTexts()).join('\n')
+    for (const folder of [one, other]) assert.ok(shown.includes(path.basename(folder)), shown)
+    await page.keyboard.press('Escape')
+    await editor.search('Search Symbols', 'OnlyHere')
+    await until(async () => (await editor.rowTexts())[0]?.startsWith('OnlyHere'), 'the class')
+    await page.keyboard.press('Enter')
+    await page.locator('.tab.active', { hasText: 'only' }).waitFor()
+    await until(async () => (await editor.position.innerText()) === 'Ln 5, Col 7', 'the line')
+
+    const choose = async (label) => {
+      await page.locator('.statusbar-item[id="winnow-ls.winnow.winnow.status"] a').click()
+      await editor.titled(/^Winnow$/)
+      await editor.rows.filter({ hasText: label }).click()
+    }
+    const indexed = (folder) => existsSync(path.join(folder, '.winnow'))
+    const status = page.locator('.statusbar-item[id="winnow-ls.winnow.winnow.status"]')
+    await choose('Build the index')
+    await until(() => indexed(one) && indexed(other), 'two indexes')
+    await until(async () => (await status.innerText()).trim() === '3', async () =>
+      `3 files in the status bar, it is ${await status.innerText()}`,
+    )
+    await choose('Pause indexing')
+    await status.locator('.codicon-debug-pause').waitFor()
+    await choose('Go on indexing')
+    await status.locator('.codicon-search').waitFor()
+    await choose('Delete the index')
+    await until(async () => (await status.innerText()).trim() === '0', async () =>
+      `no file in the status bar, it is ${await status.innerText()}`,
+    )
+  })
+})
+
+test('code is sent to another machine when somebody has consented, and is listed', async () => {
+  const far = { provider: 'openai', model: 'far-1', base_url: 'https://192.0.2.1/v1', key_env: 'FAR_KEY' }
+  const settings = {
+    'winnow.llm.preferred': ['far'],
+    'winnow.llm.models': { far },
+    'winnow.llm.connect_seconds': 1,
+  }
+  await withEditor({ folder: project(), settings, env: { FAR_KEY: 'key-of-the-test' } }, async (editor) => {
+    const asks = editor.rows.filter({ hasText: 'Let a language model rank' })
+    const search = async () => {
+      await editor.question('where is hello printed')
+      await editor.page.keyboard.press('Enter')
+    }
+    await search()
+    await editor.titled(/ranked locally: a model needs consent/)
+    await asks.click()
+    await editor.titled(/may matching lines be sent to https:\/\/192\.0\.2\.1 \(not decided\)/)
+    await editor.rows.filter({ hasText: 'Not for this workspace' }).click()
+    // The list is there again, and the next one does not ask.
+    await editor.titled(/where is hello printed/)
+    await editor.page.keyboard.press('Escape')
+    await search()
+    await editor.titled(/ranked locally: (?!a model needs consent)/)
+    assert.equal(await asks.count(), 0)
+    await editor.page.keyboard.press('Escape')
+
+    await editor.command('Winnow: Consent to a Language Model…')
+    await editor.titled(/192\.0\.2\.1 \(not for this workspace\)/)
+    await editor.rows.filter({ hasText: 'Allow for this workspace' }).click()
+    await search()
+    await editor.titled(/ranked locally: .*(far|connect|time)/)
+    await editor.page.keyboard.press('Escape')
+    await editor.command('Winnow: Show What Left This Machine')
+    await editor.page.locator('.view-lines', { hasText: 'far at https://192.0.2.1' }).waitFor()
   })
 })

@@ -87,7 +87,8 @@ export function registerMcp(
         const definition = new vscode.McpStdioServerDefinition(
           'Winnow',
           command,
-          [...args, 'mcp'],
+          // Models read the text; the same as data would cost as much again.
+          [...args, 'mcp', '--text-only'],
           {},
           version,
         )

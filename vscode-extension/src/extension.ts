@@ -1,6 +1,7 @@
 import * as vscode from 'vscode'
 
 import { registerMcp, registerTools } from './agents'
+import { Consent } from './consent'
 import { CODE, DOCUMENTS, KEYWORD, MODES, type AnyMode, SEMANTIC, SYMBOLS, TEXT } from './core/modes'
 import { Searches } from './core/searches'
 import { Documents, SCHEME } from './documents'
@@ -54,12 +55,14 @@ class Extension {
   private readonly server: Server
   private readonly status: Status
   private readonly view: ResultsView
+  private readonly consent: Consent
   private readonly parts: Parts
   private last: Resumed | undefined
 
   constructor(private readonly context: vscode.ExtensionContext) {
     this.secrets = new Secrets(context)
     this.server = new Server(context, this.previews, this.secrets, new EditorModel())
+    this.consent = new Consent(this.server)
     this.status = new Status(this.server, this.searches)
     this.view = new ResultsView(this.searches, this.previews, (search) =>
       this.search(search.mode, search.query),
@@ -69,6 +72,7 @@ class Extension {
       server: this.server,
       previews: this.previews,
       searches: this.searches,
+      consent: this.consent,
       kept: () => {
         this.view.refresh()
         void this.status.update()
@@ -133,6 +137,8 @@ class Extension {
       command('restart', () => this.restart()),
       command('installServer', () => this.install()),
       command('showLog', () => log.show()),
+      command('consent', () => this.telling(() => this.consent.decide())),
+      command('audit', () => this.telling(() => this.consent.showAudit())),
       command('setKey', async () => {
         if (await this.secrets.change()) await this.restartIfRunning()
       }),
@@ -158,10 +164,17 @@ class Extension {
     }).resume(last)
   }
 
-  private async restart(): Promise<void> {
-    try {
+  private restart(): Promise<void> {
+    return this.telling(async () => {
       await this.server.restart()
       void vscode.window.setStatusBarMessage('Winnow: the server has been restarted', 3_000)
+    })
+  }
+
+  /** Does something, and says what hinders it. */
+  private async telling(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
     } catch (error) {
       if (error instanceof ServerMissing) await this.offerServer(error)
       else void vscode.window.showErrorMessage(`Winnow: ${messageOf(error)}`)

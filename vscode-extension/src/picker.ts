@@ -9,6 +9,7 @@ import type { Row } from './core/rows'
 import type { Searches } from './core/searches'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
+import type { Consent } from './consent'
 import type { Previews } from './previews'
 import type { Server } from './server'
 import { editorExcludes } from './settings'
@@ -36,34 +37,17 @@ interface Item extends vscode.QuickPickItem {
   readonly run?: () => void
 }
 
-const TO_SIDE: vscode.QuickInputButton = {
-  iconPath: new vscode.ThemeIcon('split-horizontal'),
-  tooltip: 'Open to the Side',
-}
-const DOCUMENT: vscode.QuickInputButton = {
-  iconPath: new vscode.ThemeIcon('go-to-file'),
-  tooltip: 'Open the Document Itself',
-}
-const DETAILS: vscode.QuickInputButton = {
-  iconPath: new vscode.ThemeIcon('info'),
-  tooltip: 'What Was Searched, and What Was Left Out',
-}
-const IN_VIEW: vscode.QuickInputButton = {
-  iconPath: new vscode.ThemeIcon('list-tree'),
-  tooltip: 'Show in the Results View',
-}
-const TERMS: vscode.QuickInputButton = {
-  iconPath: new vscode.ThemeIcon('list-ordered'),
-  tooltip: 'Change the Search Terms',
-}
-const IGNORED: vscode.QuickInputButton = {
-  iconPath: new vscode.ThemeIcon('eye'),
-  tooltip: 'Search Ignored and Hidden Files, Too',
-}
-const NOT_IGNORED: vscode.QuickInputButton = {
-  iconPath: new vscode.ThemeIcon('eye-closed'),
-  tooltip: 'Leave Out Ignored and Hidden Files Again',
-}
+const button = (icon: string, tooltip: string): vscode.QuickInputButton => ({
+  iconPath: new vscode.ThemeIcon(icon),
+  tooltip,
+})
+const TO_SIDE = button('split-horizontal', 'Open to the Side')
+const DOCUMENT = button('go-to-file', 'Open the Document Itself')
+const DETAILS = button('info', 'What Was Searched, and What Was Left Out')
+const IN_VIEW = button('list-tree', 'Show in the Results View')
+const TERMS = button('list-ordered', 'Change the Search Terms')
+const IGNORED = button('eye', 'Search Ignored and Hidden Files, Too')
+const NOT_IGNORED = button('eye-closed', 'Leave Out Ignored and Hidden Files Again')
 
 /** What pickers need of the rest. */
 export interface Parts {
@@ -71,6 +55,7 @@ export interface Parts {
   readonly server: Server
   readonly previews: Previews
   readonly searches: Searches
+  readonly consent: Consent
   /** A search has been added, or a result of one opened. */
   readonly kept: () => void
   /** No server was found: offers to install one. */
@@ -106,6 +91,8 @@ export class Picker {
   private movedAt = 0
   private renderedAt = 0
   private firstKey: string | undefined
+  /** Whether the list has the row that asks for consent. */
+  private asks = false
   private accepted = false
   private readonly timers = new Map<string, NodeJS.Timeout>()
 
@@ -155,6 +142,12 @@ export class Picker {
     // Before it is there: somebody may move in it at once.
     this.render()
     this.pick.show()
+  }
+
+  /** Makes a search once more. */
+  again(query: string, terms: readonly string[]): void {
+    this.pick.show()
+    void this.run(query, terms)
   }
 
   // --- asking ------------------------------------------------------------------------------
@@ -372,7 +365,7 @@ export class Picker {
     const before = this.shown
     const row = before.rows.find((one) => one.key === this.activeKey)
     this.shown = withRow(this.collector?.shown() ?? before, row, before)
-    if (!isSame(before, this.shown)) this.render()
+    if (!isSame(before, this.shown) || this.needsConsent !== this.asks) this.render()
     this.showTitle()
     if (this.running) this.later('render', RENDER_MS, () => this.running && this.update())
   }
@@ -385,6 +378,7 @@ export class Picker {
     // A list that is shown for the first time goes to its active row, one that changes stays.
     this.pick.keepScrollPosition = this.renderedAt > 0
     this.renderedAt = Date.now()
+    this.asks = this.needsConsent
     this.firstKey = first?.row?.key
     this.pick.items = items
     if (active) {
@@ -413,7 +407,32 @@ export class Picker {
         items.push({ label: note, alwaysShow: true, run: () => this.showDetails() })
       }
     }
+    const where = this.headline?.needsConsent
+    if (where) {
+      items.push(
+        { label: 'no model has ranked these', kind: vscode.QuickPickItemKind.Separator },
+        {
+          label: '$(shield) Let a language model rank…',
+          detail: `Matching lines would be sent to ${where.join(', ')}, with secrets masked`,
+          alwaysShow: true,
+          run: () => void this.letModelRank(),
+        },
+      )
+    }
     return items
+  }
+
+  /** Asks whether a model may, and goes on with its ranking, or with the list as it was. */
+  private async letModelRank(): Promise<void> {
+    const { mode, parts, query, terms, search, activeKey: active } = this
+    const isAllowed = await parts.consent.decide()
+    const next = new Picker(parts, mode, this.ended)
+    if (isAllowed) next.again(query, terms)
+    else next.resume({ mode, query, search, active, filter: '' })
+  }
+
+  private get needsConsent(): boolean {
+    return this.headline?.needsConsent !== undefined
   }
 
   private showTitle(): void {
@@ -454,7 +473,7 @@ export class Picker {
     try {
       await this.parts.previews.open(row.place, column)
     } catch (error) {
-      void vscode.window.showErrorMessage(`Winnow: ${row.path} cannot be opened: ${messageOf(error)}`)
+      void vscode.window.showErrorMessage(`Winnow: ${row.shown} cannot be opened: ${messageOf(error)}`)
     }
     if (this.search) this.parts.searches.opened(this.search.id, row.key)
     this.parts.kept()

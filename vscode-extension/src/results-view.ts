@@ -194,7 +194,7 @@ async function copy(nodes: readonly (Node | undefined)[]): Promise<void> {
   const texts = nodes.map((node) => {
     if (!node) return ''
     if (node.kind === 'search') return node.search.rows.map(placeText).join('\n')
-    return node.kind === 'row' ? placeText(node.row) : `${node.row.path}:${node.line.place.line}`
+    return node.kind === 'row' ? placeText(node.row) : `${node.row.shown}:${node.line.place.line}`
   })
   await vscode.env.clipboard.writeText(texts.filter(Boolean).join('\n'))
 }

@@ -23,6 +23,7 @@ import { log, messageOf } from './log'
 import type { Previews } from './previews'
 import type { Secrets } from './secrets'
 import { configurationForServer } from './settings'
+import { traceChannel } from './trace'
 
 const CANCELLED = -32800
 
@@ -37,6 +38,7 @@ export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined
   private starting: Promise<LanguageClient> | undefined
   private readonly backoff = new Backoff()
+  private readonly traces = traceChannel()
   private tokens = 0
   private readonly folders: vscode.Disposable
 
@@ -121,6 +123,7 @@ export class Server implements vscode.Disposable {
     void this.stop()
     this.folders.dispose()
     this.changed.dispose()
+    this.traces.dispose()
   }
 
   private async start(): Promise<LanguageClient> {
@@ -176,6 +179,7 @@ export class Server implements vscode.Disposable {
     return {
       documentSelector: [{ scheme: 'file' }],
       outputChannel: log,
+      traceOutputChannel: this.traces,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       errorHandler: this.errorHandler(),
       middleware: {

@@ -97,6 +97,8 @@ export class Status implements vscode.Disposable {
       index('$(trash) Delete the index', 'clear'),
       separator('server'),
       command('$(key) Set a key for a language model…', 'winnow.setKey'),
+      command('$(shield) May code be sent to a language model…', 'winnow.consent'),
+      command('$(list-flat) What left this machine', 'winnow.audit'),
       command('$(gear) Settings', 'workbench.action.openSettings', '@ext:winnow-ls.winnow'),
       command('$(debug-restart) Restart the server', 'winnow.restart'),
       command('$(output) Show the log', 'winnow.showLog'),

@@ -2,12 +2,18 @@
 
 local M = {}
 
+-- What somebody can do who has not consented that a model on another machine is asked. It fits the
+-- line for messages, with who ranked before it.
+local ALLOW = ':Winnow consent to ask a model'
+
+---A number, with commas.
 ---@param number integer
 ---@return string
-local function grouped(number)
+function M.grouped(number)
   local text = tostring(number):reverse():gsub('(%d%d%d)', '%1,'):reverse()
   return (text:gsub('^,', ''))
 end
+local grouped = M.grouped
 
 ---"20 of 134", or "at least" that many.
 ---@param answer winnow.Answer
@@ -36,6 +42,8 @@ function M.ranked_by(answer)
   if by and by.kind == 'llm' then
     local who = ('ranked by %s'):format(by.model or 'a language model')
     return answer.usage and ('%s (%s)'):format(who, cost(answer.usage)) or who
+  elseif by and by.needs_consent then
+    return 'ranked locally; ' .. ALLOW
   elseif by then
     local why = by.fallback_reason and (': ' .. by.fallback_reason) or ''
     return 'ranked by the local ranker' .. why
@@ -46,9 +54,10 @@ function M.ranked_by(answer)
   end
 end
 
----@param counts table<string, integer>
+---How many there are of each, but for what there is none of.
+---@param counts? table<string, integer>
 ---@return string?
-local function counted(counts)
+function M.counted(counts)
   local said = {}
   for name, count in vim.spairs(counts or {}) do
     if count > 0 then
@@ -57,6 +66,7 @@ local function counted(counts)
   end
   return #said > 0 and table.concat(said, ', ') or nil
 end
+local counted = M.counted
 
 local STATUS = {
   too_broad = 'too broad',
@@ -67,7 +77,7 @@ local STATUS = {
   shrunk = 'shrunk',
 }
 
----@param terms { term: string, status: string, detail?: string }[]
+---@param terms? { term: string, status: string, detail?: string }[]
 ---@return string?
 local function term_fates(terms)
   local said = {}
@@ -79,13 +89,14 @@ local function term_fates(terms)
   return #said > 0 and 'terms: ' .. table.concat(said, ', ') or nil
 end
 
----@param failed { path: string, reason: string, member?: string }[]
+---@param failed? { path: string, reason: string, member?: string }[]
 ---@return string?
 local function unread(failed)
-  if #(failed or {}) == 0 then
+  failed = failed or {}
+  local first = failed[1]
+  if not first then
     return nil
   end
-  local first = failed[1]
   local more = #failed > 1 and (' and %d more'):format(#failed - 1) or ''
   return ('not read: %s (%s)%s'):format(first.path, first.reason, more)
 end
@@ -125,15 +136,31 @@ end
 -- What Neovim needs of the line for messages, so that it does not ask for Enter.
 local MESSAGE_MARGIN = 14
 
+---Why a request has failed.
+---@param err lsp.ResponseError
+---@return string
+function M.problem(err)
+  local needed = vim.tbl_get(err, 'data', 'needs_consent')
+  if needed and #needed > 0 then
+    return 'no language model is available; ' .. ALLOW
+  end
+  return err.message or tostring(err)
+end
+
+---@param problem string
+function M.fail(problem)
+  vim.notify('winnow: ' .. problem, vim.log.levels.ERROR)
+end
+
 ---Say how a search has ended where nothing shows it: how many there are, who ranked, what is
 ---missing.
 ---@param found winnow.Search
 function M.report(found)
   if found.problem then
-    vim.notify('winnow: ' .. found.problem, vim.log.levels.ERROR)
-    return
+    return M.fail(found.problem)
   end
-  local said = vim.list_extend({ found:summary() }, found:left_out())
+  local said = { found:summary() }
+  vim.list_extend(said, found:left_out())
   local line = 'winnow: ' .. table.concat(said, ' · '):gsub('%s+', ' ')
   local room = math.max(40, vim.o.columns * vim.o.cmdheight - MESSAGE_MARGIN)
   -- Where nothing was found, why is all that there is to see.

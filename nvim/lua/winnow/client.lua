@@ -5,6 +5,8 @@
 -- must not wait for an answer. A server that dies drops it, too, so that a timer looks after each
 -- request.
 
+local answers = require('winnow.answer')
+
 local M = {}
 
 local NAME = 'winnow'
@@ -44,6 +46,7 @@ M.config = {
   end,
   handlers = {
     ['$/progress'] = on_progress,
+    ---@async
     ['$/complete'] = function(_, params)
       return require('winnow.complete').answer(params)
     end,
@@ -64,7 +67,7 @@ function M.root(buf)
   elseif vim.bo[buf].buftype ~= '' then
     name = ''
   end
-  local markers = vim.lsp.config[NAME].root_markers or ROOT_MARKERS
+  local markers = vim.lsp.config.winnow.root_markers or ROOT_MARKERS
   local cwd = assert(vim.uv.cwd())
   return name ~= '' and vim.fs.root(name, markers) or vim.fs.root(cwd, markers) or cwd
 end
@@ -108,10 +111,11 @@ end
 ---@param client vim.lsp.Client
 local function attach_buffers(client)
   local folder = M.folder(client)
+  local announced = assert(client.server_capabilities, 'it is ready, so it has announced them')
   client.server_capabilities = {
-    positionEncoding = client.server_capabilities.positionEncoding,
-    textDocumentSync = client.server_capabilities.textDocumentSync,
-    experimental = client.server_capabilities.experimental,
+    positionEncoding = announced.positionEncoding,
+    textDocumentSync = announced.textDocumentSync,
+    experimental = announced.experimental,
   }
   local group = vim.api.nvim_create_augroup('winnow-attach-' .. client.id, {})
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
@@ -132,15 +136,23 @@ local function attach_buffers(client)
   })
 end
 
+---What starts the server, as one would type it.
+---@param cmd? string[]|function
+---@return string
+function M.command_line(cmd)
+  return type(cmd) == 'table' and table.concat(cmd, ' ') or 'a function of your configuration'
+end
+
 ---Why the server cannot be started, and what would help.
----@param cmd any
+---@param cmd? string[]|function
 ---@return string?
 function M.start_problem(cmd)
-  if type(cmd) ~= 'table' or vim.fn.executable(cmd[1]) == 1 then
+  local program = type(cmd) == 'table' and cmd[1]
+  if not program or vim.fn.executable(program) == 1 then
     return nil
   end
   return table.concat({
-    ('cannot run `%s`: it is not there.'):format(cmd[1]),
+    ('cannot run `%s`: it is not there.'):format(program),
     'Install it (pip install winnow-ls), or say where it is:',
     "vim.lsp.config('winnow', { cmd = { '/path/to/winnow', 'serve' } })",
   }, ' ')
@@ -150,7 +162,7 @@ end
 ---@return vim.lsp.Client? client
 ---@return string? problem
 local function start(folder)
-  local config = vim.deepcopy(vim.lsp.config[NAME])
+  local config = vim.deepcopy(vim.lsp.config.winnow)
   local problem = M.start_problem(config.cmd)
   if problem then
     return nil, problem
@@ -270,7 +282,7 @@ function M.request(client, method, params, hears)
     end
     finish()
     if err then
-      hears.done(nil, err.message or tostring(err))
+      hears.done(nil, answers.problem(err))
     else
       hears.done(answer)
     end

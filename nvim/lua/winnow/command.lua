@@ -19,13 +19,19 @@ local others = {
     require('winnow').status()
   end,
   index = function(rest)
-    require('winnow').index(rest ~= '' and rest or nil)
+    require('winnow.status').index(rest ~= '' and rest or nil)
+  end,
+  consent = function(rest)
+    require('winnow').consent(rest ~= '' and rest --[[@as winnow.ConsentAction]] or nil)
+  end,
+  audit = function()
+    require('winnow').audit()
   end,
   log = function()
     require('winnow').log()
   end,
 }
-local OTHERS = { 'resume', 'history', 'index', 'status', 'log' }
+local OTHERS = { 'resume', 'history', 'index', 'status', 'consent', 'audit', 'log' }
 
 ---A search for the text that is selected, as it stands; visual mode ends.
 ---@param mode winnow.Mode
@@ -55,6 +61,8 @@ local function run(command)
     return require('winnow').choose_mode()
   end
   modes.get(name)
+  ---@cast name winnow.Mode
+  ---@cast rest string the pattern fits every text
   local request = query.parse(name, rest)
   if command.bang then
     request.list = request.list or require('winnow.config').current.list
@@ -62,8 +70,9 @@ local function run(command)
   require('winnow').open(name, request)
 end
 
----@param command table
+---@param command vim.api.keyset.create_user_command.command_args
 function M.run(command)
+  ---@type boolean, any
   local ok, problem = pcall(run, command)
   if not ok then
     vim.notify(tostring(problem), vim.log.levels.ERROR)
@@ -96,6 +105,17 @@ local function values(kind, name, lead)
   end, beginning_with(kind, lead))
 end
 
+---What may follow a command that is no search.
+---@param name? string
+---@return string[]?
+local function actions_of(name)
+  if name == 'index' then
+    return INDEX_ACTIONS
+  elseif name == 'consent' then
+    return require('winnow.egress').ACTIONS
+  end
+end
+
 ---What may follow in a command line.
 ---@param lead string
 ---@param line string
@@ -107,10 +127,12 @@ function M.complete(lead, line, position)
     return beginning_with(vim.list_extend(vim.deepcopy(modes.names), OTHERS), lead)
   end
   local name = before:match('^%S+')
-  if name == 'index' then
-    return before:match('^%S+%s+$') and beginning_with(INDEX_ACTIONS, lead) or {}
+  local actions = actions_of(name)
+  if actions then
+    return before:match('^%S+%s+$') and beginning_with(actions, lead) or {}
   end
-  local known = query.params[name]
+  ---@type table<string, winnow.ParamKind?>?
+  local known = vim.tbl_get(query.params, name)
   -- Params come before the query only.
   local typed = before:gsub('^%S+%s*', ''):gsub('[%w_]+=%S*%s+', '')
   if not known or typed ~= '' then
@@ -118,7 +140,7 @@ function M.complete(lead, line, position)
   end
   known = vim.tbl_extend('force', known, query.options)
   local param, value = lead:match('^([%w_]+)=(.*)$')
-  if param and known[param] then
+  if param and value and known[param] then
     return values(known[param], param, value)
   end
   local names = vim.tbl_keys(known)

@@ -21,6 +21,7 @@ end
 ---Answer the server. Neovim calls handlers of a server's requests in a coroutine and sends what
 ---they return, so this one waits for the user's function by yielding.
 ---@param params winnow.CompleteRequest
+---@async
 ---@return table? result
 ---@return table? err
 function M.answer(params)
@@ -29,13 +30,14 @@ function M.answer(params)
     return nil, failure(REQUEST_FAILED, 'no function `complete` is set up')
   end
   local thread = assert(coroutine.running(), 'handlers of requests are coroutines')
-  local request, answered, waits = {}, nil, false
+  local request, answered, waits = {}, false, false
+  local result, failed ---@type table?, table?
 
-  local function finish(result, err)
+  local function finish(said, err)
     if answered then
       return
     end
-    answered = { result, err }
+    answered, result, failed = true, said, err
     pending[request] = nil
     if waits then
       vim.schedule(function()
@@ -64,14 +66,14 @@ function M.answer(params)
     waits = true
     coroutine.yield()
   end
-  return answered[1], answered[2]
+  return result, failed
 end
 
 ---The server wants no answer any more. Neovim does not tell handlers the id of a request, so that
 ---only a single one can be meant; of several, the server drops the answer.
 function M.cancel()
   local request, stop = next(pending)
-  if request and next(pending, request) == nil then
+  if stop and next(pending, request) == nil then
     stop()
   end
 end

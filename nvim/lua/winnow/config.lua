@@ -3,9 +3,22 @@
 
 local M = {}
 
----@class winnow.Config
----@field picker 'builtin'|'telescope'|'fzf_lua'|'snacks'
----@field list 'quickfix'|'loclist'
+---What a user may set; what is left out is as by default.
+---@class winnow.Options
+---@field picker? winnow.PickerName
+---@field list? winnow.ListKind
+---@field open_list? boolean
+---@field history? integer
+---@field complete? winnow.Complete
+---@field params? table<winnow.Mode, table<string, any>>
+---@field preview? boolean
+---@field width? number
+---@field height? number
+---@field keys? table<string, string[]|false>
+
+---@class winnow.Config: winnow.Options
+---@field picker winnow.PickerName
+---@field list winnow.ListKind
 ---@field open_list boolean
 ---@field history integer
 ---@field complete? winnow.Complete
@@ -150,7 +163,7 @@ function M.problems(options)
 end
 
 ---Take a user's options. Raises an error that names all that are wrong; then nothing changes.
----@param options? table
+---@param options? winnow.Options
 function M.set(options)
   local problems = M.problems(options or {})
   if #problems > 0 then

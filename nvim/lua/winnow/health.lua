@@ -14,26 +14,26 @@ local function check_neovim()
     health.error('Neovim 0.11 or newer is needed', { 'Install a newer Neovim' })
     return false
   end
-  health.ok('Neovim ' .. tostring(vim.version()))
+  -- The module can be called, which its annotations do not say.
+  local version = vim.version --[[@as fun(): vim.Version]]
+  health.ok('Neovim ' .. tostring(version()))
   return true
 end
 
 ---@param finding { subject: string, good: boolean, detail: string, advice: string }
 local function report(finding)
   local said = ('%s: %s'):format(finding.subject, finding.detail)
-  local advice = finding.advice ~= '' and { finding.advice } or nil
-  if finding.good then
-    health.ok(said)
-    if advice then
-      health.info(finding.advice)
-    end
-  else
-    health.warn(said, advice)
+  local advice = finding.advice ~= '' and { finding.advice } or {}
+  if not finding.good then
+    health.warn(said, unpack(advice))
+    return
   end
+  health.ok(said)
+  vim.iter(advice):each(health.info)
 end
 
 ---What the server's own examination says (`winnow doctor`).
----@param cmd string[]
+---@param cmd? string[]|function
 local function check_server(cmd)
   health.start('winnow: the server')
   local problem = require('winnow.client').start_problem(cmd)
@@ -44,11 +44,11 @@ local function check_server(cmd)
     })
     return
   end
-  local doctor = vim.list_extend(vim.list_slice(cmd, 1, #cmd - 1), { 'doctor', '--json' })
-  if cmd[#cmd] ~= 'serve' then
+  if type(cmd) ~= 'table' or cmd[#cmd] ~= 'serve' then
     health.info('The command is not `… serve`, so that `winnow doctor` is not asked')
     return
   end
+  local doctor = vim.list_extend(vim.list_slice(cmd, 1, #cmd - 1), { 'doctor', '--json' })
   local run = vim.system(doctor, { timeout = DOCTOR_MS }):wait()
   local ok, findings = pcall(vim.json.decode, run.stdout or '')
   if not ok or type(findings) ~= 'table' then
@@ -61,22 +61,49 @@ local function check_server(cmd)
   vim.iter(findings):each(report)
 end
 
-local function check_index()
-  health.start('winnow: the index of this project')
+---What the running server of this project answers; nil where that was said already.
+---@param method string
+---@return table?
+local function answer_to(method)
   local client = require('winnow.client')
   local folder = client.root(0)
   local running = client.running(folder)
   if not running then
     health.info(('no server is running for %s; the first search starts one'):format(folder))
-    return
+    return nil
   end
-  local response = running:request_sync('$/indexStatus', vim.empty_dict(), 5000, 0)
-  if not response or response.err then
-    local said = response and response.err.message or 'no answer within 5 s'
+  local response = running:request_sync(method, vim.empty_dict(), 5000, 0)
+  local problem = response and response.err
+  if not response or problem then
+    local said = problem and problem.message or 'no answer within 5 s'
     health.error('the server does not say: ' .. said, { ':Winnow log shows what it says' })
+    return nil
+  end
+  return response.result
+end
+
+---Whether models on other machines may be asked; those on this one need no consent.
+local function check_consent()
+  health.start('winnow: code of this project and models elsewhere')
+  local answer = answer_to('$/consent') --[[@as winnow.Consent?]]
+  if not answer then
     return
   end
-  for _, one in ipairs(response.result.index.folders) do
+  for _, one in ipairs(answer.destinations) do
+    local may = one.state == 'given' or one.state == 'always'
+    local say = may and health.ok or health.info
+    say(require('winnow.egress').state(one) .. (may and '' or '; `:Winnow consent` allows it'))
+  end
+  vim.iter(answer.warnings):each(health.info)
+end
+
+local function check_index()
+  health.start('winnow: the index of this project')
+  local answer = answer_to('$/indexStatus')
+  if not answer then
+    return
+  end
+  for _, one in ipairs(answer.index.folders) do
     local said = ('%s: %s, %d of %d files'):format(
       one.folder,
       one.state,
@@ -115,7 +142,8 @@ end
 
 function M.check()
   if check_neovim() then
-    check_server(vim.lsp.config.winnow.cmd --[=[@as string[]]=])
+    check_server(vim.lsp.config.winnow.cmd)
+    check_consent()
     check_index()
     check_pickers()
   end

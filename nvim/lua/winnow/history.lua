@@ -4,11 +4,9 @@ local config = require('winnow.config')
 
 local M = {}
 
----@class winnow.Remembered
+---@class winnow.Remembered: winnow.Request
 ---@field mode winnow.Mode
 ---@field query string
----@field terms? string[]
----@field params? table<string, any>
 
 ---@return string
 function M.file()
@@ -37,6 +35,7 @@ end
 ---@return winnow.Remembered[]
 function M.all()
   local text = read(M.file())
+  ---@type boolean, any
   local ok, known = pcall(vim.json.decode, text or '[]', { luanil = { object = true } })
   -- A file that somebody else has written, or half of one, is no reason to fail.
   return ok and vim.islist(known) and vim.tbl_filter(is_remembered, known) or {}
@@ -55,17 +54,17 @@ end
 ---@param mode winnow.Mode
 ---@param request winnow.Request
 function M.add(mode, request)
-  local query = vim.trim(request.query or '')
-  if config.current.history == 0 or query == '' then
+  local query = request.query or ''
+  if config.current.history == 0 or vim.trim(query) == '' then
     return
   end
-  local new = { mode = mode, query = request.query, terms = request.terms, params = request.params }
+  local new = { mode = mode, query = query, terms = request.terms, params = request.params }
   local known = vim.tbl_filter(function(one)
     return not is_same(one, new)
   end, M.all())
   table.insert(known, 1, new)
   local path = M.file()
-  vim.fn.mkdir(vim.fs.dirname(path), 'p', tonumber('700', 8))
+  vim.fn.mkdir(vim.fs.dirname(path), 'p', '0o700')
   local file = io.open(path .. '.new', 'wb')
   if file then
     file:write(vim.json.encode(vim.list_slice(known, 1, config.current.history)))

@@ -3,7 +3,7 @@
 local M = {}
 
 ---Set options; see |winnow-options|. Needed only to change a default.
----@param options? table
+---@param options? winnow.Options
 function M.setup(options)
   require('winnow.config').set(options)
 end
@@ -114,6 +114,18 @@ end
 ---Say what the server knows and how it ranks.
 function M.status()
   require('winnow.status').show()
+end
+
+---Decide whether code of this workspace may be sent to language models on other machines; without
+---an action, choose.
+---@param action? winnow.ConsentAction
+function M.consent(action)
+  require('winnow.egress').consent(action)
+end
+
+---Say what left this machine.
+function M.audit()
+  require('winnow.egress').audit()
 end
 
 ---Open the log of Neovim's language clients, in which what the server says stands.

@@ -41,13 +41,13 @@ end
 
 ---A list that is filled: the same from its first entry to its last.
 ---@class winnow.List
----@field kind 'quickfix'|'loclist'
+---@field kind winnow.ListKind
 ---@field win integer
 ---@field id? integer
 local List = {}
 List.__index = List
 
----@param kind 'quickfix'|'loclist'
+---@param kind winnow.ListKind
 ---@param win? integer the window that a location list is for
 ---@return winnow.List
 function M.new(kind, win)

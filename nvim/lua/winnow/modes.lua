@@ -10,31 +10,36 @@ local M = {}
 ---@field empty? boolean whether an empty query has an answer
 ---@field ranked? boolean whether a partial answer replaces what came before, see |winnow.Search|
 ---@field reasons boolean whether items have reasons, which take a line of their own
----@field items fun(answer: table): winnow.Item[] of an answer or a part of one
+---@field drafts fun(answer: table): winnow.Draft[] of an answer or a part of one
 
 ---@param result table
----@return { path: string, root?: string, file?: string }
-local function place(result)
+---@param lnum integer
+---@return winnow.Draft
+local function place(result, lnum)
   return {
     path = result.path,
     root = result.root,
     file = result.uri and vim.uri_to_fname(result.uri) or nil,
+    lnum = lnum,
   }
 end
 
----@param fields table
+---@param draft winnow.Draft
+---@param root string the folder of the answer
 ---@return winnow.Item
-local function item(fields)
-  fields.text = fields.text or ''
-  fields.reason = fields.reason or ''
-  fields.matches = fields.matches or {}
-  fields.key = ('%s\0%s\0%d\0%d'):format(
-    fields.root or '',
-    fields.file or fields.path,
-    fields.lnum,
-    fields.col or 0
-  )
-  return fields
+local function item(draft, root)
+  draft.key = draft.key
+    or ('%s\0%s\0%d\0%d'):format(
+      draft.root or '',
+      draft.file or draft.path,
+      draft.lnum,
+      draft.col or 0
+    )
+  draft.file = draft.file or vim.fs.joinpath(draft.root or root, draft.path)
+  draft.text = draft.text or ''
+  draft.reason = draft.reason or ''
+  draft.matches = draft.matches or {}
+  return draft --[[@as winnow.Item]]
 end
 
 ---The text's URI without the line, which is a buffer's name.
@@ -61,7 +66,7 @@ local function place_in_document(parts)
 end
 M.place_in_document = place_in_document
 
----@param match { line: integer, match_range: integer[], end_line?: integer }
+---@param match { line: integer, match_range: [integer, integer], end_line?: integer }
 ---@return winnow.Range
 local function range(match)
   return {
@@ -78,6 +83,8 @@ local function first_line(text)
 end
 
 ---Where a ranked file is opened: at the line that was chosen for it, at the match in it.
+---@param file table
+---@return winnow.Draft
 local function ranked_file(file)
   local lnum = file.line or (file.passage and file.passage.start_line)
   local chosen
@@ -88,8 +95,7 @@ local function ranked_file(file)
     end
   end
   local first = chosen or file.matches[1] or {}
-  local fields = place(file)
-  fields.lnum = lnum or first.line or 1
+  local fields = place(file, lnum or first.line or 1)
   fields.col = chosen and chosen.column
   fields.text = first.text or first_line(file.passage and file.passage.snippet)
   fields.text_column = first.text_column
@@ -100,33 +106,37 @@ local function ranked_file(file)
     fields.place = place_in_document(first)
   end
   -- The file, not the line: a model may open it elsewhere, and it is the same result.
-  local made = item(fields)
-  made.key = (made.root or '') .. '\0' .. (made.file or made.path)
-  return made
+  fields.key = (fields.root or '') .. '\0' .. (fields.file or fields.path)
+  return fields
 end
 
+---@param match table
+---@return winnow.Draft
 local function grep_match(match)
-  local fields = place(match)
-  fields.lnum, fields.col = match.line, match.column
+  local fields = place(match, match.line)
+  fields.col = match.column
   for _, line in ipairs(match.preview) do
     if line.line == match.line then
       fields.text, fields.text_column = line.text, line.text_column
     end
   end
   fields.matches = { range(match) }
-  return item(fields)
+  return fields
 end
 
+---@param file table
+---@return winnow.Draft
 local function matching_file(file)
-  local fields = place(file)
-  fields.lnum = 1
-  fields.reason = file.matches and ('%d matches'):format(file.matches) or ''
-  return item(fields)
+  local fields = place(file, 1)
+  fields.reason = file.matches and ('%d matches'):format(file.matches) or nil
+  return fields
 end
 
+---@param found table
+---@return winnow.Draft
 local function symbol(found)
-  local fields = place(found)
-  fields.lnum, fields.col = found.line, found.column
+  local fields = place(found, found.line)
+  fields.col = found.column
   fields.text = found.signature or found.qualified_name
   local about = { found.kind .. ' ' .. found.qualified_name, found.place, found.doc }
   fields.reason = table.concat(
@@ -137,32 +147,39 @@ local function symbol(found)
   )
   local last = found.column + vim.str_utfindex(found.name, 'utf-32')
   fields.matches = { { lnum = found.line, first = found.column, last = last } }
-  return item(fields)
+  return fields
 end
 
+---@param found table
+---@return winnow.Draft
 local function passage(found)
-  local fields = place(found)
-  fields.lnum = found.snippet_line or found.line or found.start_line or 1
+  local fields = place(found, found.snippet_line or found.line or found.start_line or 1)
   fields.text = first_line(found.snippet)
-  fields.reason = found.why or ''
-  if found.symbol then
-    fields.reason = fields.reason == '' and found.symbol
-      or (found.symbol .. ' · ' .. fields.reason)
-  end
-  return item(fields)
+  local why = found.why or ''
+  fields.reason = (found.symbol and why ~= '') and ('%s · %s'):format(found.symbol, why)
+    or found.symbol
+    or why
+  return fields
 end
 
+---@param document table
+---@param match table
+---@return winnow.Draft
 local function document_match(document, match)
-  local fields = { path = document.path, root = document.root }
-  fields.file = without_fragment(match.preview_uri)
-  fields.open_uri = match.open_uri
-  fields.lnum, fields.col = match.line, match.column
-  fields.text, fields.text_column = match.text, match.text_column
-  fields.place = place_in_document(match)
-  fields.matches = vim.tbl_map(function(one)
-    return { lnum = match.line, first = one[1], last = one[2] }
-  end, match.ranges or { match.match_range })
-  return item(fields)
+  return {
+    path = document.path,
+    root = document.root,
+    file = without_fragment(match.preview_uri),
+    open_uri = match.open_uri,
+    lnum = match.line,
+    col = match.column,
+    text = match.text,
+    text_column = match.text_column,
+    place = place_in_document(match),
+    matches = vim.tbl_map(function(one)
+      return { lnum = match.line, first = one[1], last = one[2] }
+    end, match.ranges or { match.match_range }),
+  }
 end
 
 ---@type table<winnow.Mode, winnow.ModeSpec>
@@ -174,7 +191,7 @@ M.modes = {
     live = false,
     ranked = true,
     reasons = true,
-    items = function(answer)
+    drafts = function(answer)
       return vim.tbl_map(ranked_file, answer.files or {})
     end,
   },
@@ -184,14 +201,14 @@ M.modes = {
     query = 'query',
     live = false,
     reasons = false,
-    items = function(answer)
-      local items = {}
+    drafts = function(answer)
+      local drafts = {}
       for _, document in ipairs(answer.documents or {}) do
         for _, match in ipairs(document.matches) do
-          items[#items + 1] = document_match(document, match)
+          drafts[#drafts + 1] = document_match(document, match)
         end
       end
-      return items
+      return drafts
     end,
   },
   symbols = {
@@ -201,7 +218,7 @@ M.modes = {
     live = true,
     empty = true,
     reasons = true,
-    items = function(answer)
+    drafts = function(answer)
       return vim.tbl_map(symbol, answer.symbols or {})
     end,
   },
@@ -211,9 +228,9 @@ M.modes = {
     query = 'pattern',
     live = true,
     reasons = false,
-    items = function(answer)
-      local items = vim.tbl_map(grep_match, answer.matches or {})
-      return vim.list_extend(items, vim.tbl_map(matching_file, answer.files or {}))
+    drafts = function(answer)
+      local drafts = vim.tbl_map(grep_match, answer.matches or {})
+      return vim.list_extend(drafts, vim.tbl_map(matching_file, answer.files or {}))
     end,
   },
   semantic = {
@@ -222,7 +239,7 @@ M.modes = {
     query = 'query',
     live = true,
     reasons = true,
-    items = function(answer)
+    drafts = function(answer)
       return vim.tbl_map(passage, answer.results or {})
     end,
   },
@@ -232,7 +249,7 @@ M.modes = {
     query = 'query',
     live = true,
     reasons = true,
-    items = function(answer)
+    drafts = function(answer)
       return vim.tbl_map(passage, answer.results or {})
     end,
   },
@@ -240,6 +257,17 @@ M.modes = {
 
 ---The names, in the order in which they are offered.
 M.names = { 'keyword', 'docs', 'symbols', 'grep', 'semantic', 'code' }
+
+---The items of an answer, or of a part of one.
+---@param spec winnow.ModeSpec
+---@param answer table
+---@param root string the folder that its paths are relative to
+---@return winnow.Item[]
+function M.items(spec, answer, root)
+  return vim.tbl_map(function(draft)
+    return item(draft, root)
+  end, spec.drafts(answer))
+end
 
 ---@param name any
 ---@return winnow.ModeSpec

@@ -46,7 +46,7 @@ local COMMANDS = { split = 'split', vsplit = 'vsplit', tab = 'tab split' }
 ---@param item winnow.Item
 ---@param how? 'split'|'vsplit'|'tab'
 function M.open(item, how)
-  if COMMANDS[how] then
+  if how then
     vim.cmd(COMMANDS[how])
   end
   vim.cmd("normal! m'")

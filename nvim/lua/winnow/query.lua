@@ -18,8 +18,15 @@ local FILES = {
   include_submodules = 'boolean',
 }
 
+---@alias winnow.ParamKind 'string'|'list'|'boolean'|'number'|string[]
+
+---A request that has a query and params, be they empty.
+---@class winnow.Typed: winnow.Request
+---@field query string
+---@field params table<string, any>
+
 ---Params that can be typed, with the kind of each; Lua may pass any.
----@type table<winnow.Mode, table<string, 'string'|'list'|'boolean'|'number'|string[]>>
+---@type table<winnow.Mode, table<string, winnow.ParamKind?>>
 M.params = {
   keyword = vim.tbl_extend('error', SCOPE, FILES, {
     ranker = { 'auto', 'llm', 'local' },
@@ -61,13 +68,14 @@ M.params = {
 }
 
 ---Where results go, which is the plugin's affair and not the server's.
+---@type table<string, string[]?>
 M.options = {
   list = { 'quickfix', 'loclist' },
   picker = { 'builtin', 'telescope', 'fzf_lua', 'snacks' },
 }
 
 ---@param text string
----@param kind any
+---@param kind winnow.ParamKind
 ---@return any value nil if it does not fit
 local function value_of(text, kind)
   if kind == 'number' then
@@ -82,7 +90,7 @@ local function value_of(text, kind)
   return text
 end
 
----@param kind any
+---@param kind winnow.ParamKind
 ---@return string
 local function wanted(kind)
   if type(kind) == 'table' then
@@ -101,6 +109,7 @@ local function words(text)
     if not word then
       word, after = rest:match('^(%S+)%s*(.*)$')
     end
+    ---@cast after string something is left, and it begins with a word
     if word ~= '' then
       found[#found + 1] = word
     end
@@ -115,7 +124,7 @@ end
 ---@return string[]? terms
 local function without_terms(text)
   local query, terms = text:match('^(.-)%s+%-%-%s+(.*)$')
-  if not query then
+  if not (query and terms) then
     return text, nil
   end
   return query, words(terms)
@@ -124,11 +133,11 @@ end
 ---The request that somebody has typed. Raises an error for a value that does not fit.
 ---@param mode winnow.Mode
 ---@param text string
----@return winnow.Request
+---@return winnow.Typed
 function M.parse(mode, text)
   local known = M.params[mode]
-  ---@type winnow.Request
-  local request = { params = {} }
+  ---@type winnow.Typed
+  local request = { query = '', params = {} }
   local rest = vim.trim(text)
   while true do
     local name, said, after = rest:match('^([%w_]+)=(%S*)%s*(.*)$')
@@ -136,6 +145,9 @@ function M.parse(mode, text)
     if not kind then
       break
     end
+    -- Of a pattern, all captures are there or none.
+    ---@cast said string
+    ---@cast after string
     local value = value_of(said, kind)
     if value == nil then
       error(('winnow: `%s=%s`: expected %s'):format(name, said, wanted(kind)), 0)
@@ -159,13 +171,14 @@ end
 ---@param request winnow.Request
 ---@return string
 function M.format(request)
-  if #(request.terms or {}) == 0 then
+  local terms = request.terms or {}
+  if #terms == 0 then
     return request.query or ''
   end
-  local terms = vim.tbl_map(function(term)
+  local quoted = vim.tbl_map(function(term)
     return term:find('%s') and ('"%s"'):format(term) or term
-  end, request.terms)
-  return ('%s -- %s'):format(request.query or '', table.concat(terms, ' '))
+  end, terms)
+  return ('%s -- %s'):format(request.query or '', table.concat(quoted, ' '))
 end
 
 return M

@@ -12,7 +12,7 @@ local modes = require('winnow.modes')
 ---@field request winnow.Request
 ---@field folder string the folder of the project
 ---@field root string what paths of items are relative to
----@field items winnow.Item[] in the order in which they are to be shown
+---@field items winnow.Item[] ordered as they are to be shown
 ---@field answer? winnow.Answer when it is there
 ---@field ranked_by? winnow.RankedBy who has put the items in order, so far
 ---@field problem? string why there is no answer
@@ -50,20 +50,10 @@ local function with_named(items, new, named)
   return joined, total
 end
 
----@param self winnow.Search
----@param items winnow.Item[]
----@return winnow.Item[]
-local function placed(self, items)
-  for _, item in ipairs(items) do
-    item.file = item.file or vim.fs.joinpath(item.root or self.root, item.path)
-  end
-  return items
-end
-
 ---@param partial table
 function Search:_partial(partial)
   local spec = modes.get(self.mode)
-  local new = placed(self, spec.items(partial))
+  local new = modes.items(spec, partial, self.root)
   if not spec.ranked then
     vim.list_extend(self.items, new)
   elseif partial.ranked_by.kind == 'local' then
@@ -83,7 +73,7 @@ function Search:_done(answer, problem)
   if answer then
     local spec = modes.get(self.mode)
     self.root = answer.root
-    local items = placed(self, spec.items(answer))
+    local items = modes.items(spec, answer, self.root)
     -- What was streamed is not in the answer again, but for a ranking, which is there as a whole.
     self.items = spec.ranked and items or vim.list_extend(self.items, items)
     self.ranked_by = answer.ranked_by
@@ -116,6 +106,7 @@ end
 function Search:_begin(running, shown)
   local spec = modes.get(self.mode)
   local request = self.request
+  ---@type table<string, any>
   local params = vim.tbl_extend('force', config.current.params[self.mode], request.params or {})
   params[spec.query] = request.query or ''
   if self.mode ~= 'keyword' then
@@ -149,6 +140,15 @@ function Search:cancel()
   end
 end
 
+---Tell the server that an item was opened: later searches rank it higher.
+---@param item winnow.Item
+function Search:opened(item)
+  local id = self.answer and self.answer.search_id
+  if id and item.rank then
+    require('winnow').feedback('opened', item, id, self.folder)
+  end
+end
+
 ---"20 of 134 · ranked by …", or what is going on.
 ---@return string
 function Search:summary()
@@ -179,6 +179,7 @@ end
 function M.start(mode, request, options)
   modes.get(mode)
   local folder = client.root(options.buf or vim.api.nvim_get_current_buf())
+  ---@type winnow.Search
   local search = setmetatable({
     mode = mode,
     request = request,

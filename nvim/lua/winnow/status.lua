@@ -1,5 +1,6 @@
 -- How the index is, and what can be done with it, in words.
 
+local answers = require('winnow.answer')
 local client = require('winnow.client')
 
 local M = {}
@@ -53,27 +54,22 @@ function M.lines(answer)
   return vim.list_extend(said, answer.warnings)
 end
 
----@param problem string
-local function fail(problem)
-  vim.notify('winnow: ' .. problem, vim.log.levels.ERROR)
-end
-
 ---Show how the index is, and which server says so.
 function M.show()
   local folder = client.root(0)
   client.with(folder, function(running, problem)
     if not running then
-      return fail(problem --[[@as string]])
+      return answers.fail(problem --[[@as string]])
     end
     client.request(running, '$/indexStatus', {}, {
       progress = false,
       done = function(answer, failed)
         if not answer then
-          return fail(failed --[[@as string]])
+          return answers.fail(failed --[[@as string]])
         end
         local info = running.server_info or {}
         local said =
-          { line('winnow %s, %s', info.version or '?', table.concat(running.config.cmd, ' ')) }
+          { line('winnow %s, %s', info.version or '?', client.command_line(running.config.cmd)) }
         vim.list_extend(said, M.lines(answer))
         vim.api.nvim_echo({ { table.concat(said, '\n') } }, true, {})
       end,
@@ -83,8 +79,9 @@ end
 
 local ACTIONS = { build = true, pause = true, resume = true, clear = true }
 
----Have the server do something with the index, and say when it is done.
----@param action? 'build'|'pause'|'resume'|'clear'|'refresh'
+---Have the server do something with the index, and say when it is done. Raises an error for what
+---there is not.
+---@param action? string
 function M.index(action)
   if not action then
     return M.show()
@@ -99,7 +96,7 @@ function M.index(action)
   local params = action == 'refresh' and vim.empty_dict() or { action = action }
   client.ask(client.root(0), method, params, function(answer, problem)
     if not answer then
-      return fail(problem --[[@as string]])
+      return answers.fail(problem --[[@as string]])
     end
     local state = answer.done and 'done' or 'goes on in the background'
     local known = line('%d of %d files are known', answer.returned, answer.total_found)

@@ -4,22 +4,32 @@
 -- (docs/tools in the project); here stand only the fields that are read.
 
 ---@alias winnow.Mode 'keyword'|'docs'|'symbols'|'grep'|'semantic'|'code'
+---@alias winnow.ListKind 'quickfix'|'loclist'
+---@alias winnow.PickerName 'builtin'|'telescope'|'fzf_lua'|'snacks'
 
 ---A result: a place in a file, with what is said of it.
----@class winnow.Item
----@field path string the file as it was answered, relative to the root
----@field root? string the folder that `path` is relative to, if not that of the answer
+---@class winnow.Item: winnow.Draft
 ---@field file string absolute path, or the URI of a document's text
----@field lnum integer from 1
----@field col? integer from 1, in code points; nil for the first character that is not blank
----@field text string the line, or the part of it that says most
----@field text_column? integer the column of the first character of `text`, if the line was cut
+---@field text string the line, or the part of it that says most; may be empty
 ---@field reason string why it was found; empty if the line says it
----@field place? string of a document: where the line stands ("page 3")
 ---@field matches winnow.Range[] what to highlight
----@field open_uri? string of a document: the document itself
 ---@field rank? integer its place in the answer, from 1
 ---@field key string the same for the same place in two answers
+
+---What an answer says of a result, from which the item is made.
+---@class winnow.Draft
+---@field path string the file as it was answered, relative to the root
+---@field root? string the folder that `path` is relative to, if not that of the answer
+---@field file? string
+---@field lnum integer from 1
+---@field col? integer from 1, in code points; nil for the first character that is not blank
+---@field text? string
+---@field text_column? integer the column of the first character of `text`, if the line was cut
+---@field reason? string
+---@field place? string of a document: where the line stands ("page 3")
+---@field matches? winnow.Range[]
+---@field open_uri? string of a document: the document itself
+---@field key? string if it is not that of the place
 
 ---Columns are 1-based and count code points; `last` is exclusive.
 ---@class winnow.Range
@@ -63,14 +73,59 @@
 ---@field model? string
 ---@field provider? string
 ---@field fallback_reason? string
+---@field needs_consent? string[] where a model could be asked if somebody consented
+
+---@alias winnow.ConsentAction 'give'|'refuse'|'withdraw'
+
+---What may be sent where.
+---@class winnow.Consent
+---@field destinations winnow.Destination[]
+---@field workspace string[] the folders that it is decided for
+---@field warnings string[]
+
+---@class winnow.Destination
+---@field destination string scheme, host and port
+---@field models string[] those there that have all they need
+---@field state 'needed'|'given'|'refused'|'always'
+
+---What left this machine.
+---@class winnow.Audit
+---@field requests winnow.AuditedRequest[] the last one first
+---@field today winnow.DaysUse
+---@field log? string the folder of the log
+---@field total_found integer
+---@field returned integer
+---@field truncated boolean
+---@field warnings string[]
+
+---@class winnow.AuditedRequest
+---@field time string
+---@field model string
+---@field answered_by? string
+---@field destination string
+---@field remote boolean
+---@field files string[]
+---@field bytes integer
+---@field redactions table<string, integer>
+---@field outcome? 'answered'|'broken_off'|'failed'
+---@field tokens integer
+---@field input_tokens? integer
+---@field cost_usd? number
+
+---@class winnow.DaysUse
+---@field requests integer
+---@field tokens integer
+---@field cost_usd number
+---@field daily_tokens? integer
+---@field daily_usd? number
 
 ---What is searched for: the params of the server's request, and where the results go.
 ---@class winnow.Request
 ---@field query? string
 ---@field terms? string[] of a keyword search; else the server takes the question's words
 ---@field params? table<string, any> further params, by the server's names
----@field list? 'quickfix'|'loclist' a list in the place of the picker
----@field picker? 'builtin'|'telescope'|'fzf_lua'|'snacks'
+---@field list? winnow.ListKind a list in the place of the picker
+---@field picker? winnow.PickerName
 ---@field win? integer the window that a location list is for
 
 ---@class winnow.CompleteRequest

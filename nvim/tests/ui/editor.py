@@ -39,8 +39,12 @@ return lines
 """
 
 
-def setup_lua(options: str = "", index: bool = False, more: str = "") -> str:
-    """What a user's init.lua would have."""
+def setup_lua(options: str = "", index: bool = False, more: str = "", model: str = "") -> str:
+    """What a user's init.lua would have; ``model`` is the address of the only language model."""
+    at = f"base_url = '{model}/v1', plain_http = true"
+    wire = f"wire = {{ provider = 'openai', model = 'wire-1', {at} }}"
+    only = f"deadline_seconds = 30, preferred = {{ 'wire' }}, models = {{ {wire} }}"
+    llm = f"llm = {{ {only} }}," if model else ""
     command = "{" + ", ".join(f"'{word}'" for word in COMMAND) + "}"
     return f"""
         vim.opt.swapfile = false
@@ -53,6 +57,7 @@ def setup_lua(options: str = "", index: bool = False, more: str = "") -> str:
             winnow = {{
               index = {{ enabled = {str(index).lower()} }},
               learning = {{ enabled = false }},
+              {llm}
             }},
           }},
         }})

@@ -12,17 +12,21 @@ import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[3] / "benchmarks")]
+CHECKOUT = Path(__file__).parents[3]
+sys.path += map(str, (Path(__file__).parent, CHECKOUT / "benchmarks", CHECKOUT / "tests"))
 
 import corpora
 from editor import PLUGIN, Editor, Terminal, descendants
 from svg import picture
+
+from model_server import ModelServer
 
 QUESTION = "how are migrations ordered and applied"
 TERMS = "MigrationExecutor apply_migration migration_plan"
@@ -93,6 +97,48 @@ def test_the_cursor_moves_the_preview_and_enter_lands_on_line_and_column(start: 
     editor.gone("ranked by")
     assert editor.place() == ("executor.py", 10, 7)
     assert editor.nvim.eval("expand('<cword>')") == "MigrationExecutor"
+
+
+def test_the_order_of_a_model_follows_that_of_the_machine(start: Start) -> None:
+    model, local_is_seen = ModelServer(), threading.Event()
+
+    def choose(files: dict[str, str]) -> list[dict[str, str]]:
+        assert local_is_seen.wait(20)
+        chosen = enumerate(list(files)[2:0:-1], 1)
+        return [{"id": name, "lines": "1", "reason": f"its no. {place}"} for place, name in chosen]
+
+    model.choose = choose
+    try:
+        editor = start(model=model.address)
+        editor.command(f"Winnow keyword {QUESTION} -- {TERMS}")
+        local = editor.see("defines MigrationExecutor, apply_migration")
+        assert not any("its no." in line for line in local)
+        local_is_seen.set()
+        screen = editor.see("ranked by wire")
+    finally:
+        model.stop()
+    assert len(model.requests) == 1
+    rows = [line for line in screen if "its no." in line]
+    assert [f"no. {place}" in row for place, row in enumerate(rows, 1)] == [True, True]
+
+
+def test_a_model_elsewhere_is_asked_with_consent_only(start: Start) -> None:
+    model = ModelServer()
+    try:
+        # It is reached on this machine, by an address that is none of this machine's own.
+        editor = start(model=model.address.replace("127.0.0.1", "0.0.0.0"))
+        editor.command(f"Winnow keyword {QUESTION} -- {TERMS}")
+        editor.see("ranked locally; :Winnow consent to ask a model")
+        editor.press("<Esc>")
+        editor.gone("ranked locally")
+        assert model.requests == []
+        editor.command("Winnow consent give")
+        editor.see("may be sent, by your consent")
+        editor.command("Winnow resume")
+        editor.see("ranked by wire")
+    finally:
+        model.stop()
+    assert len(model.requests) == 1
 
 
 def test_a_filter_narrows_the_list_and_escape_restores_the_screen(start: Start) -> None:

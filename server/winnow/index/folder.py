@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from winnow.config import OWN_FOLDER
 from winnow.database import StoreDamaged
-from winnow.errors import IndexUnavailable, SearchError
+from winnow.errors import IndexUnavailable
 from winnow.index.files import (
     EXCLUDED,
     FULL,
@@ -38,9 +38,6 @@ from winnow.index.files import (
     FileState,
     Job,
     failed,
-    file_state,
-    key_of,
-    language_at,
 )
 from winnow.index.hindrance import Hindrance
 from winnow.index.lock import locked
@@ -56,6 +53,7 @@ from winnow.index.sources import (
     folders_of,
     is_ignore_file,
     is_listing_stale,
+    keys_of,
     listed,
     listed_paths,
     look,
@@ -66,7 +64,7 @@ from winnow.index.store import Store, delete, put_aside
 from winnow.index.workers import Workers
 from winnow.index.worktrees import other_stores, other_trees
 from winnow.text.memory import give_back_free_pages
-from winnow.text.paths import is_below, open_regular
+from winnow.text.paths import is_below
 from winnow.text.ripgrep import Ripgrep
 
 if TYPE_CHECKING:
@@ -332,6 +330,11 @@ class FolderIndex:
         """Whether it is time to look for changes that nobody has told of."""
         return time.monotonic() >= self._next_check
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether all is known, as far as is told: to look is a precaution."""
+        return self.complete and self._unfinished is None and self._is_certain
+
     def knows_files_of(self, covers: Covers) -> bool:
         """Whether it knows all files that a search covers, and every change is told. Where a search
         covers others than when they were listed, the next look lists them anew."""
@@ -429,6 +432,10 @@ class FolderIndex:
             self.total = 0
             await self._forget()
 
+    def look_now(self) -> None:
+        """Have the next query look for changes: not all may be told yet."""
+        self._next_check = 0.0
+
     def look_soon(self) -> None:
         """Have the next query look for changes: what was told may not be all."""
         self._doubts += 1
@@ -496,8 +503,8 @@ class FolderIndex:
         """Write what has changed into the store; what is ``told`` is newer than what was listed."""
         done, total = 0, len(changes.changed)
         before = max(self.total - total, 0)
-        # Of a build that goes on, what is taken beside it says nothing.
-        counts = not (urgent and self._building.locked())
+        # What is told says nothing of the other files, nor what is taken beside a build of it.
+        counts = not (told or (urgent and self._building.locked()))
         if counts:
             self.indexed = before
         if changes.gone:
@@ -559,7 +566,7 @@ class FolderIndex:
         adopting = functools.partial(_adopt, self.root, settings.variant, others)
         for at in range(0, len(paths), ADOPTED):
             some = paths[at : at + ADOPTED]
-            keys = await asyncio.to_thread(_keys_of, self.root, some, settings.max_bytes)
+            keys = await asyncio.to_thread(keys_of, self.root, some, settings.max_bytes)
             for path in overtaken & keys.keys():
                 del keys[path]
             taken = set(await self._with_store(functools.partial(adopting, keys)))
@@ -773,22 +780,6 @@ def _notes(store: Store) -> dict[str, str]:
 def _has_keys(store: Store) -> bool:
     with store.read() as reader:
         return reader.has_keys()
-
-
-def _keys_of(root: Path, paths: Iterable[str], most: int) -> dict[str, tuple[FileState, bytes]]:
-    """The states and keys of files that are not larger than is read of one."""
-    found = {}
-    for path in paths:
-        try:
-            descriptor = open_regular(os.path.join(root, path), str(root))
-        except SearchError:
-            continue
-        with open(descriptor, "rb") as file:
-            state = file_state(os.fstat(file.fileno()))
-            raw = file.read(most + 1)
-        if len(raw) <= most:
-            found[path] = state, key_of(path, raw, language_at(path, raw))
-    return found
 
 
 def _adopt(

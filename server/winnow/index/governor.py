@@ -216,12 +216,16 @@ class Governor:
         room = (self._limit - self._server()) // WORKER_BYTES
         return max(1, min(workers_for(self._machine.cores), room))
 
-    def worker_bytes(self) -> int:
-        """How much memory a worker may have now."""
+    def worker_bytes(self, *, alone: bool = False) -> int:
+        """How much memory a worker may have now, or the only one."""
         if self._is_short():
             return WORKER_BYTES
         given = int(self._limit * GIVEN_SHARE) - self._server()
-        return max(given // self.workers(), WORKER_BYTES)
+        return max(given if alone else given // self.workers(), WORKER_BYTES)
+
+    def left_bytes(self) -> int:
+        """How much memory is left for the server and its workers."""
+        return max(self._limit - self.memory(), 0)
 
     # --- what holds it back ----------------------------------------------------------------
 

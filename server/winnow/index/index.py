@@ -65,6 +65,8 @@ MANY = 1_000
 # And for a look for others, where it was told of some: what somebody asks about after a change is
 # that change, and in a large tree the look takes long.
 LOOK_SECONDS = 0.02
+# A look that is a mere precaution is for the time after a query.
+LATER_SECONDS = 0.5
 # That a folder has become a repository, or is gone, is seen this late.
 ROOT_SECONDS = 0.05
 # As many changed files go before the work of the background.
@@ -108,7 +110,7 @@ class Index:
 
     ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
     the files of a folder in the order in which they are to be taken. ``prepare`` loads what the
-    first search needs: it is done once, in a thread, while the first build waits for its workers.
+    first search needs: it is done once, in a thread, when there is an index or a large one is made.
     """
 
     def __init__(
@@ -146,6 +148,7 @@ class Index:
         self._closed = False
         self._taking: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
+        self._precaution: asyncio.Task[None] | None = None
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -439,7 +442,8 @@ class Index:
                         report(done, total)
 
                 await folder.build(self._covers(folder), max_files, reported)
-        self._prepare_soon()
+                if folder.complete:
+                    self._prepare_soon()
 
     def _prepare_soon(self) -> None:
         """Load what the first search needs, if nothing has begun to yet."""
@@ -464,7 +468,7 @@ class Index:
         enabled = self._config().index.enabled
         if not enabled:
             self._asked = self._consented = self._watching = False
-            await _cancelled([*self._builds, self._taking, self._checking])
+            await _cancelled([*self._builds, self._taking, self._checking, self._precaution])
             self._told.clear()
         for folder in self._known.values():
             await folder.permit(enabled and is_indexable(folder.root, self._environment))
@@ -497,7 +501,7 @@ class Index:
     async def aclose(self) -> None:
         """End what is under way, and the workers; close the stores."""
         self._closed = True
-        await _cancelled([self._taking, self._checking, *self._builds])
+        await _cancelled([self._taking, self._checking, self._precaution, *self._builds])
         if self._preparing is not None:
             await asyncio.gather(self._preparing, return_exceptions=True)
         await self._documents.aclose()
@@ -516,9 +520,9 @@ class Index:
         """Wait a while for the changes that somebody has told of, then for a look for others, which
         would find these, too."""
         end = asyncio.get_running_loop().time() + seconds
-        if not await self._settled(seconds):
+        if seconds and not await self._settled(seconds):
             for folder in self._current():
-                folder.look_soon()
+                folder.look_now()
         told = await _finished(self._taking, end - asyncio.get_running_loop().time())
         self._look([one for one in self._current() if one.built or one.writable], begin)
         left = end - asyncio.get_running_loop().time()
@@ -527,8 +531,21 @@ class Index:
     def _look(self, folders: Iterable[FolderIndex], begin: bool = True) -> None:
         """Begin to look for changes in the folders where it is time to, and perhaps an index."""
         due = [one for one in folders if one.is_due]
-        if due and not self._builds and not _is_busy(self._checking):
-            self._checking = asyncio.create_task(self._check(due, begin))
+        unsure = [one for one in due if not one.is_sure]
+        if not due or self._builds or _is_busy(self._checking):
+            return
+        if unsure:
+            if self._precaution is not None:
+                self._precaution.cancel()
+            self._checking = asyncio.create_task(self._check(unsure, begin))
+        elif not _is_busy(self._precaution):
+            self._precaution = asyncio.create_task(self._check_later(due))
+
+    async def _check_later(self, folders: Iterable[FolderIndex]) -> None:
+        """Look, though every change is told, when nobody waits for an answer."""
+        await asyncio.sleep(LATER_SECONDS)
+        await self.governor.turn()
+        await self._check(folders, begin=False)
 
     async def _check(self, folders: Iterable[FolderIndex], begin: bool) -> None:
         """Look for changes that nobody has told of, and take them."""

@@ -21,7 +21,7 @@ from msgspec import Struct
 from winnow.config import Index
 from winnow.errors import SearchError
 from winnow.ranking.models import Models, NamedModel
-from winnow.ranking.providers import ANSWER_CHARACTERS, ModelError, ModelRequest
+from winnow.ranking.providers import ANSWER_CHARACTERS, ModelError, ModelRequest, NotSent
 from winnow.symbols.language import language_of
 from winnow.symbols.weight import DATA, place_of
 from winnow.text.process import Processes
@@ -179,6 +179,8 @@ async def folders_by_model(
     try:
         text = await asyncio.wait_for(_ask(models, model, by_id), models.settings.deadline_seconds)
         chosen = msgspec.json.decode(text, type=_Order).folders
+    except NotSent:
+        return None
     except (ModelError, asyncio.TimeoutError, msgspec.MsgspecError):
         models.failed(model.name)
         return None
@@ -203,11 +205,11 @@ def shown_folders(folders: Iterable[str]) -> list[str]:
 
 async def _ask(models: Models, model: NamedModel, by_id: Mapping[str, str]) -> str:
     """The text of the model's answer. Raises ModelError."""
-    provider = await asyncio.to_thread(models.provider, model)
     fence = f"--- {secrets.token_hex(8)} ---"
     names = "\n".join(f"[{one}] {folder}" for one, folder in by_id.items())
     text = ""
-    pieces = provider.stream(ModelRequest(SYSTEM, f"{fence}\n{names}\n{fence}\n", SCHEMA))
+    prompt = f"{fence}\n{names}\n{fence}\n"
+    pieces = models.ask(model, ModelRequest(SYSTEM, prompt, SCHEMA, "index_order"))
     try:
         async for piece in pieces:
             if not isinstance(piece, str):

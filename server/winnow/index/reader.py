@@ -132,9 +132,12 @@ class Reader:
 
     def known_files(self, paths: Iterable[str]) -> dict[str, FileState]:
         """Of some files those that are known."""
-        statement = "SELECT mtime_ns, ctime_ns, size, problem FROM file WHERE path=? AND parked=0"
-        rows = ((path, self._row(statement, os.fsencode(path))) for path in paths)
-        return {path: FileState(*row) for path, row in rows if row is not None}
+        rows = self._rows_of("mtime_ns, ctime_ns, size, problem", paths)
+        return {path: FileState(*row) for path, row in rows.items()}
+
+    def keys_of(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """The keys of the texts that files had; of those that are known."""
+        return {path: key for path, (key,) in self._rows_of("key", paths).items()}
 
     def files_named(self, name: str) -> list[File]:
         """The files with this name, in whatever folder."""
@@ -364,6 +367,12 @@ class Reader:
     def _row(self, statement: str, *values: object) -> Any:
         with damage():
             return self._execute(statement, values).fetchone()
+
+    def _rows_of(self, columns: str, paths: Iterable[str]) -> dict[str, Any]:
+        """Columns of the files that are known, by path."""
+        statement = f"SELECT {columns} FROM file WHERE path=? AND parked=0"  # noqa: S608
+        rows = ((path, self._row(statement, os.fsencode(path))) for path in paths)
+        return {path: row for path, row in rows if row is not None}
 
     def _execute(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
         if self._stopped:

@@ -19,7 +19,16 @@ from msgspec import Struct
 
 from winnow.errors import SearchError
 from winnow.globs import escaped, glob_regex
-from winnow.index.files import CLOCK_NS, EXCLUDED, FULL, FileState, told_state
+from winnow.index.files import (
+    CLOCK_NS,
+    EXCLUDED,
+    FULL,
+    FileState,
+    file_state,
+    key_of,
+    language_at,
+    told_state,
+)
 from winnow.text.buffers import Overlay
 from winnow.text.encodings import decoded
 from winnow.text.files import IGNORE_FILE, search_scope
@@ -209,6 +218,24 @@ def text_of(root: Path, path: str) -> str | None:
             return decoded(file.read(MOST_BYTES))
     except (OSError, SearchError):
         return None
+
+
+def keys_of(
+    root: Path, paths: Iterable[str], most: int = MOST_BYTES
+) -> dict[str, tuple[FileState, bytes]]:
+    """The states and keys of files, of those that have no more than so many bytes."""
+    found = {}
+    for path in paths:
+        try:
+            descriptor = open_regular(os.path.join(root, path), str(root))
+        except SearchError:
+            continue
+        with open(descriptor, "rb") as file:
+            state = file_state(os.fstat(file.fileno()))
+            raw = file.read(most + 1)
+        if len(raw) <= most:
+            found[path] = state, key_of(path, raw, language_at(path, raw))
+    return found
 
 
 def compared(

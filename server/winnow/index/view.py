@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from winnow.index.names import NameTables
 from winnow.index.reader import Reader, ReaderStopped, Written
-from winnow.index.sources import changes_of
+from winnow.index.sources import changes_of, keys_of
 from winnow.symbols.facts import Definition, Facts, Skeleton
 from winnow.symbols.packed import last_name
 from winnow.symbols.view import File
@@ -119,7 +119,7 @@ class StoreView:
         return joined(self, self._stores, states, unsaved, self._overlay)
 
     def changed(self, paths: Iterable[str]) -> list[str]:
-        """Those of some files that are not as they were when their facts were taken."""
+        """Those of some files whose texts are not what their facts were taken from."""
         below: dict[str, tuple[Reader, list[str]]] = {}
         for path in paths:
             located = None if path in self._overlay else self._locate(path)
@@ -130,7 +130,13 @@ class StoreView:
         found: list[str] = []
         for folder, (reader, some) in below.items():
             changes = changes_of(Path(folder), reader.known_files(some).items())
-            found += (folder + path for path in (*changes.changed, *changes.gone))
+            # One that was only touched, or was read right after it was written, has the same text.
+            now = keys_of(Path(folder), changes.changed)
+            known = reader.keys_of(now)
+            changed = [
+                path for path in changes.changed if path not in now or now[path][1] != known[path]
+            ]
+            found += (folder + path for path in (*changed, *changes.gone))
         return found
 
     def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:

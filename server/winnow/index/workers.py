@@ -15,6 +15,8 @@ BATCH = 8
 # What a worker comes to have for each byte of a text that it parses, with the tree, all that is
 # made of it and the answer: 43 to 56, measured on headers with nothing but macros and on other C.
 TIMES_TEXT = 50
+# Whoever saves a file now and then does not wait for a worker to start.
+KEEP_SECONDS = 300.0
 MEMORY_BYTES = 600 * 1024**2
 
 
@@ -35,6 +37,7 @@ class Workers(workers.Workers[Job, Optional[FileFacts]]):  # noqa: UP045
             failed=failed,
             memory_bytes=MEMORY_BYTES,
             batch=BATCH,
+            keep_seconds=KEEP_SECONDS,
             weigh=weight,
         )
         super().__init__(processes, environment, kind, seconds, limit, regulator)

@@ -12,9 +12,11 @@ from lsprotocol import types
 from msgspec import Meta, Struct
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
 
+from winnow.errors import InvalidParams
 from winnow.lsp.progress import without_tokens
 from winnow.ranking.providers import ModelError
 from winnow.ranking.providers.editor import COMPLETE
+from winnow.tool import check_texts
 
 if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
@@ -54,8 +56,10 @@ def add_editor_features(server: WinnowServer) -> None:
 
         try:
             # It takes no time that progress could be told of.
-            asked = msgspec.convert(without_tokens(params)[0], SuggestTermsParams)
-        except msgspec.ValidationError as error:
+            raw = without_tokens(params)[0]
+            check_texts(raw, "")
+            asked = msgspec.convert(raw, SuggestTermsParams)
+        except (msgspec.ValidationError, InvalidParams) as error:
             raise JsonRpcInvalidParams(str(error)) from None
         if server.searching is None:
             raise JsonRpcServerNotInitialized("initialize first")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import importlib
 import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -12,21 +10,16 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from winnow.database import StoreDamaged
-from winnow.errors import SearchError
+from winnow.index_keeping import keep_index, load_index, load_names
 from winnow.lsp.convert import path_of
 from winnow.lsp.progress import CLIENT_SECONDS, background_progress
 
 if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
-    from winnow.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
 WATCHED = "**/*"
-# With numpy they take a tenth of a second to load. The first request would do that in the loop, and
-# keep all others waiting.
-LOADED_FIRST = ("winnow.index.filetable", "winnow.narrowing", "winnow.retrieval.search")
 
 
 async def watch_files(server: WinnowServer) -> None:
@@ -59,14 +52,10 @@ async def build_index(server: WinnowServer, consent: bool = False) -> None:
     not made unless somebody asks for it."""
     if server.searching is None or not (server.searching.config.index.enabled or consent):
         return
-    for module in LOADED_FIRST:
-        await asyncio.to_thread(importlib.import_module, module)
+    await load_index()
     async with background_progress(server, "Indexing", "files") as report:
-        server.searching.index.keep_watching()
-        await server.searching.index.build(report, consent)
-    # The first query for a symbol need not wait for them.
-    with contextlib.suppress(SearchError, StoreDamaged):
-        await _load_names(server.searching)
+        await keep_index(server.searching, report, consent)
+    await load_names(server.searching)
 
 
 async def switch_index(server: WinnowServer) -> None:
@@ -75,11 +64,6 @@ async def switch_index(server: WinnowServer) -> None:
         await server.searching.index.follow_settings()
     await watch_files(server)
     await build_index(server)
-
-
-async def _load_names(workspace: Workspace) -> None:
-    async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
-        await view.read(view.names, workspace.names)
 
 
 def tell_changes(server: WinnowServer, uris: Iterable[str]) -> None:

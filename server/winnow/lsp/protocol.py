@@ -8,14 +8,17 @@ requests stay plain data; the tool validates them.
 
 from __future__ import annotations
 
+import asyncio
 import enum
+import functools
 import json
 import logging
 import uuid
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Sequence
+from typing import Any, get_args, get_origin
 
 from cattrs import Converter, transform_error
+from cattrs.errors import IterableValidationError, IterableValidationNote
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
@@ -59,6 +62,10 @@ def plain_converter() -> Converter:
     # cattrs would make a text of a number, and search for that.
     for kind in (str, int, bool):
         converter.register_structure_hook(kind, _plain)
+    # lsprotocol takes anything for an id or a token, and pygls fails where it looks for it.
+    for name in (int | str, int | str | None):
+        converter.register_structure_hook(name, _name)
+    converter.register_structure_hook_func(_is_list, functools.partial(_list, converter))
     converter.register_structure_hook(JsonRPCRequestMessage, request)
     converter.register_structure_hook(JsonRPCNotification, notification)
     converter.register_structure_hook(JsonRPCResponseMessage, response)
@@ -74,6 +81,35 @@ def _plain(value: Any, kind: Any) -> Any:
     return value
 
 
+def _name(value: Any, kind: Any) -> Any:
+    """An id or a token, as it is."""
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    raise TypeError(f"expected a string or an integer, got {type(value).__name__}")
+
+
+def _is_list(kind: Any) -> bool:
+    origin: Any = get_origin(kind)
+    return origin is Sequence or origin is list
+
+
+def _list(converter: Converter, value: Any, kind: Any) -> list[Any]:
+    """A list, as far as its first element that does not fit. cattrs makes an exception of each, for
+    seconds where there are thousands, and takes a text for a list of letters."""
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"expected a list, got {type(value).__name__}")
+    (of,) = get_args(kind)
+    found = []
+    for place, one in enumerate(value):
+        try:
+            found.append(converter.structure(one, of))
+        except Exception as error:
+            said = f"While structuring {kind} @ index {place}"
+            error.__notes__ = [IterableValidationNote(said, place, of)]  # type: ignore[attr-defined]
+            raise IterableValidationError(said, [error], kind) from error
+    return found
+
+
 class WinnowProtocol(LanguageServerProtocol):
     """pygls' protocol, with an answer for everything that has the look of a request.
 
@@ -83,6 +119,7 @@ class WinnowProtocol(LanguageServerProtocol):
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
         super().__init__(server, converter)
         self.documents = Documents()
+        self._has_begun = False
 
     def handle_body(self, body: bytes) -> None:
         """Read a message and hand it on; what is no JSON is answered, too."""
@@ -108,7 +145,18 @@ class WinnowProtocol(LanguageServerProtocol):
             elif message.get("method") == types.TEXT_DOCUMENT_DID_CHANGE:
                 self._lose_document(message.get("params"), _misfit(error))
             return
+        if {"id", "method"} <= message.keys() and not hasattr(typed, "id"):
+            self.refuse(message["id"], INVALID_REQUEST, f"{message['method']} is a notification")
+            return
         super().handle_message(typed)
+
+    def _handle_response(
+        self, msg_id: Any, result: Any | None = None, error: types.ResponseError | None = None
+    ) -> None:
+        """Take the client's answer to a request of the server's. pygls keeps the client's requests
+        with these, which are tasks: one with this id is not meant."""
+        if not isinstance(self._request_futures.get(msg_id), asyncio.Task):
+            super()._handle_response(msg_id, result, error)
 
     def _lose_document(self, params: Any, problem: str) -> None:
         """A change of a document does not fit: from now on its text is not known here."""
@@ -127,7 +175,9 @@ class WinnowProtocol(LanguageServerProtocol):
             return "a message is one object"
         if message.get("jsonrpc") != self.VERSION:
             return "`jsonrpc` must be '2.0'"
-        if "id" in message and _id(message) is None and "error" not in message:
+        # Whoever could not read a message tells so with an id of null.
+        unread = message.get("id") is None and "error" in message
+        if "id" in message and _id(message) is None and not unread:
             return "`id` must be a string or an integer"
         if "method" not in message:
             return None if {"result", "error"} & message.keys() else "`method` is missing"
@@ -135,6 +185,8 @@ class WinnowProtocol(LanguageServerProtocol):
             return "`method` must be a string"
         if self._shutdown and "id" in message:
             return "the server is shutting down"
+        if message["method"] == types.INITIALIZE and "id" in message and self._has_begun:
+            return "the server is initialized already"
         return None
 
     def refuse(self, msg_id: str | int | None, code: int, problem: str) -> None:
@@ -170,6 +222,7 @@ class WinnowProtocol(LanguageServerProtocol):
         self, params: types.InitializeParams
     ) -> Generator[Any, Any, types.InitializeResult]:
         """Announce the custom requests beside the standard capabilities."""
+        self._has_begun = True
         result = yield from super().lsp_initialize(params)
         result.capabilities.experimental = {
             "winnow": {

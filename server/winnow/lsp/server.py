@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import logging
-import os
-import signal
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -37,8 +33,9 @@ from winnow.lsp.protocol import (
     WinnowProtocol,
     plain_converter,
 )
+from winnow.serving import end_on_signals, end_with_client
 from winnow.text.files import repository_root
-from winnow.tool import Tool
+from winnow.tool import Tool, check_texts
 from winnow.tools import TOOLS
 from winnow.types import Result
 from winnow.workspace import Workspace
@@ -153,13 +150,14 @@ def _add_call_tool(server: WinnowServer) -> None:
         of `$/tools` to a model."""
         try:
             raw, work_done, _ = without_tokens(params)
+            check_texts(raw, "")
             asked = msgspec.convert(raw, CallToolParams)
         except (msgspec.ValidationError, InvalidParams) as error:
             raise JsonRpcInvalidParams(str(error)) from None
         if server.searching is None:
             raise JsonRpcServerNotInitialized("initialize first")
         tool = TOOLS.get(asked.name)
-        if tool is None or not tool.offered(server.searching.config):
+        if tool is None or not tool.for_agents or not tool.offered(server.searching.config):
             raise JsonRpcInvalidParams(f"there is no tool {asked.name!r}, or it is turned off")
         told = {} if work_done is None else {"workDoneToken": work_done}
         return {"text": tool.plain(await _answer(server, tool, {**asked.arguments, **told}))}
@@ -184,7 +182,9 @@ def _add_lifecycle(server: WinnowServer) -> None:
         server.options = options if isinstance(options, dict) else {}
         server.configure()
         server.protocol.documents.tell = functools.partial(_viewed, server.searching)
-        _end_children_on_signals(server.searching)
+        end_on_signals(server.searching)
+        if params.process_id is not None:
+            _in_background(server, end_with_client(server.searching, params.process_id))
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
@@ -257,20 +257,3 @@ async def _pull_configuration(server: WinnowServer) -> None:
         return
     if answer and isinstance(answer[0], dict):
         server.configure(answer[0])
-
-
-def _end_children_on_signals(workspace: Workspace) -> None:
-    """SIGTERM ends the server at once, and its children with it."""
-    if sys.platform == "win32":
-        return
-
-    loop = asyncio.get_running_loop()
-
-    def end() -> None:
-        workspace.processes.close()
-        # pygls' thread waits for standard input, which an orderly exit would wait for in turn. The
-        # moment is for a child that is being started.
-        loop.call_later(0.1, os._exit, 128 + signal.SIGTERM)
-
-    with contextlib.suppress(RuntimeError, ValueError):
-        loop.add_signal_handler(signal.SIGTERM, end)

@@ -13,21 +13,27 @@ import asyncio
 import contextlib
 import io
 import logging
-import os
 import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from typing import Any
 
 from pygls.io_ import StdoutWriter
 
 from winnow.lsp.server import WinnowServer
+from winnow.serving import run
 
 logger = logging.getLogger(__name__)
 
-_LENGTH = re.compile(rb"^content-length:\s*(\d{1,12})\s*$", re.I | re.M)
+# Not only at the beginning of a line: what stands before it is then of a message whose own header
+# was damaged, and the next one is read again.
+_LENGTH = re.compile(rb"content-length:\s*(\d{1,12})\s*$", re.I | re.M)
 HEADER_END = b"\r\n\r\n"
+# What is longer is no message: a reader would wait for it for ever (clangd draws the same line).
+MESSAGE_BYTES = 1024**3
+# A longer header is none, and only its end is looked at.
+HEADER_BYTES = 64 * 1024
 
 
 def serve_io(server: WinnowServer) -> int:
@@ -36,7 +42,7 @@ def serve_io(server: WinnowServer) -> int:
     async def serve() -> int:
         return await _converse(server, _messages_of_stdin(), StdoutWriter(sys.stdout.buffer))
 
-    return _run(serve())
+    return run(serve())
 
 
 def serve_tcp(server: WinnowServer, host: str, port: int) -> int:
@@ -44,16 +50,7 @@ def serve_tcp(server: WinnowServer, host: str, port: int) -> int:
 
     The address is told on stderr, which says the port where 0 was given.
     """
-    return _run(_listen(server, host, port))
-
-
-def _run(serving: Coroutine[Any, Any, int]) -> int:
-    if sys.platform == "linux" and sys.version_info < (3, 12):
-        # asyncio starts a thread for each child otherwise, a millisecond of each search.
-        with contextlib.suppress(OSError):  # before Linux 5.3
-            os.close(os.pidfd_open(os.getpid()))
-            asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
-    return asyncio.run(serving)
+    return run(_listen(server, host, port))
 
 
 async def _listen(server: WinnowServer, host: str, port: int) -> int:
@@ -110,21 +107,31 @@ async def _messages_of_stdin() -> AsyncIterator[bytes]:
 def _read_message(stream: io.BufferedIOBase) -> bytes | None:
     """The body of the next message; None at the end of the stream."""
     header = b""
-    while line := stream.readline():
-        header += line
+    while line := stream.readline(HEADER_BYTES):
+        header = (header + line)[-HEADER_BYTES:]
         if line.strip():
             continue
-        found = _LENGTH.search(header)
-        if found:
-            body = stream.read(int(found[1]))
-            return body if len(body) == int(found[1]) else None
+        length = _length(header)
+        if length is not None:
+            body = stream.read(length)
+            return body if len(body) == length else None
         header = b""
+    return None
+
+
+def _length(header: bytes) -> int | None:
+    """How long the body behind a header is; None for what is no header."""
+    found = _LENGTH.search(header)
+    if found and int(found[1]) <= MESSAGE_BYTES:
+        return int(found[1])
+    if header.strip():
+        logger.warning("Passed over %d bytes that are no header of a message", len(header))
     return None
 
 
 async def _messages_of(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
     with contextlib.suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         while True:
-            found = _LENGTH.search(await reader.readuntil(HEADER_END))
-            if found:
-                yield await reader.readexactly(int(found[1]))
+            length = _length(await reader.readuntil(HEADER_END))
+            if length is not None:
+                yield await reader.readexactly(length)

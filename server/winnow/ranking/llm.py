@@ -12,18 +12,26 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from winnow.config import Prices
+from winnow.config import Model
 from winnow.ranking import prompt as prompts
 from winnow.ranking.answer import AnswerReader, Named, Validator
-from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key
+from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key, with_cost
 from winnow.ranking.prompt import Prompt
-from winnow.ranking.providers import ANSWER_CHARACTERS, AnsweredBy, ModelError, ModelRequest
+from winnow.ranking.providers import (
+    ANSWER_CHARACTERS,
+    AnsweredBy,
+    ModelError,
+    ModelRequest,
+    NotSent,
+)
 from winnow.types import Candidate, Ranked
 from winnow.types.keyword_search import Usage
 
 # A second try of the same model needs this much time, and a server that asks for no more patience.
 RETRY_SECONDS = 3.0
 RETRY_AFTER_SECONDS = 2.0
+# With fewer tokens there is hardly a line beside the instructions.
+LEAST_INPUT_TOKENS = 1_000
 
 
 class LlmRanking(Struct, frozen=True):
@@ -124,7 +132,7 @@ async def rank(
             break
         # A model that says nothing leaves half of the time to the next one.
         patience = left / 2 if place + 1 < len(usable) else left
-        sent = prompts.build(query, candidates, model.settings.input_tokens)
+        sent = prompts.build(query, candidates, input_tokens(models, model.settings), models.redact)
         if not sent.sent:
             error = "all files that match are secrets by their names"
             raise RankingFailed([{"model": model.name, "error": error}])
@@ -134,6 +142,9 @@ async def rank(
             await asyncio.wait_for(_ask(models, model, answer, key, patience, deadline), left)
         except asyncio.TimeoutError:
             error = f"no whole answer within {models.settings.deadline_seconds:g} s"
+        except NotSent as problem:
+            attempts.append({"model": model.name, "error": str(problem)})
+            continue
         except ModelError as problem:
             error = str(problem)
         else:
@@ -152,6 +163,24 @@ def _ranking(model: NamedModel, answer: _Answer, broken_off: str | None) -> LlmR
     usage = with_cost(answer.usage, model.settings.prices)
     return LlmRanking(
         answer.files, answer.named(model), answer.prompt, usage, answer.unknown, broken_off
+    )
+
+
+def input_tokens(models: Models, model: Model) -> int:
+    """The most tokens to send to a model, so that a request stays below its cap."""
+    cap = models.settings.request_tokens
+    most = model.input_tokens if cap is None else min(model.input_tokens, cap - model.output_tokens)
+    return max(LEAST_INPUT_TOKENS, most)
+
+
+def request_for(sent: Prompt, *, json: bool = True) -> ModelRequest:
+    """The request that a prompt is sent with."""
+    return ModelRequest(
+        prompts.system_prompt(json=json),
+        sent.text,
+        prompts.ANSWER_SCHEMA if json else None,
+        files=[one.path for one in sent.sent.values()],
+        redactions=sent.redactions,
     )
 
 
@@ -198,13 +227,7 @@ async def _call(
     models: Models, model: NamedModel, answer: _Answer, patience: float, *, json: bool
 ) -> None:
     """One call, fed into the answer. Raises ModelError, also if nothing comes in time."""
-    provider = await asyncio.to_thread(models.provider, model)
-    request = ModelRequest(
-        prompts.system_prompt(json=json),
-        answer.prompt.text,
-        prompts.ANSWER_SCHEMA if json else None,
-    )
-    pieces = provider.stream(request)
+    pieces = models.ask(model, request_for(answer.prompt, json=json))
     try:
         piece = await asyncio.wait_for(_next(pieces), patience)
         while piece is not None:
@@ -218,7 +241,6 @@ async def _call(
     except asyncio.TimeoutError as error:
         raise ModelError(f"nothing within {patience:.1f} s", 504) from error
     finally:
-        # Closes the connection: that ends the generation, and its cost, at the server.
         await pieces.aclose()  # type: ignore[attr-defined]
 
 
@@ -226,17 +248,3 @@ async def _next(
     pieces: AsyncIterator[str | Usage | AnsweredBy],
 ) -> str | Usage | AnsweredBy | None:
     return await anext(pieces, None)
-
-
-def with_cost(usage: Usage | None, prices: Prices | None) -> Usage | None:
-    """The usage with what it cost in US dollars, where prices are configured."""
-    if usage is None or prices is None:
-        return usage
-    cached = usage.cached_tokens or 0
-    cached_price = prices.input if prices.cached_input is None else prices.cached_input
-    dollars = (
-        (usage.input_tokens - cached) * prices.input
-        + cached * cached_price
-        + usage.output_tokens * prices.output
-    ) / 1_000_000
-    return replace(usage, cost_usd=round(dollars, 6))

@@ -7,20 +7,40 @@ from the environment when a model is used, and stay in here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import importlib
+import os
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from winnow.config import Llm, Model
-from winnow.ranking.providers import ModelError, Provider, connect
+from winnow.config import Llm, Model, Prices
+from winnow.display import shown_path
+from winnow.egress import Egress, NotAllowedOut, Roots, destination_of, is_this_machine
+from winnow.egress.audit import Ended, Outcome, Sent, now
+from winnow.egress.caps import cost
+from winnow.ranking.providers import (
+    AnsweredBy,
+    ModelError,
+    ModelRequest,
+    NotSent,
+    Provider,
+    connect,
+)
 from winnow.ranking.providers.editor import COMPLETE, AskEditor, EditorProvider
+from winnow.ranking.tokens import estimated_tokens
 from winnow.types.keyword_search import Usage
+
+if TYPE_CHECKING:
+    from winnow.secrets import Redacted
 
 # Where a provider's own models are, and the variable by which its SDK lets a user redirect them.
 OWN_ADDRESS = {
@@ -29,7 +49,6 @@ OWN_ADDRESS = {
 }
 # The name of the model that the editor offers, unless the settings have one of that provider.
 EDITOR = "editor"
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 CACHED_ANSWERS = 64
 CACHE_SECONDS = 600.0
 
@@ -54,13 +73,21 @@ class Models:
     """The configured models and their state: connections, recent failures, recent answers.
 
     ``ask_editor`` is there if an editor offers its own model, which is then the first to ask:
-    somebody has chosen that.
+    somebody has chosen that. ``roots`` are the folders whose code is sent, ``rules`` the forms of
+    secrets that these have beside the user's.
     """
 
     def __init__(
-        self, settings: Llm, environment: Mapping[str, str], ask_editor: AskEditor | None = None
+        self,
+        settings: Llm,
+        environment: Mapping[str, str],
+        ask_editor: AskEditor | None = None,
+        roots: Roots = tuple[Path],
+        rules: Sequence[str] = (),
     ) -> None:
         self.settings = settings
+        self._rules = (*settings.secrets, *rules)
+        self.egress = Egress(settings, environment, roots)
         self.known: Mapping[str, Model] = settings.models
         self._ask_editor = ask_editor
         if ask_editor and not any(one.provider == "editor" for one in self.known.values()):
@@ -87,27 +114,61 @@ class Models:
             if problem:
                 unusable.append({"model": name, "error": problem})
             else:
-                models.append(self._named(name))
+                models.append(self.named(name))
         return models, unusable
 
     def problem(self, name: str) -> str | None:
         """Why the model cannot be used, in words that say what would help."""
+        problem = self._problem_of_settings(name)
+        if problem is None:
+            model = self.named(name)
+            problem = self.egress.consent_problem(model.settings, model.base_url)
+        return problem or self._left_alone(name)
+
+    def _problem_of_settings(self, name: str) -> str | None:
         model = self.known.get(name)
         if not self.settings.enabled:
             return "language models are turned off (llm.enabled)"
         if model is None:
             return "no model of that name is configured"
         if model.provider == "editor":
-            return self._left_alone(name) if self._ask_editor else "no editor offers its model"
+            return None if self._ask_editor else "no editor offers its model"
         if model.key_env and not self._environment.get(model.key_env):
             return f"no key: {model.key_env} is not set"
-        address = urlsplit(self._address(model))
-        safe = address.scheme == "https" or address.hostname in LOOPBACK or model.plain_http
-        if address.scheme not in ("http", "https") or not address.hostname:
-            return f"{self._address(model)!r} is not an address"
-        if not safe:
+        address = self._address(model)
+        if not _is_address(address):
+            return f"{address!r} is not an address"
+        by_tls = urlsplit(address).scheme == "https"
+        if not (by_tls or is_this_machine(address) or model.plain_http):
             return "its address is plain http: use https, or set plain_http"
-        return self._left_alone(name)
+        return None
+
+    def ready(self) -> list[str]:
+        """The models that nothing in settings or environment keeps from being asked."""
+        return [name for name in self.names() if self._problem_of_settings(name) is None]
+
+    def destinations(self, only: str = "") -> dict[str, list[NamedModel]]:
+        """Where the models are that are elsewhere and that nothing but consent can be missing
+        for."""
+        found: dict[str, list[NamedModel]] = {}
+        for name in [only] if only else self.names():
+            if self._problem_of_settings(name) is None and not self._is_editors(name):
+                model = self.named(name)
+                if not is_this_machine(model.base_url):
+                    found.setdefault(destination_of(model.base_url), []).append(model)
+        return found
+
+    def awaiting_consent(self, only: str = "") -> list[str]:
+        """Where models could be asked if somebody consented; nothing if somebody has refused."""
+        egress = self.egress
+        roots = egress.roots()
+        if self.settings.consent == "always" or not roots or egress.consents.refused(roots):
+            return []
+        return [
+            destination
+            for destination in self.destinations(only)
+            if not egress.consents.given(roots, destination)
+        ]
 
     def _left_alone(self, name: str) -> str | None:
         if self._paused_until.get(name, 0.0) > time.monotonic():
@@ -123,8 +184,8 @@ class Models:
 
     def provider(self, model: NamedModel) -> Provider:
         """The connection to a model, made at its first use. Raises ModelError."""
-        if self._ask_editor and model.settings.provider == "editor":
-            return EditorProvider(model.settings, self._ask_editor)
+        if model.settings.provider == "editor":
+            return EditorProvider(model.settings, self._ask_editor or _no_editor)
         if model.name not in self._providers:
             key_env = model.settings.key_env
             key = self._environment.get(key_env) if key_env else None
@@ -135,6 +196,101 @@ class Models:
             except ImportError as error:
                 raise ModelError(f"its SDK cannot be imported: {error}", 424) from error
         return self._providers[model.name]
+
+    def redact(self, text: str) -> Redacted:
+        """A text as a model may be sent it."""
+        # Not needed to start a server.
+        from winnow.secrets import redacted
+
+        return redacted(text, self._rules, self.settings.not_secrets)
+
+    async def ask(
+        self, model: NamedModel, request: ModelRequest
+    ) -> AsyncIterator[str | Usage | AnsweredBy]:
+        """Pieces of a model's answer, as :meth:`Provider.stream` has them: the only way to a model.
+
+        What is sent is in the log before it is sent. Raises ModelError, and NotSent without
+        consent, at a cap, and where there can be no log.
+        """
+        if problem := self.egress.consent_problem(model.settings, model.base_url):
+            raise NotSent(problem)
+        provider = await asyncio.to_thread(self.provider, model)
+        sent = self._sent(model, request)
+        try:
+            await asyncio.to_thread(self.egress.begin, sent, model.settings)
+        except NotAllowedOut as error:
+            raise NotSent(str(error)) from error
+        pieces = provider.stream(request)
+        outcome: Outcome = "broken_off"
+        usage, answered_by = None, None
+        try:
+            async for piece in pieces:
+                usage = piece if isinstance(piece, Usage) else usage
+                answered_by = piece.model if isinstance(piece, AnsweredBy) else answered_by
+                yield piece
+            outcome = "answered"
+        except ModelError as error:
+            outcome = "broken_off" if error.reached else "failed"
+            raise
+        finally:
+            try:
+                # Closes the connection: that ends the generation, and its cost, at the server.
+                await pieces.aclose()  # type: ignore[attr-defined]
+            finally:
+                ended = self._ended(sent, model.settings, outcome, usage, answered_by)
+                await asyncio.shield(asyncio.to_thread(self._take_down, ended))
+
+    def _sent(self, model: NamedModel, request: ModelRequest) -> Sent:
+        """The request as the log has it."""
+        settings = model.settings
+        prices = settings.prices
+        read = estimated_tokens(request.system + request.prompt)
+        is_editors = settings.provider == "editor"
+        return Sent(
+            id=os.urandom(8).hex(),
+            time=now(),
+            purpose=request.purpose,
+            workspace=self.egress.roots(),
+            model=model.name,
+            provider=settings.provider,
+            destination=EDITOR if is_editors else destination_of(model.base_url),
+            remote=is_editors or not is_this_machine(model.base_url),
+            files=[shown_path(path)[0] for path in request.files],
+            bytes=request.size,
+            redactions=request.redactions,
+            tokens=read + settings.output_tokens,
+            usd=cost(prices, read, settings.output_tokens) if prices else None,
+        )
+
+    def _ended(
+        self,
+        sent: Sent,
+        settings: Model,
+        outcome: Outcome,
+        usage: Usage | None,
+        answered_by: str | None,
+    ) -> Ended:
+        usage = with_cost(usage, settings.prices)
+        return Ended(
+            id=sent.id,
+            time=now(),
+            outcome=outcome,
+            answered_by=answered_by,
+            input_tokens=usage.input_tokens if usage else None,
+            output_tokens=usage.output_tokens if usage else None,
+            cached_tokens=usage.cached_tokens if usage else None,
+            usd=usage.cost_usd if usage else None,
+        )
+
+    def _take_down(self, ended: Ended) -> None:
+        # It counts as the most that it can have been, then.
+        with contextlib.suppress(OSError):
+            self.egress.log.end(ended)
+
+    async def body(self, model: NamedModel, request: ModelRequest) -> bytes:
+        """What a model would be sent, byte for byte; nothing is. Raises ModelError."""
+        provider = await asyncio.to_thread(self.provider, model)
+        return await provider.body(request)
 
     async def warm(self, model: NamedModel) -> None:
         """Import the model's SDK in a thread: it takes seconds that a search can use."""
@@ -168,7 +324,8 @@ class Models:
             await provider.aclose()
         self._providers.clear()
 
-    def _named(self, name: str) -> NamedModel:
+    def named(self, name: str) -> NamedModel:
+        """The model of this name, whether it can be used or not."""
         model = self.known[name]
         return NamedModel(name, model, self._address(model))
 
@@ -177,6 +334,26 @@ class Models:
             return COMPLETE
         variable, own = OWN_ADDRESS[model.provider]
         return model.base_url or self._environment.get(variable) or own
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, an IPv6 address without its end
+        return False
+
+
+async def _no_editor(_: Mapping[str, object]) -> object:
+    raise ModelError("no editor offers its model", 424)
+
+
+def with_cost(usage: Usage | None, prices: Prices | None) -> Usage | None:
+    """The usage with what it cost in US dollars, where prices are configured."""
+    if usage is None or prices is None:
+        return usage
+    dollars = cost(prices, usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+    return replace(usage, cost_usd=dollars)
 
 
 def cache_key(model: NamedModel, *parts: str | int) -> str:

@@ -12,24 +12,25 @@ and then in the whole.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from winnow.display import printable
-from winnow.secrets import is_secret_file, redacted, redactions
+from winnow.ranking.tokens import estimated_tokens
+from winnow.secrets import Redacted, is_secret_file, redacted, redactions
 from winnow.types import Candidate, Line
 
 # Change it with every change of the texts below: it is part of the key of cached answers.
 PROMPT_VERSION = 2
-# Source code in the compact form: 128 KiB of ripgrep output were 30,600 tokens with 2.36 bytes a
-# token for its plain form; the lower figure errs towards sending less.
-BYTES_PER_TOKEN = 2.3
 CONTEXT_STEPS = (10, 5, 2, 0)
 # With so many lines more than of context around a match, a file is shown that no term matches.
 LEAST_LINES = 2
+Redact = Callable[[str], Redacted]
+_FENCE_KEY = secrets.token_bytes(32)
 # What may be a part of a secret where a line was cut; a part is known by no rule.
 _AT_START = re.compile(r"…[^\s\"'`<>(){}\[\],;]{8,}")
 _AT_END = re.compile(r"[^\s\"'`<>(){}\[\],;]{8,}…$")
@@ -129,18 +130,16 @@ def system_prompt(*, json: bool) -> str:
     return SYSTEM + output + RULES.replace("{nothing}", nothing)
 
 
-def estimated_tokens(text: str) -> int:
-    return int(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN) + 1
-
-
-def build(query: str, candidates: Sequence[Candidate], max_tokens: int) -> Prompt:
+def build(
+    query: str, candidates: Sequence[Candidate], max_tokens: int, redact: Redact = redacted
+) -> Prompt:
     """The prompt for candidates in this order, with as much of them as ``max_tokens`` allow.
 
-    First context is left out, then the last candidates.
+    First context is left out, then the last candidates. ``redact`` takes secrets out.
     """
-    query = redacted(query.strip()).text
+    query = redact(query.strip()).text
     shown = [one for one in candidates if not is_secret_file(one.path)]
-    texts = [_texts(one) for one in shown]
+    texts = [_texts(one, redact) for one in shown]
     room = max_tokens - estimated_tokens(system_prompt(json=True) + query) - 200
     blocks: list[str] = []
     for context in CONTEXT_STEPS:
@@ -155,8 +154,8 @@ def build(query: str, candidates: Sequence[Candidate], max_tokens: int) -> Promp
         if room < 0 and fitting:
             break
         fitting += 1
-    body = redacted("\n".join(blocks[:fitting])).text
-    fence = f"=== {secrets.token_hex(12)} ==="
+    body = redact("\n".join(blocks[:fitting])).text
+    fence = _fence(f"{body}\n{query}")
     sent = {_id(number): candidate for number, candidate in enumerate(shown[:fitting], 1)}
     return Prompt(
         text=f"{fence}\n{body}\n{fence}\n\nOriginal search query: {query}\n",
@@ -167,6 +166,13 @@ def build(query: str, candidates: Sequence[Candidate], max_tokens: int) -> Promp
         secret_files=len(candidates) - len(shown),
         redactions=redactions(f"{body}\n{query}"),
     )
+
+
+def _fence(text: str) -> str:
+    """A line that whoever has written a file of the text cannot know; the same for the same text,
+    so that a dry run shows what would be sent."""
+    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=_FENCE_KEY, digest_size=12)
+    return f"=== {mark.hexdigest()} ==="
 
 
 def _cut(block: str, tokens: int) -> str:
@@ -182,13 +188,13 @@ def _id(number: int) -> str:
     return f"f{number:02d}"
 
 
-def _texts(candidate: Candidate) -> dict[int, str]:
+def _texts(candidate: Candidate, redact: Redact) -> dict[int, str]:
     """The lines of a file by number, without its secrets. Lines that follow each other are looked
     at together: a key has many."""
     texts: dict[int, str] = {}
     for numbers in _successive(sorted(candidate.lines)):
         text = "\n".join(_without_parts(candidate.lines[number]) for number in numbers)
-        texts.update(zip(numbers, redacted(text).text.split("\n"), strict=True))
+        texts.update(zip(numbers, redact(text).text.split("\n"), strict=True))
     return texts
 
 

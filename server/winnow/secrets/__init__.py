@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from winnow.secrets.added import added
 from winnow.secrets.assignments import assignments
+from winnow.secrets.commands import arguments
 from winnow.secrets.connections import connections
 from winnow.secrets.files import is_secret_file
 from winnow.secrets.finding import Detector, Finding
@@ -21,7 +23,13 @@ from winnow.secrets.keys import base64_lines, private_keys
 
 __all__ = ["Redacted", "is_secret_file", "masked", "redacted", "redactions"]
 
-INDEX_DETECTORS: tuple[Detector, ...] = (private_keys, known_formats, connections, assignments)
+INDEX_DETECTORS: tuple[Detector, ...] = (
+    private_keys,
+    known_formats,
+    connections,
+    arguments,
+    assignments,
+)
 # A model sees parts of files, and a part may be the midst of a key.
 MODEL_DETECTORS: tuple[Detector, ...] = (*INDEX_DETECTORS, base64_lines)
 
@@ -52,12 +60,17 @@ def masked(text: bytes) -> tuple[bytes, int]:
     return b"".join([*parts, text[end:]]), len(findings)
 
 
-def redacted(text: str) -> Redacted:
-    """The text with `[REDACTED:rule]` for each secret; it keeps its lines."""
+def redacted(text: str, rules: Iterable[str] = (), allowed: Collection[str] = ()) -> Redacted:
+    """The text with `[REDACTED:rule]` for each secret; it keeps its lines.
+
+    ``rules`` are added ones; what is exactly one of the ``allowed`` values stays.
+    """
+    detectors = (*MODEL_DETECTORS, added(rules))
+    stays = frozenset(value.encode("utf-8", "surrogatepass") for value in allowed)
     raw = text.encode("utf-8", "surrogatepass")
     counts = Counter[str]()
     # What stood apart is nearer to each other afterwards, and may be a finding then.
-    while findings := _found(raw, MODEL_DETECTORS):
+    while findings := _found(raw, detectors, stays):
         counts.update(one.rule for one in findings)
         parts, end = [], 0
         for one in findings:
@@ -73,10 +86,18 @@ def redactions(text: str) -> dict[str, int]:
     return dict(Counter(one.decode() for one in _MARKER.findall(text.encode("utf-8", "replace"))))
 
 
-def _found(text: bytes, detectors: Sequence[Detector]) -> list[Finding]:
-    """What the detectors find, in order; of findings that overlap, one that covers them all."""
+def _found(
+    text: bytes, detectors: Sequence[Detector], stays: Collection[bytes] = ()
+) -> list[Finding]:
+    """What the detectors find but what stays, in order; of findings that overlap, one that covers
+    them all."""
     found = sorted(
-        (one for detect in detectors for one in detect(text)),
+        (
+            one
+            for detect in detectors
+            for one in detect(text)
+            if not stays or text[one.start : one.end] not in stays
+        ),
         key=lambda one: (one.start, -one.end),
     )
     joined: list[Finding] = []

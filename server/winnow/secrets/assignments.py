@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from winnow.secrets.finding import Finding
-from winnow.secrets.values import is_chosen_password, is_opaque
+from winnow.secrets.values import is_chosen_password, is_opaque, is_passphrase, is_uuid
 
 Kind = Literal["", "password", "secret", "token", "api-key"]
 
@@ -47,7 +47,7 @@ _LINK = (
     )
     (?:[a-z]{1,2}(?=["']))? (?:some\(|new[ ]string\()?
     (?P<quote>\\{0,3}(?:\"\"\"|'''|["'`]))?
-    (?=[^\s"'`]{8})
+    (?=[^\s"'`]{8}|[a-z]{3,7}[ ][a-z]{3})
     """
 )
 _ASSIGNMENTS = tuple(re.compile(stem + _LINK, re.VERBOSE) for stem in _STEMS)
@@ -112,6 +112,13 @@ _BARE = re.compile(
     rb"[A-Za-z0-9+/_.~%!@#$^*?-]{8,4096}={0,2}(?=(?P<after>[\s\"'`;,&<>)}\]|\\]|\Z))"
 )
 _CLOSING, _SPACE = b";&\"'<", b" \t\r\n"  # nothing, the end of the text, is in both
+# In strings such as "Server=db;Pwd=value;Encrypt=yes" a value goes on to the next semicolon.
+_CONNECTION_VALUE = re.compile(rb"[^\s\"'`;<>{}]{8,200}(?=[;\"'])")
+_IN_CONNECTION = re.compile(rb"[^\s\"'`;<>{}]{8,200};[A-Za-z ]{2,40}=")
+# Names in a program: "ExpiresAfter", "httpx.Auth". Of 24 random letters and digits, one in sixty
+# has no digit.
+_IDENTIFIER = re.compile(rb"[A-Za-z]+")
+_CODE_NAME = re.compile(rb"[A-Z][a-z]+[A-Za-z]*|[a-z][a-z0-9]{0,15}\.[A-Za-z]{1,20}")
 _CODE = re.compile(rb"[()\[\]{}<>,;|]|->|::")
 
 
@@ -162,6 +169,8 @@ def _value(text: bytes, match: re.Match[bytes], name: int, kind: Kind) -> Findin
         end = found.end() if found else start
         if text[end : end + len(quote)] != quote:
             return None
+        if match["comma"] and _IDENTIFIER.fullmatch(text, start, end):
+            return None  # a list of names
         return _judged(text, start, end, kind, chosen=not match["call"])
     if match["element"]:
         found = _ELEMENT.match(text, start)
@@ -177,10 +186,14 @@ def _bare(text: bytes, match: re.Match[bytes], name: int, kind: Kind) -> Finding
     line = text.rfind(b"\n", max(0, name - 200), name) + 1
     if _LINE_START.fullmatch(text, line, name):
         found = _WHOLE_LINE.match(text, start)
-        if found and not _CODE.search(found["value"]):
+        if found and not _CODE.search(found["value"]) and not _CODE_NAME.fullmatch(found["value"]):
             return _judged(text, start, found.end("value"), kind, chosen=True)
+    if text[name - 1 : name] == b";" or _IN_CONNECTION.match(text, start):
+        found = _CONNECTION_VALUE.match(text, start)
+        if found:
+            return _judged(text, start, found.end(), kind, chosen=True)
     word = _BARE.match(text, start)
-    if word is None:
+    if word is None or _CODE_NAME.fullmatch(word[0]):
         return None
     # `name=value` stands in commands, addresses and the like; programs mostly go on behind it.
     tight = text[start - 1 : start] == b"=" and text[start - 2 : start - 1].isalnum()
@@ -192,10 +205,13 @@ def _bare(text: bytes, match: re.Match[bytes], name: int, kind: Kind) -> Finding
 
 def _judged(text: bytes, start: int, end: int, kind: Kind, *, chosen: bool) -> Finding | None:
     value = text[start:end]
-    if not _SHORTEST_VALUE <= len(value) <= _LONGEST_VALUE or b" " in value or b"\t" in value:
+    if not _SHORTEST_VALUE <= len(value) <= _LONGEST_VALUE:
         return None
-    if is_opaque(value) or (
-        chosen and kind in ("password", "secret") and is_chosen_password(value)
-    ):
-        return Finding(start, end, kind)
-    return None
+    by_hand = chosen and kind in ("password", "secret")
+    if b" " in value or b"\t" in value:
+        is_secret = by_hand and is_passphrase(value)
+    else:
+        # A request's token is as often an id that anyone may see.
+        is_secret = is_opaque(value) or (kind != "token" and is_uuid(value))
+        is_secret = is_secret or (by_hand and is_chosen_password(value))
+    return Finding(start, end, kind) if is_secret else None

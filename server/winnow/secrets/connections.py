@@ -24,14 +24,10 @@ _HEADER = re.compile(
     rb"(?:[a-z]{0,2}[\"'`])?"
     rb"(?i:basic|token|digest|negotiate|apikey|key) {1,4}(?P<value>[A-Za-z0-9._~+/-]{8,4096}={0,2})"
 )
-_CURL = re.compile(
-    rb" (?:-u|--user)[ =][\"']?[\w.@%+-]{1,100}:(?P<value>[^\s\"'$`<>{}]{6,200})(?=[\s\"'])"
-)
 
 
 def connections(text: bytes) -> Iterator[Finding]:
-    """Passwords in addresses (`scheme://user:password@host`), in headers `Authorization`, and those
-    that curl is given."""
+    """Passwords in addresses (`scheme://user:password@host`) and in headers `Authorization`."""
     if b"://" in text:
         for match in _ADDRESS.finditer(text):
             if _is_password(match["value"]):
@@ -44,10 +40,6 @@ def connections(text: bytes) -> Iterator[Finding]:
         for match in _HEADER.finditer(text):
             if is_opaque(match["value"]) or is_chosen_password(match["value"]):
                 yield Finding(*match.span("value"), "authorization")
-    if b" -u " in text or b" --user" in text:
-        for match in _CURL.finditer(text):
-            if is_opaque(match["value"]) or is_chosen_password(match["value"]):
-                yield Finding(*match.span("value"), "curl-password")
 
 
 def _is_password(value: bytes) -> bool:

@@ -143,7 +143,11 @@ _IN_RUNS = (
         ".atlasv1.",
         _WORD_START + r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,70}",
     ),
-    _format("telegram-token", ":AA", _WORD_START + "[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
+    _format(
+        "telegram-token",
+        ":AA",
+        f"(?:{_WORD_START}|(?<=/bot))[0-9]{{8,10}}:AA[A-Za-z0-9_-]{{33}}",
+    ),
 )
 # Theirs need not.
 _IN_TEXT = (

@@ -73,6 +73,14 @@ _REFERENCE = re.compile(
     re.VERBOSE,
 )
 _ANYWHERE = re.compile(rb"[<>]|\$[({]|%\(|\{\{|\}\}|#\{|%[sdr](?![0-9A-Za-z])|\{[a-z_.]*\}|://")
+_UUID = re.compile(rb"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+# Words drawn from a list. Sentences begin with a capital letter, or have one of the small words.
+_PHRASE = re.compile(rb"[a-z]{3,10}(?:[ ][a-z]{3,10}){3,11}")
+_SENTENCE = frozenset(
+    b"the and for you your with this that not are was has have must can will from into use enter"
+    b" please when than but all any one new old its der die das und ist les des una con para"
+    b" password passphrase secret token key".split()
+)
 # Regular expressions, and escapes that stand for other characters.
 _PATTERN = re.compile(rb"\\[dwsbDWS]|\(\?|[\])][+*{?]|\[[^\]]*-[^\]]*\]|\.[*+]|^\^|\$$")
 _OTHER = re.compile(
@@ -121,6 +129,16 @@ def is_chosen_password(value: bytes) -> bool:
     if is_placeholder(value) or _stands_for_other(value) or _PATTERN.search(value):
         return False
     return _CHOSEN.match(value) is not None and len(set(value)) >= _DISTINCT
+
+
+def is_uuid(value: bytes) -> bool:
+    """Whether a value is a UUID that was drawn, not one of zeros or an example."""
+    return _UUID.fullmatch(value) is not None and len(set(value.lower())) > 8
+
+
+def is_passphrase(value: bytes) -> bool:
+    """Whether a value is four words or more that are no sentence."""
+    return _PHRASE.fullmatch(value) is not None and _SENTENCE.isdisjoint(value.split())
 
 
 def is_made_of_words(value: bytes) -> bool:

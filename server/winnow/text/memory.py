@@ -1,4 +1,5 @@
-"""What a process takes: memory for itself, that is in no file and ends with it; and processors."""
+"""What a process takes: memory for itself, that is in no file and ends with it; and processors.
+Whether there is one."""
 
 from __future__ import annotations
 
@@ -87,3 +88,14 @@ def wants_processor(pid: int) -> bool:
         return psutil.Process(pid).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
     except psutil.Error:
         return False
+
+
+def is_there(pid: int) -> bool:
+    """Whether there is a process of this number that has not ended."""
+    if os.path.exists("/proc/self/stat"):
+        with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        return False
+    import psutil
+
+    return bool(psutil.pid_exists(pid))

@@ -174,18 +174,7 @@ class Child:
         if self._counted:
             await self._owner._slots.acquire()
         try:
-            # start_new_session makes the group; Windows has no groups of this kind, and a child
-            # of ours starts no children there.
-            self._process = await asyncio.create_subprocess_exec(
-                *self._arguments,
-                stdin=self.stdin,
-                stdout=self._output or self.stdout,
-                stderr=self._log or asyncio.subprocess.PIPE,
-                cwd=self._cwd,
-                env=self._environment,
-                limit=CHUNK_BYTES,
-                start_new_session=sys.platform != "win32",
-            )
+            self._process = await self._started()
         except OSError as error:
             self._release()
             program = os.path.basename(self._arguments[0])
@@ -201,6 +190,32 @@ class Child:
         if self._owner._closed:
             self.kill()
         return self
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        """The program, running. Raises OSError."""
+        # start_new_session makes the group; Windows has no groups of this kind, and a child of ours
+        # starts no children there.
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                *self._arguments,
+                stdin=self.stdin,
+                stdout=self._output or self.stdout,
+                stderr=self._log or asyncio.subprocess.PIPE,
+                cwd=self._cwd,
+                env=self._environment,
+                limit=CHUNK_BYTES,
+                start_new_session=sys.platform != "win32",
+            )
+        )
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # asyncio would end the program alone, and not what it has started meanwhile.
+            with contextlib.suppress(OSError):
+                self._process = await starting
+                self.kill()
+                await self._process.communicate()
+            raise
 
     async def __aexit__(
         self,

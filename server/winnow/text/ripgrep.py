@@ -421,6 +421,12 @@ def pattern_problem(exit_code: int, stderr: str) -> str | None:
     raise SearchFailed("ripgrep", exit_code, stderr[:2048])
 
 
+def ran_out_of_memory(stderr: str) -> bool:
+    """Whether ripgrep was aborted because it may take no more memory: with `--json` it holds all
+    matches of a line, of which one of 50 MB may have as many."""
+    return "memory allocation of" in stderr
+
+
 def _sentence(stderr: str) -> str:
     """ripgrep's complaint in one line: the one marked `error:` if there is one, else the first."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]

@@ -415,7 +415,12 @@ class Search:
         code = await child.wait()
         self.timed_out |= child.timed_out
         found.unreadable |= ripgrep.unreadable_files(child.stderr)
-        return None if child.timed_out else ripgrep.pattern_problem(code, child.stderr)
+        if child.timed_out:
+            return None
+        if ripgrep.ran_out_of_memory(child.stderr):
+            found.over = True
+            return None
+        return ripgrep.pattern_problem(code, child.stderr)
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:

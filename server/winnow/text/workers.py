@@ -29,7 +29,7 @@ from winnow.text.process import Child, Processes
 J = TypeVar("J")
 A = TypeVar("A")
 
-# An idle worker has some 20 MB; to start another takes 150 ms.
+# An idle worker has some 20 MB; to start another takes 150 ms, and more until it has loaded all.
 IDLE_SECONDS = 20.0
 # So that to replace those that have grown costs at most a tenth.
 REPLACE_SECONDS = 2.0
@@ -43,9 +43,10 @@ MOST_WORKERS = 4
 # With more cores than this, one is left to others. With fewer, that would make an index take twice
 # as long, and workers give way to everything else anyway.
 FEW_CORES = 2
-# Jobs that take more than this part of a worker's memory are done alone, in a worker that is new: a
-# second of a processor for a few of them.
+# Jobs that take more than this part of a worker's memory, or than is left, are done alone; those
+# that take less than so much are not, whatever is left.
 LIGHT_SHARE = 0.55
+LIGHT_BYTES = 4 * 1024**2
 # What a caller of the background may have unread before no more is begun for it. An answer may have
 # four times the bytes of its file, and in memory three times as many again.
 UNREAD_BYTES = 2 * 1024**2
@@ -74,16 +75,21 @@ class Regulator(Protocol):
     def workers(self) -> int:
         """How many workers may have batches of the background now."""
 
-    def worker_bytes(self) -> int:
-        """How much memory one worker may have now: one with more is replaced after its batch, and a
-        job that may take a large part of it is done while no other one of the background is."""
+    def worker_bytes(self, *, alone: bool = False) -> int:
+        """How much memory one worker may have now, or the only one: one with more is replaced after
+        its batch, and a job that may take a large part of it is done while no other one of the
+        background is."""
+
+    def left_bytes(self) -> int:
+        """How much memory is left for all together."""
 
 
 class Kind(Generic[J, A]):
     """What workers are: the ``module`` that each runs; the type of an ``answer``; what a job is
     answered with on which one ``failed``, and why; the memory that one may have; and how many jobs
     one takes in a ``batch``, so that it need not wait for the server: what is urgent waits for
-    these. ``weigh`` says about how much memory a job takes; it may read the disk."""
+    these. The last worker without work is kept for ``keep_seconds`` more than the others.
+    ``weigh`` says about how much memory a job takes; it may read the disk."""
 
     def __init__(
         self,
@@ -93,12 +99,14 @@ class Kind(Generic[J, A]):
         failed: Callable[[J, str], A],
         memory_bytes: int,
         batch: int,
+        keep_seconds: float = 0.0,
         weigh: Callable[[J], int] | None = None,
     ) -> None:
         self.module = module
         self.failed = failed
         self.memory_bytes = memory_bytes
         self.batch = batch
+        self.keep_seconds = keep_seconds
         self.weigh = weigh
         self.encode: Callable[[J], bytes] = msgspec.msgpack.Encoder().encode
         self.decode: Callable[[bytes], A] = msgspec.msgpack.Decoder(answer).decode
@@ -116,18 +124,23 @@ class _Caller(Generic[J, A]):
 
 
 class _Batch(Generic[J, A]):
-    """Some jobs of one caller; ``alone``: while they are done, no others of the background are."""
+    """Some jobs of one caller. With an ``alone_weight``, about the bytes that they take, no others
+    of the background are done beside them."""
 
-    def __init__(self, jobs: Sequence[J], caller: _Caller[J, A], alone: bool = False) -> None:
+    def __init__(self, jobs: Sequence[J], caller: _Caller[J, A], alone_weight: int = 0) -> None:
         self.jobs = deque(jobs)
         self.caller = caller
-        self.alone = alone
-        self.weighed = alone
+        self.alone_weight = alone_weight
+        self.weighed = self.alone
         self.crashes = 0  # how many workers the first job has ended
 
     @property
     def urgent(self) -> bool:
         return self.caller.urgent
+
+    @property
+    def alone(self) -> bool:
+        return self.alone_weight > 0
 
     def answer(self, answer: A, size: int = 0) -> None:
         self.crashes = 0
@@ -327,8 +340,7 @@ class Workers(Generic[J, A]):
                     # Not before: while one starts, another may have time for the work.
                     batch = left or await self._next()
                     left = None
-                    # What is heavy finds no memory that others have left.
-                    while batch is not None and (is_fresh or not batch.alone):
+                    while batch is not None and (is_fresh or self._has_room(child, batch)):
                         is_fresh = False
                         if not await self._serve(child, batch):
                             break
@@ -408,7 +420,8 @@ class Workers(Generic[J, A]):
             return
         batch.weighed = True
         weights = await asyncio.to_thread(lambda: [weigh(job) for job in batch.jobs])
-        most = int(self._regulator.worker_bytes() * LIGHT_SHARE)
+        share = int(self._regulator.worker_bytes() * LIGHT_SHARE)
+        most = max(min(share, self._regulator.left_bytes()), LIGHT_BYTES)
         if sum(weights) <= most:
             return
         jobs, light = list(zip(batch.jobs, weights, strict=True)), 0
@@ -416,7 +429,7 @@ class Workers(Generic[J, A]):
         later = []
         for job, weight in jobs:
             if weight > most:
-                self._heavy.append(_Batch([job], batch.caller, alone=True))
+                self._heavy.append(_Batch([job], batch.caller, alone_weight=weight))
             elif light + weight > most:
                 later.append(job)
             else:
@@ -435,6 +448,13 @@ class Workers(Generic[J, A]):
         problem = f"it took longer than {self._seconds:g} s" if hung else "its parser has crashed"
         batch.answer(self._kind.failed(batch.jobs[0], problem))
 
+    def _has_room(self, child: Child, batch: _Batch[J, A]) -> bool:
+        """Whether a worker can take a batch beside the memory that others have left in it."""
+        if self._regulator is None or not batch.alone:
+            return True
+        most = self._regulator.worker_bytes(alone=True)
+        return anonymous_bytes(child.pid) + batch.alone_weight <= most
+
     def _has_grown(self, child: Child, after: _Batch[J, A]) -> bool:
         """Whether a worker is to be replaced."""
         if self._regulator is None:
@@ -442,7 +462,7 @@ class Workers(Generic[J, A]):
         age = asyncio.get_running_loop().time() - self._children[child]
         if age < REPLACE_SECONDS and not after.alone:
             return False
-        return anonymous_bytes(child.pid) > self._regulator.worker_bytes()
+        return anonymous_bytes(child.pid) > self._regulator.worker_bytes(alone=after.alone)
 
     async def _finished(self, batch: _Batch[J, A]) -> None:
         """Note that a worker has done a batch, and is free."""
@@ -458,13 +478,19 @@ class Workers(Generic[J, A]):
         """The batch to do next; None if there is none for long, or the memory is wanted."""
         async with self._changed:
             try:
-                waiting = self._changed.wait_for(lambda: self._has_work() or self._is_surplus())
-                await asyncio.wait_for(waiting, IDLE_SECONDS)
-            except asyncio.TimeoutError:
-                pass
+                if not await self._comes(IDLE_SECONDS) and self._free == 1:
+                    await self._comes(self._kind.keep_seconds)
             finally:
                 self._free -= 1
             return self._taken() if self._has_work() else None
+
+    async def _comes(self, seconds: float) -> bool:
+        """Whether something changes for a worker without work, in so many seconds."""
+        waiting = self._changed.wait_for(lambda: self._has_work() or self._is_surplus())
+        try:
+            return await asyncio.wait_for(waiting, seconds)
+        except asyncio.TimeoutError:
+            return False
 
     def _taken(self) -> _Batch[J, A]:
         """The first batch that may begin, which then has."""

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from typing import Any
 
+from winnow.config import Config
 from winnow.tool import Tool
 
 
@@ -20,3 +21,8 @@ def _discover() -> dict[str, Tool[Any, Any]]:
 
 TOOLS = _discover()
 """The tools by name."""
+
+
+def for_agents(config: Config) -> dict[str, Tool[Any, Any]]:
+    """The tools that a model is offered with this configuration, by name."""
+    return {name: tool for name, tool in TOOLS.items() if tool.for_agents and tool.offered(config)}

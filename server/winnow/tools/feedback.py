@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace, UnknownSearch
-from winnow.tool import tool
+from winnow.tool import Effects, tool
 from winnow.types import Progress
 from winnow.types.feedback import FeedbackParams, FeedbackResult
 from winnow.workspace import Workspace
@@ -21,6 +21,7 @@ def plain(result: FeedbackResult) -> str:
     plain=plain,
     example={"search_id": "5ea7c41d5ea7", "path": "src/loader.py", "action": "opened"},
     raises=(UnknownSearch, NotFound, NoWorkspace, PathOutsideWorkspace),
+    effects=Effects(changes=True, repeatable=False),
 )
 async def feedback(
     workspace: Workspace, params: FeedbackParams, progress: Progress

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
 from winnow.terminal import FOR_AGENTS, Style, notes_of
-from winnow.tool import tool
+from winnow.tool import Effects, tool
 from winnow.types import Progress
 from winnow.types.index import IndexParams, IndexResult
 from winnow.workspace import Workspace
@@ -34,6 +34,8 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
     text=text,
     example={"action": "build"},
     raises=(NoWorkspace, NotFound, IndexUnavailable),
+    # `index.order_by_model` asks a language model which folders matter.
+    effects=Effects(changes=True, destroys=True, reaches_out=True),
 )
 async def index(workspace: Workspace, params: IndexParams, progress: Progress) -> IndexResult:
     """Make, pause, resume or delete the index that semantic_search, code_search and find_symbol use.

@@ -13,7 +13,7 @@ from winnow.errors import (
 )
 from winnow.learning.calls import searches
 from winnow.terminal import Style, seen_path
-from winnow.tool import tool
+from winnow.tool import Effects, tool
 from winnow.types import Progress
 from winnow.types.keyword_search import (
     KeywordSearchParams,
@@ -117,6 +117,8 @@ def _term(term: TermReport) -> str:
         lambda params, result: params.query,
         lambda result: result.files,
     ),
+    # A language model ranks, if there is a key for one.
+    effects=Effects(reaches_out=True),
 )
 async def keyword_search(
     workspace: Workspace, params: KeywordSearchParams, progress: Progress

@@ -13,10 +13,10 @@ def plain(result: ToolsResult) -> str:
     return "\n".join(f"{one.name}: {one.description.splitlines()[0]}" for one in result.tools)
 
 
-@tool(plain=plain, example={})
+@tool(plain=plain, example={}, for_agents=False)
 async def tools(workspace: Workspace, params: ToolsParams, progress: Progress) -> ToolsResult:
     """List the tools with their descriptions and input schemas, to hand to a language model."""
-    from winnow.tools import TOOLS  # the registry, which this module is itself a part of
+    from winnow.tools import for_agents  # the registry, which this module is itself a part of
 
     return ToolsResult(
         tools=[
@@ -26,7 +26,6 @@ async def tools(workspace: Workspace, params: ToolsParams, progress: Progress) -
                 input_schema=one.input_schema,
                 method=one.method,
             )
-            for one in TOOLS.values()
-            if one is not tools and one.offered(workspace.config)
+            for one in for_agents(workspace.config).values()
         ]
     )

@@ -173,6 +173,13 @@ class RankedBy(Result, frozen=True, kw_only=True):
     fallback_reason: Annotated[
         str | None, Meta(description="Why it is not a model, if the params allow one.")
     ] = None
+    needs_consent: Annotated[
+        list[str] | None,
+        Meta(
+            description="Where a model could be asked if somebody consented, and nobody has"
+            " refused: see `$/consent`."
+        ),
+    ] = None
 
 
 class TermReport(Result, frozen=True, kw_only=True):
@@ -218,7 +225,15 @@ class Payload(Result, frozen=True, kw_only=True):
     endpoint: Annotated[str, Meta(description="The address that it would be sent to.")]
     system: Annotated[str, Meta(description="The system prompt.")]
     prompt: Annotated[str, Meta(description="The prompt, with the matches.")]
-    bytes: Annotated[int, Meta(description="The size of both.")]
+    body: Annotated[
+        str | None,
+        Meta(
+            description="The whole request as it would be sent first, byte for byte: the body of"
+            " the HTTP request, or the params of `$/complete`. Absent if the provider's SDK cannot"
+            " be imported."
+        ),
+    ] = None
+    bytes: Annotated[int, Meta(description="The size of the system prompt and the prompt.")]
     estimated_tokens: Annotated[int, Meta(description="About as many tokens.")]
 
 

@@ -4,7 +4,7 @@ import type { Row } from './rows'
 
 /** `path:line`, as compilers and terminals write places. */
 export function placeText(row: Row): string {
-  return row.place.line === undefined ? row.path : `${row.path}:${row.place.line}`
+  return row.place.line === undefined ? row.shown : `${row.shown}:${row.place.line}`
 }
 
 /** A search as Markdown: what was asked, who ranked, and each result with its reason. */

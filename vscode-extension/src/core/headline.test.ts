@@ -43,6 +43,18 @@ describe('a keyword search says', () => {
     expect(ofKeywordSearch({ ...KEYWORD, usage }).parts.at(-1)).toBe('1,050 tokens')
   })
 
+  test('that a model needs consent, and for where', () => {
+    const ranked_by = {
+      kind: 'local' as const,
+      fallback_reason: 'a long sentence',
+      needs_consent: ['https://a.example'],
+    }
+    const { parts, needsConsent } = ofKeywordSearch({ ...KEYWORD, ranked_by })
+    expect(parts[0]).toBe('ranked locally: a model needs consent')
+    expect(needsConsent).toEqual(['https://a.example'])
+    expect(ofKeywordSearch(KEYWORD).needsConsent).toBeUndefined()
+  })
+
   test('that no model ranked, and why', () => {
     const ranked_by = { kind: 'local' as const, fallback_reason: 'no key' }
     const { parts, details } = ofKeywordSearch({ ...KEYWORD, ranked_by })

@@ -18,6 +18,8 @@ import type {
 export interface Headline {
   readonly parts: readonly string[]
   readonly details: readonly string[]
+  /** Where a model could be asked, if somebody consented. */
+  readonly needsConsent?: readonly string[]
 }
 
 const INCOMPLETE = 'incomplete: '
@@ -25,7 +27,9 @@ const MOST_CHARACTERS = 48
 
 export function ofKeywordSearch(result: KeywordSearchResult): Headline {
   const terms = termsNotUsed(result.terms.filter((one) => one.status !== 'used'))
+  const { needs_consent: needsConsent } = result.ranked_by
   return {
+    ...(needsConsent?.length ? { needsConsent } : {}),
     parts: [
       rankedBy(result.ranked_by),
       counted(result, 'file'),
@@ -100,6 +104,7 @@ export function ofDocuments(result: SearchDocsResult): Headline {
 
 function rankedBy(by: RankedBy): string {
   if (by.kind === 'llm') return `ranked by ${by.model}`
+  if (by.needs_consent?.length) return 'ranked locally: a model needs consent'
   return by.fallback_reason ? `ranked locally: ${shortened(by.fallback_reason)}` : 'ranked locally'
 }
 

@@ -1,5 +1,6 @@
 /** The state of the index in a few words. */
 
+import { counted } from './numbers'
 import type { FolderStatus, IndexStatusResult } from './protocol'
 
 export interface IndexSummary {
@@ -39,8 +40,4 @@ function lineOf(folder: FolderStatus): string {
 
 function sum(folders: readonly FolderStatus[], count: (folder: FolderStatus) => number): number {
   return folders.reduce((total, folder) => total + count(folder), 0)
-}
-
-function counted(count: number): string {
-  return count.toLocaleString('en')
 }

@@ -27,6 +27,12 @@ export function offsetOfColumn(text: string, column: number): number {
   return offset
 }
 
+/** The path of a hit for a person: with the name of its folder where the workspace has several. */
+export function shownPath(hit: Located): string {
+  const name = hit.root?.split(/[\\/]/).filter(Boolean).at(-1)
+  return name ? `${name}/${hit.path}` : hit.path
+}
+
 /** The name and the folder of a path that is relative to a root, with `/`. */
 export function splitPath(path: string): { name: string; folder: string } {
   const end = path.lastIndexOf('/')

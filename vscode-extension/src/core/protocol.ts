@@ -92,6 +92,7 @@ export interface RankedBy {
   model?: string
   provider?: string
   fallback_reason?: string
+  needs_consent?: string[]
 }
 
 export interface TermReport {
@@ -298,6 +299,39 @@ export const feedback = request<
   { search_id: string; path: string; action: 'opened' | 'dismissed'; rank?: number },
   Answer
 >('$/feedback')
+
+// --- what leaves this machine --------------------------------------------------------------
+
+export interface Destination {
+  destination: string
+  state: 'always' | 'given' | 'needed' | 'refused'
+}
+
+export const consent = request<
+  { action?: 'give' | 'refuse' | 'withdraw'; destinations?: string[] },
+  Answer & { destinations: Destination[] }
+>('$/consent')
+
+export interface AuditedRequest {
+  time: string
+  model: string
+  destination: string
+  remote: boolean
+  files: string[]
+  bytes: number
+  redactions: Record<string, number>
+  outcome?: string
+  tokens: number
+}
+
+export interface AuditResult extends Answer {
+  requests: AuditedRequest[]
+  today: { requests: number; tokens: number; cost_usd: number; daily_tokens?: number }
+  log?: string
+}
+
+export const audit = request<{ limit: number }, AuditResult>('$/audit')
+
 /** A tool's answer as agents read it. */
 export const callTool = request<{ name: string; arguments: object }, { text: string }>('$/callTool')
 

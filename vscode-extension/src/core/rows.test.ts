@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { placeText } from './export'
 import { offsetOfColumn, targetOf } from './places'
 import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfSymbol, rowsOfDocument } from './rows'
 
@@ -37,6 +38,15 @@ test('a ranked file has its reason on the second line and opens at its best line
     place: { target: '/root/src/loader.py', line: 7, columns: [5, 9] },
   })
   expect(row.lines.map((line) => line.place.line)).toEqual([3, 7])
+})
+
+test('where a workspace has several folders, a hit says which', () => {
+  const preview = [{ line: 2, text: 'x = 1' }]
+  const match = { line: 2, column: 1, match_range: [1, 2] as [number, number], preview }
+  const row = rowOfGrep({ path: 'src/a.py', root: '/home/me/tool', ...match }, '/home/me/other')
+  expect(row).toMatchObject({ detail: 'a.py:2  tool/src', path: 'src/a.py', shown: 'tool/src/a.py' })
+  expect(rowOfGrep({ path: 'a.py', root: 'C:\\code\\tool\\', ...match }, 'C:\\').detail).toBe('a.py:2  tool')
+  expect(placeText(row)).toBe('tool/src/a.py:2')
 })
 
 test('what only the index has found says so, and opens at its passage', () => {

@@ -1,6 +1,6 @@
 /** What a list shows of a hit, in every mode of search: one row for each. */
 
-import { type Place, splitPath, targetOf } from './places'
+import { type Place, shownPath, splitPath, targetOf } from './places'
 import type {
   CodeHit,
   DocumentMatch,
@@ -22,6 +22,8 @@ export interface Row {
   readonly place: Place
   /** The path as the answer has it, for `$/feedback`. */
   readonly path: string
+  /** The path for a person. */
+  readonly shown: string
   /** The document itself, where `place` is its text. */
   readonly document?: string
   /** Lines of the file that match, for the results view. */
@@ -42,7 +44,7 @@ export function oneLine(text: string): string {
 }
 
 export function rowOfFile(file: RankedFile, root: string): Row {
-  const { name, folder } = splitPath(file.path)
+  const { name, folder } = splitPath(shownPath(file))
   const target = file.preview_uri ?? targetOf(file, root)
   const lines = file.matches.map((match) => lineOfMatch(match, target))
   const line = file.line ?? lines[0]?.place.line ?? file.passage?.start_line
@@ -55,6 +57,7 @@ export function rowOfFile(file: RankedFile, root: string): Row {
     detail: oneLine(file.reason),
     place: { target, line, columns: best?.place.columns },
     path: file.path,
+    shown: shownPath(file),
     lines,
   }
 }
@@ -65,7 +68,7 @@ function lineOfMatch(match: Match, target: string): Line {
 }
 
 export function rowOfGrep(match: GrepMatch, root: string): Row {
-  const { name, folder } = splitPath(match.path)
+  const { name, folder } = splitPath(shownPath(match))
   const shown = match.preview.find((line) => line.line === match.line) ?? match.preview[0]
   const columns = match.end_line && match.end_line > match.line ? undefined : match.match_range
   const place = { target: targetOf(match, root), line: match.line, columns }
@@ -77,6 +80,7 @@ export function rowOfGrep(match: GrepMatch, root: string): Row {
     detail: `${name}:${match.line}${folder && `  ${folder}`}`,
     place,
     path: match.path,
+    shown: shownPath(match),
     lines: [],
   }
 }
@@ -99,10 +103,11 @@ export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
   return {
     key: `${symbol.root ?? ''}\0${symbol.path}\0${symbol.line}:${symbol.column}`,
     label: `$(${SYMBOL_ICONS[symbol.kind] ?? 'symbol-misc'}) ${symbol.qualified_name}`,
-    description: `${symbol.path}:${symbol.line}${marked}`,
+    description: `${shownPath(symbol)}:${symbol.line}${marked}`,
     detail: oneLine(symbol.signature ?? symbol.doc ?? ''),
     place,
     path: symbol.path,
+    shown: shownPath(symbol),
     lines: [],
   }
 }
@@ -125,7 +130,7 @@ function rowOfLines(
   why: string,
   snippet: string | undefined,
 ): Row {
-  const { name, folder } = splitPath(hit.path)
+  const { name, folder } = splitPath(shownPath(hit))
   const seen = oneLine(snippet?.split('\n').find((one) => one.trim()) ?? '')
   return {
     key: `${hit.root ?? ''}\0${hit.path}\0${line ?? ''}`,
@@ -134,12 +139,13 @@ function rowOfLines(
     detail: [why, seen].filter(Boolean).join(' — '),
     place: { target: targetOf(hit, root), line },
     path: hit.path,
+    shown: shownPath(hit),
     lines: [],
   }
 }
 
 export function rowsOfDocument(document: DocumentMatches): Row[] {
-  const { name, folder } = splitPath(document.path)
+  const { name, folder } = splitPath(shownPath(document))
   return document.matches.map((match) => ({
     key: `${document.root ?? ''}\0${document.path}\0${match.line}`,
     label: oneLine(match.text),
@@ -151,6 +157,7 @@ export function rowsOfDocument(document: DocumentMatches): Row[] {
       columns: match.match_range,
     },
     path: document.path,
+    shown: shownPath(document),
     document: match.open_uri,
     lines: [],
   }))

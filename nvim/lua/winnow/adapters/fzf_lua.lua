@@ -16,7 +16,8 @@ local SEPARATOR = '\t'
 ---@param line string
 ---@return winnow.Item?
 local function item_of(items, line)
-  return items[tonumber(line:match('^%s*(%d+)'))]
+  local number = tonumber(line:match('^%s*(%d+)'))
+  return number and items[number]
 end
 
 ---@param items fun(): winnow.Item[]
@@ -50,12 +51,14 @@ end
 ---@param request winnow.Request
 ---@param options? table fzf-lua's
 function M.open(mode, request, options)
-  local found, told
+  local told ---@type fun(line?: string)?
   local written = 0
   -- What is written keeps its number, whatever order comes later.
-  local items = {}
+  local items = {} ---@type winnow.Item[]
 
-  local function write(line)
+  ---@param found winnow.Search
+  ---@param line fun(line?: string)
+  local function write(found, line)
     for nth = written + 1, #found.items do
       items[nth] = found.items[nth]
       line(('%d%s%s'):format(nth, SEPARATOR, adapters.line(items[nth])))
@@ -64,10 +67,10 @@ function M.open(mode, request, options)
   end
 
   local ended = false
+  ---@param so_far winnow.Search
   local function update(so_far)
-    found = found or so_far
     if told and (not modes.get(mode).ranked or not so_far.busy) then
-      write(told)
+      write(so_far, told)
       if not so_far.busy and not ended then
         ended = true
         told(nil)
@@ -75,7 +78,7 @@ function M.open(mode, request, options)
       end
     end
   end
-  found = search.start(mode, request, { told = update })
+  local found = search.start(mode, request, { told = update })
 
   local function chosen(lines)
     return vim.tbl_map(function(line)

@@ -53,17 +53,14 @@ end
 ---@param item winnow.Item
 ---@param how? 'split'|'vsplit'|'tab'
 function M.show(found, item, how)
-  local id = found.answer and found.answer.search_id
-  if id and item.rank then
-    require('winnow').feedback('opened', item, id, found.folder)
-  end
+  found:opened(item)
   require('winnow.place').open(item, how)
 end
 
 ---Write items to a list, and open its window.
 ---@param found winnow.Search
 ---@param items winnow.Item[]
----@param kind 'quickfix'|'loclist'
+---@param kind winnow.ListKind
 function M.send(found, items, kind)
   local list = require('winnow.lists').new(kind)
   list:write(found, items)

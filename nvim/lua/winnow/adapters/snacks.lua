@@ -40,7 +40,7 @@ local function finder(mode, request, started)
   return function()
     return function(give)
       local async = require('snacks.picker.util.async').running()
-      local found
+      local found ---@type winnow.Search?
       async:on(
         'abort',
         vim.schedule_wrap(function()
@@ -54,23 +54,24 @@ local function finder(mode, request, started)
           told = function(so_far)
             found = found or so_far
             async:resume()
+            if not so_far.busy then
+              require('winnow.answer').report(so_far)
+            end
           end,
         })
         started(found)
       end)
       local given, snacks = 0, {}
       while not found or found.busy or given < #found.items do
-        if found and (not found.busy or not modes.get(mode).ranked) and given < #found.items then
+        local item = found and found.items[given + 1]
+        if found and item and (not found.busy or not modes.get(mode).ranked) then
           given = given + 1
-          snacks[given] = snack(found.items[given])
+          snacks[given] = snack(item)
           give(snacks[given])
         else
           async:suspend()
         end
       end
-      vim.schedule(function()
-        require('winnow.answer').report(found)
-      end)
     end
   end
 end
@@ -79,9 +80,12 @@ end
 ---@param request winnow.Request
 ---@param options? table snacks'
 function M.open(mode, request, options)
-  local found
+  local found ---@type winnow.Search?
   local function sender(kind)
     return function(picker)
+      if not found then
+        return
+      end
       local items = vim.tbl_map(function(one)
         return one.winnow
       end, #picker:selected() > 0 and picker:selected() or picker:items())
@@ -99,7 +103,7 @@ function M.open(mode, request, options)
     preview = 'file',
     sort = { fields = { 'idx' } },
     confirm = function(picker, item, action)
-      if not item then
+      if not found or not item then
         return
       end
       local how = ({ split = 'split', vsplit = 'vsplit', tab = 'tab' })[action and action.cmd]

@@ -76,16 +76,18 @@ end
 ---@param options? table Telescope's
 function M.open(mode, request, options)
   options = options or {}
-  local picker, found
+  local picker ---@type table?
+  local closed = false
+  ---@param so_far winnow.Search
   local function update(so_far)
-    if picker and not picker.closed then
+    if picker and not closed then
       picker:refresh(finder(so_far.items), { reset_prompt = false })
     end
     if not so_far.busy then
       require('winnow.answer').report(so_far)
     end
   end
-  found = search.start(mode, request, { told = update })
+  local found = search.start(mode, request, { told = update })
   picker = pickers.new(options, {
     prompt_title = require('winnow.modes').get(mode).title,
     results_title = require('winnow.query').format(request),
@@ -103,7 +105,7 @@ function M.open(mode, request, options)
         buffer = buf,
         once = true,
         callback = function()
-          picker.closed = true
+          closed = true
           found:cancel()
         end,
       })

@@ -4,6 +4,7 @@
 -- and local, else on Enter), or a filter of the results. The cursor stays on its result whatever
 -- comes: nobody opens a file that has just taken another one's place.
 
+local client = require('winnow.client')
 local config = require('winnow.config')
 local history = require('winnow.history')
 local lists = require('winnow.lists')
@@ -27,9 +28,22 @@ local DRAW_MS = 30
 ---@field search? winnow.Search whose items are shown
 ---@field running? winnow.Search the last one that was started
 ---@field shown winnow.Item[] the items that the filter leaves
+---@field positions table<integer, integer[]> of the filter's letters, by place in `shown`
+---@field selected table<string, boolean> by the items' keys
 ---@field current integer the place in `shown` of the current item
+---@field touched boolean whether somebody has moved or selected since the search was started
 ---@field filter string
 ---@field editing boolean whether the prompt is the query
+---@field per_item integer how many lines each item has
+---@field drawn integer when it was drawn last
+---@field due boolean whether it is to be drawn soon
+---@field windows winnow.Windows
+---@field preview winnow.Preview
+---@field origin_win integer the window that it was opened in
+---@field origin_buf integer
+---@field draw_timer uv.uv_timer_t
+---@field type_timer uv.uv_timer_t
+---@field group integer of autocommands
 local Picker = {}
 Picker.__index = Picker
 
@@ -108,6 +122,20 @@ function Picker:_view()
   end)
 end
 
+---The first line of the window, with the current item so far below it: never with room below the
+---last item while there are others above; and where nobody has moved, with the best ones in sight.
+---@param below integer
+---@return integer
+function Picker:_topline(below)
+  local row = (self.current - 1) * self.per_item
+  local height = vim.api.nvim_win_get_height(self.windows.list)
+  if not self.touched and row + self.per_item <= height then
+    return 1
+  end
+  local lowest = math.max(1, #self.shown * self.per_item - height + 1)
+  return math.max(1, math.min(row + 1 - below, lowest))
+end
+
 ---@param below? integer how far below the first line of the window the current item is to stand
 function Picker:_show_current(below)
   local row = (self.current - 1) * self.per_item
@@ -118,7 +146,7 @@ function Picker:_show_current(below)
     vim.api.nvim_win_set_cursor(self.windows.list, { row + 1, 0 })
     vim.api.nvim_win_call(self.windows.list, function()
       if below then
-        vim.fn.winrestview({ topline = math.max(1, row + 1 - below) })
+        vim.fn.winrestview({ topline = self:_topline(below) })
       end
       -- Its reason has to be seen, too.
       if vim.fn.line('w$') < row + self.per_item then
@@ -288,6 +316,7 @@ end
 
 -- Actions ----------------------------------------------------------------------------------
 
+---@type table<string, fun(self: winnow.Picker)>
 local actions = {}
 
 ---@param by integer
@@ -378,24 +407,15 @@ function Picker:_leave(go_on)
   end)
 end
 
----Tell the server what was opened: later searches rank it higher.
----@param item winnow.Item
-function Picker:_opened(item)
-  local answer = self.search and self.search.answer
-  if answer and answer.search_id and item.rank then
-    require('winnow').feedback('opened', item, answer.search_id, self.search.folder)
-  end
-end
-
 ---@param self winnow.Picker
 ---@param how? 'split'|'vsplit'|'tab'
 local function open_item(self, how)
-  local item = self:item()
-  if not item then
+  local found, item = self.search, self:item()
+  if not found or not item then
     return
   end
-  self:_opened(item)
-  history.add(self.mode, self.search.request)
+  found:opened(item)
+  history.add(self.mode, found.request)
   self:_leave(function()
     place.open(item, how)
   end)
@@ -433,7 +453,7 @@ function actions.tab(self)
 end
 
 ---@param self winnow.Picker
----@param kind 'quickfix'|'loclist'
+---@param kind winnow.ListKind
 local function send(self, kind)
   local found, items = self.search, self:chosen()
   if not found or #items == 0 then
@@ -540,10 +560,10 @@ M.actions = vim.tbl_keys(actions)
 -- Its life ---------------------------------------------------------------------------------
 
 function Picker:_map_keys()
-  for name, keys in pairs(config.current.keys) do
-    for _, key in ipairs(keys or {}) do
+  for name, act in pairs(actions) do
+    for _, key in ipairs(config.current.keys[name] or {}) do
       vim.keymap.set({ 'i', 'n' }, key, function()
-        actions[name](self)
+        act(self)
       end, { buffer = self.windows.prompt_buf, nowait = true, desc = 'Winnow: ' .. name })
     end
   end
@@ -641,7 +661,7 @@ local function new(mode, request)
     type_timer = assert(vim.uv.new_timer()),
   }, Picker)
   self.windows = windows.open()
-  local folder = require('winnow.client').root(self.origin_buf)
+  local folder = client.root(self.origin_buf)
   self.preview = require('winnow.picker.preview').new(self.windows, folder)
   vim.b[self.windows.prompt_buf].completion = false
   self:_map_keys()
@@ -663,12 +683,26 @@ function M.open(mode, request)
   self:_search(request)
   if has_query then
     history.add(mode, request)
+  else
+    -- The server starts while somebody types. What is wrong with it, the search says.
+    client.with(client.root(self.origin_buf), function() end)
   end
   return self
 end
 
+---A model may now be asked for a folder: what none has ranked there is to be searched for again.
+---@param folder string
+function M.allowed(folder)
+  local before = last
+  ---@type winnow.Search?
+  local found = before and before.search
+  if before and found and found.mode == 'keyword' and found.folder == folder then
+    before.again = not (found.ranked_by and found.ranked_by.kind == 'llm')
+  end
+end
+
 ---Open the last picker as it was left: its results, filter, selection and place. Of a search that
----was stopped it has what had been found.
+---was stopped it has what had been found; it is made again where a model may now be asked.
 ---@return winnow.Picker?
 function M.resume()
   if not last then
@@ -685,6 +719,9 @@ function M.resume()
   self:_set_typed(self.editing and query.format(self.request) or self.filter)
   self.shown, self.positions = rows.filtered(self:_items(), self.filter)
   self:_draw()
+  if before.again and before.search.folder == client.root(self.origin_buf) then
+    self:_search(self.request)
+  end
   return self
 end
 

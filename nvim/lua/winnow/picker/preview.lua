@@ -80,16 +80,22 @@ local function colour(buf, file, lines)
 end
 
 ---@param buf integer
+---@param lnum integer
+---@return string? line nil if the buffer does not have it
+local function line_at(buf, lnum)
+  return lnum >= 1 and vim.api.nvim_buf_get_lines(buf, lnum - 1, lnum, false)[1] or nil
+end
+
+---@param buf integer
 ---@param ranges winnow.Range[]
 ---@param offset integer lines of the file before those of the buffer
 local function highlight(buf, ranges, offset)
-  local count = vim.api.nvim_buf_line_count(buf)
   for _, range in ipairs(ranges) do
     local first = range.lnum - offset
     local last = (range.end_lnum or range.lnum) - offset
-    if first >= 1 and last <= count then
-      local first_line = vim.api.nvim_buf_get_lines(buf, first - 1, first, false)[1]
-      local last_line = vim.api.nvim_buf_get_lines(buf, last - 1, last, false)[1]
+    local first_line = line_at(buf, first)
+    local last_line = line_at(buf, last)
+    if first_line and last_line then
       vim.api.nvim_buf_set_extmark(
         buf,
         NAMESPACE,
@@ -135,7 +141,7 @@ end
 ---@param item winnow.Item
 ---@param method string
 ---@param params table
----@param take fun(answer: table): string text
+---@param take fun(answer: table): string, integer gives text, and its first line's number
 function Preview:_ask(item, method, params, take)
   local running = client.running(self._folder)
   if not running then
@@ -146,8 +152,8 @@ function Preview:_ask(item, method, params, take)
       if not answer then
         return self:_show(item, { problem }, 0)
       end
-      local text, offset = take(answer)
-      self:_show(item, lines_of(text), offset)
+      local text, start = take(answer)
+      self:_show(item, lines_of(text), start - 1)
     end,
     progress = false,
   })
@@ -178,7 +184,7 @@ function Preview:show(item)
   if vim.startswith(item.file, 'winnow-doc://') then
     local params = { path = item.file, start = start, ['end'] = item.lnum + AROUND }
     self:_ask(item, '$/documentText', params, function(answer)
-      return answer.text, answer.start - 1
+      return answer.text, answer.start
     end)
     return
   end
@@ -189,7 +195,7 @@ function Preview:show(item)
   local spans = { { start = start, ['end'] = item.lnum + AROUND } }
   self:_ask(item, '$/readFile', { path = item.file, spans = spans }, function(answer)
     local chunk = answer.chunks[1] or { content = '', start = 1 }
-    return chunk.content, chunk.start - 1
+    return chunk.content, chunk.start
   end)
 end
 

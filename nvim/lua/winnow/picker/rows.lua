@@ -34,9 +34,6 @@ function M.filter_text(item)
   return (first_line(item)) .. ' ' .. short(item.reason)
 end
 
----@class winnow.Rows
----@field lines integer how many each item has
-
 ---Write items into a buffer.
 ---@param buf integer
 ---@param items winnow.Item[]
@@ -100,20 +97,19 @@ end
 
 ---Where a word stands in each text, ignoring case unless it has capitals; else its letters in their
 ---order in the path. Of a long line and a reason, letters in their order would be in everything.
----@param items winnow.Item[]
----@param texts string[]
+---@param looked_at { path: string, text: string }[] of each item
 ---@param word string
 ---@return table<integer, integer[]> positions bytes from 0, by the item's place
-local function occurrences(items, texts, word)
+local function occurrences(looked_at, word)
   local found = {}
   local ignore_case = word:lower() == word
   local others = {}
-  for place, text in ipairs(texts) do
-    local at = (ignore_case and text:lower() or text):find(word, 1, true)
+  for place, one in ipairs(looked_at) do
+    local at = (ignore_case and one.text:lower() or one.text):find(word, 1, true)
     if at then
       found[place] = vim.fn.range(at - 1, at + #word - 2)
     else
-      others[#others + 1] = { place = place, path = items[place].path }
+      others[#others + 1] = { place = place, path = one.path }
     end
   end
   -- It knows no case.
@@ -137,9 +133,11 @@ function M.filtered(items, filter)
   if #words == 0 then
     return items, {}
   end
-  local texts = vim.tbl_map(M.filter_text, items)
+  local looked_at = vim.tbl_map(function(item)
+    return { path = item.path, text = M.filter_text(item) }
+  end, items)
   local found = vim.tbl_map(function(word)
-    return occurrences(items, texts, word)
+    return occurrences(looked_at, word)
   end, words)
   local kept, positions = {}, {}
   for place, item in ipairs(items) do

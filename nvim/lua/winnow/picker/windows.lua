@@ -195,6 +195,7 @@ function Windows:say(summary, left_out, failed)
   local function one_line(text)
     return (text:gsub('%s+', ' '))
   end
+  ---@type string[]
   local lines = { one_line(summary) }
   if left_out ~= '' then
     lines[2] = one_line(left_out)

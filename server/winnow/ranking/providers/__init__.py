@@ -7,13 +7,14 @@ for everything that goes wrong. SDK retries and time-outs are off: the caller ha
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
 from winnow.config import Model
 from winnow.display import clean_line
+from winnow.egress.audit import Purpose
 from winnow.types.keyword_search import Usage
 
 MESSAGE_CHARACTERS = 250
@@ -23,11 +24,20 @@ ANSWER_CHARACTERS = 64 * 1024
 
 class ModelRequest(Struct, frozen=True):
     """What to ask. Without a ``schema`` the request is as plain as it can be, for servers that
-    refuse options they do not know."""
+    refuse options they do not know. ``purpose``, ``files`` and ``redactions`` are sent to nobody:
+    they say what is in it."""
 
     system: str
     prompt: str
     schema: dict[str, object] | None
+    purpose: Purpose = "keyword_search"
+    files: Sequence[str] = ()
+    redactions: Mapping[str, int] = {}
+
+    @property
+    def size(self) -> int:
+        """The size of what is said, in bytes."""
+        return len((self.system + self.prompt).encode("utf-8", "replace"))
 
 
 class AnsweredBy(Struct, frozen=True):
@@ -38,7 +48,8 @@ class AnsweredBy(Struct, frozen=True):
 
 class ModelError(Exception):
     """A call that failed: ``status`` is HTTP's, None if there was no answer; ``retry_after`` is in
-    seconds, as the server asked. The message is one clean line without the ``key``."""
+    seconds, as the server asked. ``reached`` is False where no model was: there was no connection,
+    or its server refused. The message is one clean line without the ``key``."""
 
     def __init__(
         self,
@@ -47,6 +58,7 @@ class ModelError(Exception):
         retry_after: float | None = None,
         *,
         key: str | None = None,
+        reached: bool = True,
     ) -> None:
         # Servers repeat what they were sent, and may say anything.
         if key:
@@ -54,6 +66,7 @@ class ModelError(Exception):
         super().__init__(clean_line(message, MESSAGE_CHARACTERS))
         self.status = status
         self.retry_after = retry_after
+        self.reached = reached
 
     @property
     def refused_options(self) -> bool:
@@ -76,8 +89,20 @@ class Provider(Protocol):
         Raises ModelError, from the iteration too.
         """
 
+    async def body(self, request: ModelRequest) -> bytes:
+        """What would be sent for a request, byte for byte; nothing is."""
+
     async def aclose(self) -> None:
         """Close the connections."""
+
+
+class NotSent(ModelError):
+    """A request that was not made: there is no consent, or a cap is reached. Nothing about that
+    changes in a moment."""
+
+    @property
+    def passing(self) -> bool:
+        return False
 
 
 def connect(model: Model, base_url: str, key: str | None, connect_seconds: float) -> Provider:
@@ -101,7 +126,9 @@ def model_errors(sdk: Any, key: str | None) -> Iterator[None]:
     except sdk.APIStatusError as error:
         raise _status_error(error, key) from error
     except sdk.APIConnectionError as error:
-        raise ModelError(f"no connection: {error.__cause__ or error}", key=key) from error
+        cause = error.__cause__
+        connected = not isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout))
+        raise ModelError(f"no connection: {cause or error}", key=key, reached=connected) from error
     except sdk.APIError as error:
         raise ModelError(f"the server reported an error: {error}", key=key) from error
     except httpx2.HTTPError as error:
@@ -123,7 +150,7 @@ def _status_error(error: Any, key: str | None) -> ModelError:
         retry_after = max(0.0, float(header))
     except ValueError:
         retry_after = None
-    return ModelError(message, error.status_code, retry_after, key=key)
+    return ModelError(message, error.status_code, retry_after, key=key, reached=False)
 
 
 def token_usage(read: object, written: object, cached: object) -> Usage | None:

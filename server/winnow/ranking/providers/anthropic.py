@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 import anthropic
+from anthropic.types import RawMessageStreamEvent
 from msgspec.structs import replace
 
 from winnow.config import Model
 from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
-from winnow.ranking.providers.limit import limit_response
+from winnow.ranking.providers.http import body_sent, client_options
 from winnow.types.keyword_search import Usage
 
 
@@ -25,8 +26,7 @@ class AnthropicProvider:
             base_url=base_url,
             max_retries=0,
             http_client=anthropic.DefaultAsyncHttpxClient(
-                timeout=anthropic.Timeout(None, connect=connect_seconds),
-                event_hooks={"response": [limit_response]},
+                timeout=anthropic.Timeout(None, connect=connect_seconds), **client_options(base_url)
             ),
         )
 
@@ -36,14 +36,7 @@ class AnthropicProvider:
         cached: Any = 0
         stopped: str | None = None
         with model_errors(anthropic, self._key):
-            async with await self._client.messages.create(
-                model=self._model.model,
-                max_tokens=self._model.output_tokens,
-                system=request.system,
-                messages=[{"role": "user", "content": request.prompt}],
-                stream=True,
-                **self._options(request),
-            ) as events:
+            async with await self._create(self._client, request) as events:
                 async for event in events:
                     if event.type == "message_start":
                         told = event.message.usage
@@ -62,6 +55,25 @@ class AnthropicProvider:
             raise ModelError("the answer broke off")
         if stopped not in ("end_turn", "stop_sequence"):
             raise ModelError(f"the answer was cut: {stopped}", 413)
+
+    async def body(self, request: ModelRequest) -> bytes:
+        def send(http_client: Any) -> Awaitable[object]:
+            return self._create(self._client.with_options(http_client=http_client), request)
+
+        return await body_sent(send, anthropic.APIConnectionError)
+
+    async def _create(
+        self, client: anthropic.AsyncAnthropic, request: ModelRequest
+    ) -> anthropic.AsyncStream[RawMessageStreamEvent]:
+        events: anthropic.AsyncStream[RawMessageStreamEvent] = await client.messages.create(
+            model=self._model.model,
+            max_tokens=self._model.output_tokens,
+            system=request.system,
+            messages=[{"role": "user", "content": request.prompt}],
+            stream=True,
+            **self._options(request),
+        )
+        return events
 
     def _options(self, request: ModelRequest) -> dict[str, Any]:
         if request.schema is None:

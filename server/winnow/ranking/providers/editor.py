@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
+import msgspec
+
 from winnow.config import Model
 from winnow.display import clean_line
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest
@@ -26,13 +28,7 @@ class EditorProvider:
         self._ask = ask
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage | AnsweredBy]:
-        answer = await self._ask(
-            {
-                "system": request.system,
-                "prompt": request.prompt,
-                "max_tokens": self._model.output_tokens,
-            }
-        )
+        answer = await self._ask(self._params(request))
         text = answer.get("text") if isinstance(answer, dict) else None
         if not isinstance(answer, dict) or not isinstance(text, str):
             raise ModelError("the editor's answer has no text", 422)
@@ -40,6 +36,17 @@ class EditorProvider:
         if isinstance(name, str) and name.strip():
             yield AnsweredBy(clean_line(name, NAME_CHARACTERS))
         yield text
+
+    def _params(self, request: ModelRequest) -> dict[str, object]:
+        return {
+            "system": request.system,
+            "prompt": request.prompt,
+            "max_tokens": self._model.output_tokens,
+        }
+
+    async def body(self, request: ModelRequest) -> bytes:
+        """The params, as JSON."""
+        return msgspec.json.encode(self._params(request))
 
     async def aclose(self) -> None:
         """Nothing is open between two requests."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 import openai
+from openai.types.chat import ChatCompletionChunk
 
 from winnow.config import Model
 from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
-from winnow.ranking.providers.limit import limit_response
+from winnow.ranking.providers.http import body_sent, client_options
 from winnow.types.keyword_search import Usage
 
 # Why an answer ended that is not whole. Servers have many names for an end that is in order.
@@ -28,8 +29,7 @@ class OpenAIProvider:
             base_url=base_url,
             max_retries=0,
             http_client=openai.DefaultAsyncHttpxClient(
-                timeout=openai.Timeout(None, connect=connect_seconds),
-                event_hooks={"response": [limit_response]},
+                timeout=openai.Timeout(None, connect=connect_seconds), **client_options(base_url)
             ),
         )
 
@@ -37,15 +37,7 @@ class OpenAIProvider:
         refusal = ""
         finish: str | None = None
         with model_errors(openai, self._key):
-            async with await self._client.chat.completions.create(
-                model=self._model.model,
-                messages=[
-                    {"role": "system", "content": request.system},
-                    {"role": "user", "content": request.prompt},
-                ],
-                stream=True,
-                **self._options(request),
-            ) as chunks:
+            async with await self._create(self._client, request) as chunks:
                 async for chunk in chunks:
                     for choice in chunk.choices[:1]:
                         refusal += choice.delta.refusal or ""
@@ -60,6 +52,26 @@ class OpenAIProvider:
             raise ModelError("the answer broke off")
         if finish in CUT:
             raise ModelError(f"the answer was cut: {finish}", 413)
+
+    async def body(self, request: ModelRequest) -> bytes:
+        def send(http_client: Any) -> Awaitable[object]:
+            return self._create(self._client.with_options(http_client=http_client), request)
+
+        return await body_sent(send, openai.APIConnectionError)
+
+    async def _create(
+        self, client: openai.AsyncOpenAI, request: ModelRequest
+    ) -> openai.AsyncStream[ChatCompletionChunk]:
+        chunks: openai.AsyncStream[ChatCompletionChunk] = await client.chat.completions.create(
+            model=self._model.model,
+            messages=[
+                {"role": "system", "content": request.system},
+                {"role": "user", "content": request.prompt},
+            ],
+            stream=True,
+            **self._options(request),
+        )
+        return chunks
 
     def _options(self, request: ModelRequest) -> dict[str, Any]:
         # OpenAI's own models take max_completion_tokens only, other servers know max_tokens.

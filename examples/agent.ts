@@ -1,0 +1,142 @@
+/**
+ * A small agent: a language model that searches the current folder by Winnow's tools.
+ *
+ *     OPENAI_API_KEY=… node agent.ts "where are plugins loaded?" gpt-5-mini
+ *
+ * It starts `winnow serve`, hands the tools of `$/tools` to the model, and calls by `$/callTool` what
+ * the model asks for. Any server that speaks OpenAI's API will do (OPENAI_BASE_URL). Needs Node.js
+ * 22.18 or newer, `winnow` on PATH (or WINNOW_COMMAND), and the package vscode-jsonrpc 10.
+ */
+import { spawn } from 'node:child_process'
+import { basename } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import {
+  createMessageConnection,
+  type MessageConnection,
+  StreamMessageReader,
+  StreamMessageWriter,
+} from 'vscode-jsonrpc/node'
+
+interface Described {
+  readonly name: string
+  readonly description: string
+  readonly input_schema: { readonly properties: Record<string, unknown> }
+}
+
+interface Call {
+  readonly id: string
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+interface Message {
+  readonly role: string
+  readonly content: string | null
+  readonly tool_calls?: readonly Call[]
+  readonly tool_call_id?: string
+}
+
+const TURNS = 12
+// What a tool may answer, unless the model wants more: it reads every answer again in each turn.
+const MAX_TOKENS = 4000
+const SYSTEM = 'Answer the question about the code in the current folder, with the files and lines.'
+
+/** Runs `work` beside a language server for the folder, which ends with it. */
+async function withWinnow<T>(
+  folder: string,
+  work: (winnow: MessageConnection) => Promise<T>,
+): Promise<T> {
+  const [program = 'winnow', ...before] = (process.env.WINNOW_COMMAND ?? 'winnow').split(' ')
+  const server = spawn(program, [...before, 'serve'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const failed = new Promise<never>((_, reject) => server.once('error', reject))
+  const ended = new Promise<void>((resolve) => server.once('exit', () => resolve()))
+  const winnow = createMessageConnection(
+    new StreamMessageReader(server.stdout),
+    new StreamMessageWriter(server.stdin),
+  )
+  winnow.listen()
+  try {
+    const uri = pathToFileURL(folder).href
+    const initialize = winnow.sendRequest('initialize', {
+      processId: process.pid,
+      capabilities: {},
+      rootUri: uri,
+      workspaceFolders: [{ uri, name: basename(folder) }],
+    })
+    await Promise.race([initialize, failed])
+    await winnow.sendNotification('initialized', {})
+    return await work(winnow)
+  } finally {
+    if (server.pid !== undefined) {
+      await winnow.sendRequest('shutdown')
+      await winnow.sendNotification('exit')
+      await ended
+    }
+    winnow.dispose()
+  }
+}
+
+/** What the model says next. */
+async function complete(model: string, messages: Message[], tools: unknown): Promise<Message> {
+  const address = process.env.OPENAI_BASE_URL ?? 'https://api.openai.com/v1'
+  const response = await fetch(`${address}/chat/completions`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${process.env.OPENAI_API_KEY}`,
+    },
+    body: JSON.stringify({ model, messages, tools }),
+  })
+  if (!response.ok) throw new Error(`The model: ${response.status} ${await response.text()}`)
+  const { choices } = (await response.json()) as { choices: { message: Message }[] }
+  const message = choices[0]?.message
+  if (!message) throw new Error('The model says nothing')
+  return message
+}
+
+/** What the model says in the end. */
+async function answer(question: string, model: string, winnow: MessageConnection): Promise<string> {
+  const { tools } = await winnow.sendRequest<{ tools: Described[] }>('$/tools', {})
+  const limited = new Set(
+    tools.filter((one) => 'max_tokens' in one.input_schema.properties).map((one) => one.name),
+  )
+  const functions = tools.map(({ name, description, input_schema }) => ({
+    type: 'function',
+    function: { name, description, parameters: input_schema },
+  }))
+
+  /** A tool's answer, or what is wrong with the call: the model can do better then. */
+  async function call({ name, arguments: text }: Call['function']): Promise<string> {
+    try {
+      const given = JSON.parse(text) as object
+      const params = { ...(limited.has(name) ? { max_tokens: MAX_TOKENS } : {}), ...given }
+      const called = { name, arguments: params }
+      return (await winnow.sendRequest<{ text: string }>('$/callTool', called)).text
+    } catch (error) {
+      return `Error: ${error instanceof Error ? error.message : error}`
+    }
+  }
+
+  const messages: Message[] = [
+    { role: 'system', content: SYSTEM },
+    { role: 'user', content: question },
+  ]
+  for (let turn = 0; turn < TURNS; turn++) {
+    const said = await complete(model, messages, functions)
+    if (!said.tool_calls?.length) return said.content ?? ''
+    messages.push(said)
+    const texts = await Promise.all(said.tool_calls.map((one) => call(one.function)))
+    said.tool_calls.forEach((one, place) => {
+      console.error(one.function.name, one.function.arguments)
+      messages.push({ role: 'tool', tool_call_id: one.id, content: texts[place] ?? '' })
+    })
+  }
+  return `No answer after ${TURNS} turns`
+}
+
+const [question, model = 'gpt-5-mini'] = process.argv.slice(2)
+if (question === undefined) {
+  console.error('usage: node agent.ts QUESTION [MODEL]')
+  process.exitCode = 2
+} else {
+  console.log(await withWinnow(process.cwd(), (winnow) => answer(question, model, winnow)))
+}

@@ -1,0 +1,270 @@
+"""The tools as methods of `winnow.Workspace`. Written by scripts/docs from their definitions."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Literal
+
+from winnow.types.audit import AuditResult
+from winnow.types.bash import BashResult
+from winnow.types.code_search import CodeSearchResult
+from winnow.types.consent import ConsentResult
+from winnow.types.document_text import DocumentTextResult
+from winnow.types.feedback import FeedbackResult
+from winnow.types.find_references import FindReferencesResult
+from winnow.types.find_symbol import FindSymbolResult
+from winnow.types.glob import GlobResult
+from winnow.types.grep import GrepResult
+from winnow.types.index import IndexResult
+from winnow.types.index_status import IndexStatusResult
+from winnow.types.keyword_search import KeywordSearchResult
+from winnow.types.read_file import ReadFileResult
+from winnow.types.read_file import Span
+from winnow.types.refresh import RefreshResult
+from winnow.types.search_docs import SearchDocsResult
+from winnow.types.search_metrics import SearchMetricsResult
+from winnow.types.semantic_search import SemanticSearchResult
+from winnow.types.tools import ToolsResult
+from winnow.types.tree import TreeResult
+
+class ToolMethods:
+    async def audit(
+        self,
+        *,
+        limit: int = 50,
+    ) -> AuditResult:
+        """Show what left this machine: each request to a language model, from all workspaces."""
+    async def bash(
+        self,
+        command: str,
+        *,
+        timeout: int = 30,
+        max_tokens: int = 0,
+    ) -> BashResult:
+        """bash runs one command line of read-only programs, joined by pipes, in the workspace's root."""
+    async def code_search(
+        self,
+        query: str,
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        path: str | PathLike[str] = '',
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        file_types: Sequence[str] = (),
+        search_type: Literal['auto', 'text', 'semantic', 'symbol', 'file'] = 'auto',
+        limit: int = 20,
+        enable_indexing: bool = False,
+    ) -> CodeSearchResult:
+        """Search code and documentation with one query: chooses between files, symbols, text and meaning, and says what it chose."""
+    async def consent(
+        self,
+        *,
+        action: Literal['show', 'give', 'refuse', 'withdraw'] = 'show',
+        destinations: Sequence[str] = (),
+    ) -> ConsentResult:
+        """Decide whether code of this workspace may be sent to a language model on another machine."""
+    async def document_text(
+        self,
+        path: str | PathLike[str],
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        start: int = 1,
+        end: int | None = None,
+        engine: Literal['builtin', 'rga'] = 'builtin',
+    ) -> DocumentTextResult:
+        """Read a document (PDF, office formats, e-books, mail, archives) as text, with a ruler where each page, sheet or file begins."""
+    async def feedback(
+        self,
+        search_id: str,
+        path: str | PathLike[str],
+        action: Literal['opened', 'kept', 'dismissed', 'up', 'down'],
+        *,
+        rank: int = 0,
+    ) -> FeedbackResult:
+        """Say what became of a result of a search: it was opened, kept, dismissed, or judged."""
+    async def find_references(
+        self,
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        path: str | PathLike[str] = '',
+        line: int = 0,
+        column: int = 0,
+        name: str = '',
+        include_declaration: bool = True,
+        kinds: Sequence[Literal['call', 'import', 'type', 'read', 'write', 'definition']] = (),
+        certain_only: bool = False,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        max_results: int = 50,
+    ) -> FindReferencesResult:
+        """Find where a symbol is used: calls, imports, types, reads and writes, without its namesakes."""
+    async def find_symbol(
+        self,
+        name: str,
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        path: str | PathLike[str] = '',
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        file_types: Sequence[str] = (),
+        kind: Literal['any', 'function', 'method', 'class', 'struct', 'trait', 'interface', 'enum', 'type', 'const', 'variable', 'field', 'property', 'module', 'namespace', 'constructor', 'enum_member', 'macro', 'union', 'object', 'event', 'operator', 'section'] = 'any',
+        exact: bool = False,
+        max_results: int = 20,
+    ) -> FindSymbolResult:
+        """Find where functions, classes and other things are defined, by name."""
+    async def glob(
+        self,
+        pattern: str,
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        path: str | PathLike[str] = '',
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        file_types: Sequence[str] = (),
+        include_ignored: bool = False,
+        include_hidden: bool = False,
+        include_submodules: bool = False,
+        scope: Literal['workspace', 'changed', 'open'] = 'workspace',
+        follow_symlinks: bool = False,
+        sort_by: Literal['path', 'mtime', 'size'] = 'path',
+        max_results: int = 100,
+    ) -> GlobResult:
+        """Find files whose path matches a glob pattern."""
+    async def grep(
+        self,
+        pattern: str,
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        path: str | PathLike[str] = '',
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        file_types: Sequence[str] = (),
+        include_ignored: bool = False,
+        include_hidden: bool = False,
+        include_submodules: bool = False,
+        scope: Literal['workspace', 'changed', 'open'] = 'workspace',
+        follow_symlinks: bool = False,
+        literal: bool = False,
+        case_sensitive: bool = True,
+        word: bool = False,
+        multiline: bool = False,
+        include_binary: bool = False,
+        encoding: str = '',
+        context_lines: int = 2,
+        max_results: int = 50,
+        mode: Literal['matches', 'files', 'counts'] = 'matches',
+    ) -> GrepResult:
+        """Search for exact text or a regular expression in files."""
+    async def index(
+        self,
+        action: Literal['build', 'pause', 'resume', 'clear'],
+    ) -> IndexResult:
+        """Make, pause, resume or delete the index that semantic_search, code_search and find_symbol use."""
+    async def index_status(
+        self,
+    ) -> IndexStatusResult:
+        """Say what the index knows: files known and left out with reasons, size, memory, workers, how changes are heard of, the last error."""
+    async def keyword_search(
+        self,
+        query: str,
+        search_terms: Sequence[str],
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        path: str | PathLike[str] = '',
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        file_types: Sequence[str] = (),
+        include_ignored: bool = False,
+        include_hidden: bool = False,
+        include_submodules: bool = False,
+        max_results: int = 20,
+        ranker: Literal['auto', 'llm', 'local'] = 'auto',
+        model: str = '',
+        broad_terms: Literal['skip', 'shrink'] = 'skip',
+        include_documents: bool = False,
+        dry_run: bool = False,
+    ) -> KeywordSearchResult:
+        """keyword_search locates files with a search-and-filter approach."""
+    async def read_file(
+        self,
+        path: str | PathLike[str],
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        spans: Sequence[Span | str] = (),
+        max_lines: int = 500,
+        line_endings: Literal['normalize', 'keep'] = 'normalize',
+    ) -> ReadFileResult:
+        """Read line ranges of a file, several in one call."""
+    async def refresh(
+        self,
+        *,
+        paths: Sequence[str] = (),
+        wait: bool = True,
+    ) -> RefreshResult:
+        """Have the index take files that have changed, now: those that are named, or all that differ."""
+    async def search_docs(
+        self,
+        query: str,
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        path: str | PathLike[str] = '',
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        file_types: Sequence[str] = (),
+        include_ignored: bool = False,
+        include_hidden: bool = False,
+        include_submodules: bool = False,
+        literal: bool = False,
+        case_sensitive: bool = False,
+        context_lines: int = 2,
+        max_count: int = 100,
+        max_results: int = 200,
+        engine: Literal['auto', 'rga', 'builtin'] = 'auto',
+        timeout: float = 30,
+    ) -> SearchDocsResult:
+        """Search through documents (PDF, Word, Excel, PowerPoint, OpenDocument, e-books, mail, archives, databases)."""
+    async def search_metrics(
+        self,
+    ) -> SearchMetricsResult:
+        """Show what is remembered of searches in this workspace, and what would make them better."""
+    async def semantic_search(
+        self,
+        query: str,
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        path: str | PathLike[str] = '',
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        file_types: Sequence[str] = (),
+        top_k: int = 10,
+    ) -> SemanticSearchResult:
+        """Find code by what it does or is about, in plain words."""
+    async def tools(
+        self,
+    ) -> ToolsResult:
+        """List the tools with their descriptions and input schemas, to hand to a language model."""
+    async def tree(
+        self,
+        *,
+        max_tokens: int = 0,
+        cursor: str = '',
+        path: str | PathLike[str] = '.',
+        depth: int = 3,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        show_hidden: bool = False,
+        show_sizes: bool = False,
+        include_ignored: bool = False,
+        include_submodules: bool = False,
+        max_entries: int = 500,
+    ) -> TreeResult:
+        """Show the structure of a folder as a tree, with counts of what was left out."""

@@ -1,0 +1,162 @@
+"""Searches that are cancelled, and servers whose clients go: nothing goes on, no child is left."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import SLOW_TERM, alive, requires_linux, requires_posix
+from hazard_table import Row, percentile
+from lsp.conftest import children, searches
+from lsp.test_index_hazards import started
+from lsp.wire import Wire
+
+pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
+
+CANCELS = 200
+ANSWER_SECONDS = 0.1
+END_SECONDS = 2.0
+CANCELLED = -32800
+# Each takes ripgrep many seconds.
+SLOW: list[tuple[str, dict[str, Any]]] = [
+    ("$/grep", {"pattern": SLOW_TERM}),
+    ("$/grep", {"pattern": SLOW_TERM, "mode": "counts"}),
+    ("$/keywordSearch", {"query": "q", "search_terms": [SLOW_TERM, "fox"], "ranker": "local"}),
+    ("$/codeSearch", {"query": SLOW_TERM, "search_type": "text"}),
+    ("$/bash", {"command": f"rg '{SLOW_TERM}' ."}),
+]
+
+
+def wait_until_gone(pids: set[int], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while left := {pid for pid in pids if alive(pid)}:
+        assert time.monotonic() < end, f"{len(left)} processes are left"
+        time.sleep(0.005)
+
+
+def test_cancelled(slow_project: Path, row: Row, seed: int) -> None:
+    row.hazard = "requests cancelled at any moment"
+    one = random.Random(seed)
+    taken: list[float] = []
+    busy = 0
+    options = {"bash": {"enabled": True}, "index": {"enabled": False}}
+    with started(slow_project, **options) as session:
+        pid = session.wire.process.pid
+        for number in range(CANCELS):
+            method, params = one.choice(SLOW)
+            session.wire.request(f"slow {number}", method, params)
+            time.sleep(one.choice([0, one.uniform(0, 0.05), one.uniform(0, 0.5)]))
+            running = searches(pid)
+            busy += bool(running)
+            began = time.monotonic()
+            session.wire.notify("$/cancelRequest", {"id": f"slow {number}"})
+            answer = session.wire.receive()
+            taken.append(time.monotonic() - began)
+            assert (answer["id"], answer["error"]["code"]) == (f"slow {number}", CANCELLED)
+            wait_until_gone(running, 1)
+            row.tries += 1
+        wait_until_gone(searches(pid), 1)
+    p95 = percentile(taken, 0.95)
+    row.result = (
+        f"answered in {p95 * 1000:.0f} ms (p95), {max(taken) * 1000:.0f} at most; ripgrep was at"
+        f" work in {busy}; 0 children 1 s later"
+    )
+    assert busy > CANCELS / 2
+    assert p95 < ANSWER_SECONDS
+
+
+def ended_by_stdin(wire: Wire, client: subprocess.Popen[bytes]) -> None:
+    assert wire.process.stdin is not None
+    wire.process.stdin.close()
+
+
+def ended_by_parent(wire: Wire, client: subprocess.Popen[bytes]) -> None:
+    client.kill()  # while somebody else still holds the server's standard input
+    client.wait()
+
+
+def ended_by_sigterm(wire: Wire, client: subprocess.Popen[bytes]) -> None:
+    wire.process.send_signal(signal.SIGTERM)
+
+
+def ended_by_exit(wire: Wire, client: subprocess.Popen[bytes]) -> None:
+    wire.notify("exit", None)
+
+
+ENDS: dict[str, Callable[[Wire, subprocess.Popen[bytes]], None]] = {
+    "standard input is closed": ended_by_stdin,
+    "the client's process is gone": ended_by_parent,
+    "SIGTERM": ended_by_sigterm,
+    "`exit` without `shutdown`": ended_by_exit,
+}
+
+
+def descendants(pid: int) -> set[int]:
+    below = children(pid)
+    return below.union(*map(descendants, below)) if below else below
+
+
+@requires_posix
+@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("work", ["searching", "indexing"])
+def test_the_server_ends(slow_project: Path, tmp_path: Path, row: Row, how: str, work: str) -> None:
+    """With all that it has started, whatever it is at."""
+    row.hazard = f"{how}, while {work}"
+    if work == "indexing":
+        for number in range(2_000):
+            text = f"def function_{number}():\n    return {number}\n" * 50
+            (slow_project / f"m{number}.py").write_text(text)
+    with subprocess.Popen(["sleep", "600"]) as client:
+        wire = Wire()
+        params = {
+            "processId": client.pid,
+            "rootUri": slow_project.as_uri(),
+            "capabilities": {},
+            "initializationOptions": {"index": {"enabled": work == "indexing"}},
+        }
+        wire.request(0, "initialize", params)
+        wire.receive()
+        wire.notify("initialized", {})
+        if work == "searching":
+            for number in range(1, 6):
+                wire.request(number, *SLOW[number % 3])
+        end = time.monotonic() + 20
+        while not (begun := descendants(wire.process.pid)):
+            assert time.monotonic() < end, "nothing was started"
+            time.sleep(0.01)
+        time.sleep(0.3)
+        begun |= descendants(wire.process.pid)
+        began = time.monotonic()
+        ENDS[how](wire, client)
+        wire.process.wait(20)
+        seconds = time.monotonic() - began
+        wait_until_gone(begun, END_SECONDS)
+        wire.join()
+        client.kill()
+    row.tries = 1
+    row.result = f"ended after {seconds:.2f} s, 0 of {len(begun)} children left"
+    assert seconds < END_SECONDS
+    assert "Traceback" not in wire.stderr
+
+
+def test_a_client_whose_number_means_nothing_here_is_served(project: Path) -> None:
+    """In a container, processes have numbers of their own."""
+    wire = Wire()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    params = {"processId": gone.pid, "rootUri": project.as_uri(), "capabilities": {}}
+    wire.request(0, "initialize", params)
+    assert "result" in wire.receive()
+    time.sleep(1.5)
+    wire.request(1, "initialize", params)
+    assert wire.receive()["error"]["message"] == "the server is initialized already"
+    assert os.path.exists(f"/proc/{wire.process.pid}")
+    assert wire.stop() == 0

@@ -1,0 +1,345 @@
+"""Messages that nobody would send, of every method: each that has an id is answered, soon."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import queue
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from hazard_table import Row
+from lsp.test_index_hazards import started
+from lsp.test_symbols_hazards import Session
+from lsp.wire import Wire
+from winnow.tools import TOOLS
+
+pytestmark = [pytest.mark.wire, pytest.mark.hazard]
+
+FRAMED, UNFRAMED = 10_000, 2_000
+BATCH = 20
+HANG_SECONDS = 2.0
+INTERNAL_ERROR = -32603
+OPTIONS = {"bash": {"enabled": True}}
+
+Message = dict[str, Any]
+
+# What is put in the place of something.
+VALUES: list[Any] = [
+    *(None, True, False, 0, -1, 1, 2, 2**31, 2**63, 10**30, 0.5, -1e308, float("nan")),
+    *("", " ", "a", "..", "../..", "/", "/etc/passwd", "file:///etc/passwd", "src/loader.py"),
+    *("\x00", "\x1b[2J", "\ud800", "\u202e", "\r\n\r\n", "😀" * 300, "x" * 20_000),
+    *("(", "[", "(?P<", "a{1000}{1000}", "(a*)*b", "\\", "**/" * 50, "{a,b}{c,d}" * 9, "!"),
+    *("-e", "--pre=x", "--", "$(x)", "rg a | head", "rg a src; x"),
+    *([], [[]], [None], [1, "a"], {}, {"a": {}}, {"start": 1, "end": 0}, ["a"] * 200),
+    json.loads("[" * 200 + "]" * 200),
+]
+KEYS = [
+    "query",
+    "path",
+    "pattern",
+    "textDocument",
+    "uri",
+    "position",
+    "id",
+    "params",
+    "x" * 300,
+    "",
+]
+
+
+def messages(folder: Path) -> list[Message]:
+    """A valid message of every method, without ids."""
+    uri = (folder / "src/loader.py").as_uri()
+    document = {"uri": uri}
+    place = {"line": 4, "character": 9}
+    at = {"textDocument": document, "position": place}
+    span = {"start": place, "end": {"line": 4, "character": 20}}
+    item = {"name": "load_plugin", "kind": 6, "uri": uri, "range": span, "selectionRange": span}
+    text = (folder / "src/loader.py").read_text()
+    requests: list[tuple[str, Any]] = [
+        *((tool.method, every_field(tool)) for tool in TOOLS.values()),
+        ("$/callTool", {"name": "grep", "arguments": {"pattern": "load"}}),
+        ("$/suggestTerms", {"query": "how are plugins loaded"}),
+        ("workspace/symbol", {"query": "load", "workDoneToken": "w", "partialResultToken": "p"}),
+        ("textDocument/documentSymbol", {"textDocument": document}),
+        ("textDocument/definition", at),
+        ("textDocument/references", {**at, "context": {"includeDeclaration": True}}),
+        ("textDocument/documentHighlight", at),
+        ("textDocument/prepareCallHierarchy", at),
+        ("callHierarchy/incomingCalls", {"item": item}),
+        ("callHierarchy/outgoingCalls", {"item": item}),
+        ("workspaceSymbol/resolve", {**item, "location": {"uri": uri, "range": span}}),
+        ("initialize", {"processId": None, "rootUri": None, "capabilities": {}}),
+    ]
+    change = {"range": span, "text": "x"}
+    told: list[tuple[str, Any]] = [
+        (
+            "textDocument/didOpen",
+            {"textDocument": {"uri": uri, "languageId": "python", "version": 1, "text": text}},
+        ),
+        (
+            "textDocument/didChange",
+            {"textDocument": {"uri": uri, "version": 2}, "contentChanges": [change]},
+        ),
+        ("textDocument/didSave", {"textDocument": document}),
+        ("textDocument/didClose", {"textDocument": document}),
+        ("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri, "type": 2}]}),
+        ("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": []}}),
+        ("workspace/didChangeConfiguration", {"settings": {"winnow": {"search": {}}}}),
+        ("$/cancelRequest", {"id": 3}),
+        ("$/setTrace", {"value": "off"}),
+        ("window/workDoneProgress/cancel", {"token": "w"}),
+        ("$/progress", {"token": "w", "value": {"kind": "end"}}),
+    ]
+    return [
+        *({"id": 0, "method": method, "params": params} for method, params in requests),
+        *({"method": method, "params": params} for method, params in told),
+        {"id": 0, "result": {"text": "x"}},
+        {"id": 0, "error": {"code": 1, "message": "x"}},
+    ]
+
+
+def every_field(tool: Any) -> Any:
+    """Params with all fields, so that each of them is damaged in its turn."""
+    given = {one.name: one.default for one in tool.fields if not one.required and not one.made}
+    params = msgspec.to_builtins({**given, **tool.example})
+    return {name: value for name, value in params.items() if value is not None}
+
+
+class Damage:
+    """Makes something else of a valid message."""
+
+    def __init__(self, random: random.Random, valid: list[Message]) -> None:
+        self.random = random
+        self.valid = valid
+
+    def message(self, number: int) -> bytes:
+        """A message, damaged in one to three places, or in its bytes."""
+        drawn = self.random.choice(self.valid)
+        message = {"jsonrpc": "2.0", **copy.deepcopy(drawn)}
+        if "id" in message:
+            message["id"] = self.random.choice([number, f"n{number}", -number])
+        if self.random.random() < 0.25:
+            return self.bytes(json.dumps(message).encode())
+        whole = {"message": message}
+        for _ in range(self.random.choice([1, 1, 2, 3])):
+            holder, key = self.random.choice(list(places(whole))[1:] or [(whole, "message")])
+            self._change(holder, key)
+        return json.dumps(whole["message"]).encode()
+
+    def _change(self, holder: Any, key: Any) -> None:
+        kind = self.random.randrange(8)
+        if kind < 4:
+            holder[key] = copy.deepcopy(self.random.choice(VALUES))
+        elif kind == 4:
+            del holder[key]
+        elif kind == 5:
+            holder[key] = self.random.choice([[holder[key]], {"a": holder[key]}])
+        elif kind == 6 and isinstance(holder, dict):
+            holder[self.random.choice(KEYS)] = copy.deepcopy(self.random.choice(VALUES))
+        else:
+            other = self.random.choice(self.valid)
+            holder[key] = copy.deepcopy(self.random.choice([*other.values()]))
+
+    def bytes(self, raw: bytes) -> bytes:
+        """Bytes with some that are others, missing, or there twice."""
+        damaged = bytearray(raw)
+        for _ in range(self.random.choice([1, 1, 2, 8])):
+            at = self.random.randrange(len(damaged) + 1)
+            end = at + self.random.choice([1, 1, 4, 40])
+            kind = self.random.randrange(4)
+            if kind == 0:
+                damaged[at:end] = self.random.randbytes(end - at)
+            elif kind == 1:
+                del damaged[at:end]
+            elif kind == 2:
+                damaged[at:at] = damaged[at:end]
+            elif at < len(damaged):
+                damaged[at] ^= 1 << self.random.randrange(8)
+        return bytes(damaged)
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """All that a value holds, as what holds it and where."""
+    held = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, one in list(held):
+        yield value, key
+        if isinstance(one, (dict, list)):
+            yield from places(one)
+
+
+def answered(body: bytes) -> str | None:
+    """The id, as JSON, of the answer that JSON-RPC wants for a message; None where it wants none.
+    Some that are no requests are answered all the same, by what is wrong with them."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return "null"
+    if not isinstance(message, dict):
+        return "null"
+    given = message.get("id")
+    known = isinstance(given, (str, int)) and not isinstance(given, bool)
+    name = json.dumps(given) if known else "null"
+    unread = given is None and "error" in message
+    if message.get("jsonrpc") != "2.0" or ("id" in message and not known and not unread):
+        return name
+    if "method" not in message:
+        return None if {"result", "error"} & message.keys() else name
+    if not isinstance(message["method"], str):
+        return name
+    return name if "id" in message else None
+
+
+def check_answer(answer: Any) -> None:
+    """An answer is one of JSON-RPC, and no defect."""
+    assert answer["jsonrpc"] == "2.0"
+    assert ("result" in answer) != ("error" in answer), answer
+    if "error" in answer:
+        assert isinstance(answer["error"]["code"], int)
+        assert isinstance(answer["error"]["message"], str)
+        assert answer["error"]["code"] != INTERNAL_ERROR, answer
+    assert "Traceback" not in json.dumps(answer)
+
+
+def send_and_check(wire: Wire, bodies: list[bytes]) -> float:
+    """Send messages; the seconds until the last of them was answered."""
+    due = Counter(name for body in bodies if (name := answered(body)) is not None)
+    began = time.monotonic()
+    for body in bodies:
+        wire.send_bytes(body)
+    while due:
+        try:
+            answer = wire.receive(HANG_SECONDS)
+        except queue.Empty:
+            raise AssertionError(f"no answer to {dict(due)} of {shortened(bodies)}") from None
+        check_answer(answer)
+        name = json.dumps(answer["id"])
+        assert due[name], (answer, shortened(bodies))
+        due[name] -= 1
+        if not due[name]:
+            del due[name]
+    return time.monotonic() - began
+
+
+def shortened(bodies: list[bytes]) -> list[bytes]:
+    return [body if len(body) < 1_000 else body[:500] + b" ... " + body[-500:] for body in bodies]
+
+
+def end_of(tries: int, request: pytest.FixtureRequest) -> Iterator[int]:
+    """The numbers of the batches: so many tries, or as long as `--fuzz` says."""
+    seconds = request.config.getoption("--fuzz")
+    end = time.monotonic() + seconds
+    number = 0
+    while time.monotonic() < end if seconds else number < tries:
+        yield number
+        number += BATCH
+
+
+def test_framed(project: Path, row: Row, seed: int, request: pytest.FixtureRequest) -> None:
+    row.hazard = f"messages of every method, damaged (seed {seed})"
+    damage = Damage(random.Random(seed), messages(project))
+    slowest = 0.0
+    with started(project, **OPTIONS) as session:
+        session.wait_for_index()
+        for number in end_of(FRAMED, request):
+            bodies = [damage.message(number + one) for one in range(BATCH)]
+            slowest = max(slowest, send_and_check(session.wire, bodies))
+            row.tries = number + BATCH
+            assert session.wire.process.poll() is None, shortened(bodies)
+        check_well(session)
+    row.result = f"0 crashes, 0 internal errors, {BATCH} answered in {slowest:.2f} s at most"
+    assert slowest < HANG_SECONDS
+
+
+def check_well(session: Session) -> None:
+    """The server still knows what it is asked."""
+    found = session.ask("$/grep", {"pattern": "def register_plugin", "mode": "files"})
+    assert [one["path"] for one in found["files"]] == ["src/registry.py"]
+
+
+# --- unframed ------------------------------------------------------------------------------
+
+HEADERS = [
+    b"Content-Length: 10\r\n",
+    b"Content-Length: -5\r\n\r\n",
+    b"Content-Length: 0\r\n\r\n",
+    b"Content-Length: 99999999999999999999\r\n\r\n",
+    b"Content-Length: 999999999999\r\n\r\n",
+    b"Content-Length: 2000000000\r\n\r\n",
+    b"Content-Length: ten\r\n\r\n",
+    b"Content-Length:\r\n\r\n",
+    b"content-length : 3\n\n",
+    b"CONTENT-LENGTH:7\r\nContent-Length: 9\r\n\r\n",
+    b"Content-Type: x\r\n\r\n",
+    b"\xef\xbb\xbfContent-Length: 20\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"\r\n\r\n\r\n",
+    b"\x00" * 100,
+    b"x" * 100_000,
+    b"x: y\r\n" * 5_000,
+]
+# What a wrong length may take of what follows. Blank lines between messages mean nothing.
+BLANK = b"\r\n" * 2_048
+
+
+def garbage(damage: Damage, number: int) -> bytes:
+    """Bytes that are no framed message, or one with something before it."""
+    body = damage.message(number)[:2_000]
+    wrong = max(0, len(body) + damage.random.choice([-30, -1, 1, 30, 1_000]))
+    return damage.random.choice(
+        [
+            damage.random.choice(HEADERS) + damage.random.choice([b"", body]),
+            b"Content-Length: %d\r\n\r\n" % wrong + body,
+            body,
+            damage.bytes(b"Content-Length: %d\r\n\r\n" % len(body)) + body,
+            damage.random.randbytes(damage.random.choice([1, 10, 1_000])),
+            b"Content-Length: %d\r\n\r\n" % (2 * len(body))
+            + body.decode("latin-1").encode("utf-16-le"),
+        ]
+    )
+
+
+def test_unframed(project: Path, row: Row, seed: int, request: pytest.FixtureRequest) -> None:
+    row.hazard = f"bytes that are no framed message (seed {seed})"
+    damage = Damage(random.Random(seed), messages(project))
+    slowest = 0.0
+    with started(project, **OPTIONS) as session:
+        session.wait_for_index()
+        wire = session.wire
+        assert wire.process.stdin is not None
+        for number in end_of(UNFRAMED, request):
+            sent = [garbage(damage, number + one) for one in range(BATCH)]
+            began = time.monotonic()
+            for place, one in enumerate(sent):
+                wire.process.stdin.write(one + BLANK)
+                wire.request(f"probe {number + place}", "$/nothing", {})
+            due = {f"probe {number + place}" for place in range(BATCH)}
+            while due:
+                try:
+                    answer = wire.receive(HANG_SECONDS)
+                except queue.Empty:
+                    raise AssertionError(f"no answer to {due} behind {shortened(sent)}") from None
+                check_answer(answer)
+                due.discard(answer["id"])
+            slowest = max(slowest, time.monotonic() - began)
+            row.tries = number + BATCH
+        settle(session)
+        check_well(session)
+    row.result = f"0 crashes, the next {BATCH} messages answered in {slowest:.2f} s at most"
+    assert slowest < HANG_SECONDS
+
+
+def settle(session: Session) -> None:
+    """Take the answers to what was a message after all."""
+    with contextlib.suppress(queue.Empty):
+        while True:
+            check_answer(session.wire.receive(1))

@@ -1,0 +1,239 @@
+"""`winnow init-agent`: entries are added, and nothing that is there is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import child_environment, requires_permissions, requires_posix, write_files
+from winnow.agents import AGENTS, command
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+JSON_AGENTS = sorted(name for name, agent in AGENTS.items() if agent.file.endswith(".json"))
+START = [sys.executable, "-m", "winnow"]
+
+
+def init(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command, in a folder, by a user whose home it lies in; there is no `winnow` on PATH."""
+    return subprocess.run(
+        [sys.executable, "-m", "winnow", "init-agent", *arguments],
+        cwd=folder,
+        env={**child_environment(folder.parent), "PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def settings(file: Path) -> Any:
+    text = file.read_text("utf-8")
+    return tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+
+
+def files(folder: Path) -> set[str]:
+    found = (one for one in folder.rglob("*") if one.is_file() and ".git" not in one.parts)
+    return {one.relative_to(folder).as_posix() for one in found}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_entry_starts_this_program(project: Path, name: str) -> None:
+    agent = AGENTS[name]
+    done = init(project, name)
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"{agent.title}: wrote {project / agent.file}\n" + f"   {agent.note}\n" * bool(agent.note),
+    )
+    entry = settings(project / agent.file)[agent.key]["winnow"]
+    started = [entry["command"], *entry["args"]]
+    root = [agent.root] if agent.root else []
+    assert started == [*START, "mcp", "--text-only", *root]
+    # It is a command that works, once the agent has put its folder in.
+    help_text = subprocess.run(
+        [*started[: len(started) - len(root)], "--help"],
+        env=child_environment(project.parent),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "MCP server" in help_text
+    again = init(project, name)
+    assert again.stdout == f"{agent.title}: {project / agent.file} has the entry already\n"
+    assert again.returncode == 0
+
+
+def test_the_entry_is_one_that_starts_the_server(project: Path) -> None:
+    """What is written is what the client library starts, as an agent does."""
+    import asyncio
+
+    from mcp import Client, StdioServerParameters
+
+    init(project, "claude")
+    entry = settings(project / ".mcp.json")["mcpServers"]["winnow"]
+    environment = child_environment(project.parent)
+
+    async def names() -> list[str]:
+        server = StdioServerParameters(**entry, cwd=project, env=environment)
+        async with Client(server) as client:
+            return [one.name for one in (await client.list_tools()).tools]
+
+    assert "keyword_search" in asyncio.run(names())
+
+
+def test_without_names_it_is_those_that_have_left_traces(project: Path) -> None:
+    done = init(project)
+    assert files(project) >= {".mcp.json"}
+    assert "Other agents: winnow init-agent cursor vscode codex gemini zed" in done.stderr
+    (project / ".cursor").mkdir()
+    (project.parent / ".codex").mkdir()
+    before = files(project)
+    init(project)
+    assert files(project) - before == {".cursor/mcp.json", ".codex/config.toml"}
+
+
+def test_in_a_folder_of_a_repository_it_is_the_repositorys_root(project: Path) -> None:
+    init(project / "src", "claude")
+    assert (project / ".mcp.json").exists()
+
+
+def test_print_writes_nothing(project: Path) -> None:
+    before = files(project)
+    done = init(project, "all", "--print")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert files(project) == before
+    for agent in AGENTS.values():
+        assert f"# {agent.title}: {project / agent.file}" in done.stdout
+
+
+def test_a_name_that_is_no_agents_is_refused(project: Path) -> None:
+    done = init(project, "claude", "nobody")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'nobody'" in done.stderr
+    assert "cursor" in done.stderr
+    assert not (project / ".mcp.json").exists()
+
+
+@pytest.mark.parametrize("name", JSON_AGENTS)
+def test_what_is_in_a_json_file_stays(project: Path, name: str) -> None:
+    agent = AGENTS[name]
+    before = {"z": "é ☃", agent.key: {"other": {"command": "x", "args": []}}, "a": [1, 2.5, None]}
+    text = json.dumps(before, indent=4, ensure_ascii=False)
+    write_files(project, {agent.file: text})
+    done = init(project, name)
+    assert done.stdout.startswith(f"{agent.title}: added to")
+    after = settings(project / agent.file)
+    assert after[agent.key].pop("winnow")["command"] == sys.executable
+    assert after == before
+    # In the same order and form, too.
+    written = (project / agent.file).read_text("utf-8")
+    assert written.startswith(text.partition("        }")[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{\n  // mine\n  "mcpServers": {}\n}\n', "no plain JSON (line 2"),
+        ('{"mcpServers": {}', "no plain JSON"),
+        ("[]", "`mcpServers` is no object"),
+        ('{"mcpServers": []}', "`mcpServers` is no object"),
+        ('{"a": 1, "a": 2}', "a key twice"),
+        ('{"mcpServers": {"winnow": {"command": "mine"}}}', "another entry `winnow`"),
+        ("\ufeff{}", "no plain JSON"),
+    ],
+)
+def test_a_json_file_that_would_lose_something_is_left_alone(
+    project: Path, text: str, why: str
+) -> None:
+    write_files(project, {".mcp.json": text})
+    done = init(project, "claude", "zed")
+    assert done.returncode == 2
+    assert (project / ".mcp.json").read_text("utf-8") == text
+    assert why in done.stderr
+    # It can be added by hand, and the others have theirs.
+    assert '"mcp"' in done.stderr
+    assert (project / ".zed/settings.json").exists()
+
+
+def test_bytes_that_are_no_text_are_left_alone(project: Path) -> None:
+    (project / ".mcp.json").write_bytes(b'{"a": "\xff"}')
+    assert init(project, "claude").returncode == 2
+    assert (project / ".mcp.json").read_bytes() == b'{"a": "\xff"}'
+
+
+def test_what_is_in_a_toml_file_stays_byte_for_byte(project: Path) -> None:
+    text = '# mine\nmodel = "x"  # why\n\n[mcp_servers.other]\ncommand = "y"\nargs = ["a\\tb"]'
+    write_files(project, {".codex/config.toml": text})
+    assert init(project, "codex").returncode == 0
+    written = (project / ".codex/config.toml").read_text("utf-8")
+    assert written.startswith(text + "\n\n[mcp_servers.winnow]\n")
+    assert list(tomllib.loads(written)["mcp_servers"]) == ["other", "winnow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("model = ", "no TOML"),
+        ('mcp_servers = { other = { command = "x" } }\n', "nothing can be added"),
+        ("mcp_servers = 1\n", "`mcp_servers` is no table"),
+        ('[mcp_servers.winnow]\ncommand = "mine"\n', "another entry `winnow`"),
+    ],
+)
+def test_a_toml_file_that_cannot_be_added_to_is_left_alone(
+    project: Path, text: str, why: str
+) -> None:
+    write_files(project, {".codex/config.toml": text})
+    done = init(project, "codex")
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert "[mcp_servers.winnow]" in done.stderr
+    assert (project / ".codex/config.toml").read_text("utf-8") == text
+
+
+@requires_posix
+def test_a_symlink_and_permissions_stay(project: Path, tmp_path: Path) -> None:
+    real = write_files(tmp_path / "dotfiles", {"mcp.json": "{}"}) / "mcp.json"
+    real.chmod(0o600)
+    (project / ".mcp.json").symlink_to(real)
+    assert init(project, "claude").returncode == 0
+    assert (project / ".mcp.json").is_symlink()
+    assert "winnow" in settings(real)["mcpServers"]
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    assert os.listdir(real.parent) == ["mcp.json"]
+
+
+@requires_permissions
+def test_a_folder_that_may_not_be_written_is_told(project: Path) -> None:
+    project.chmod(0o500)
+    try:
+        done = init(project, "claude")
+    finally:
+        project.chmod(0o700)
+    assert done.returncode == 2
+    assert "Permission denied" in done.stderr
+
+
+@requires_posix
+def test_a_command_on_path_is_called_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / "scripts"))
+    program = write_files(tmp_path, {"scripts/winnow": "#!/bin/sh\n"}) / "scripts/winnow"
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert command() == START
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert command() == ["winnow"]
+    # Another program of that name is not this one.
+    other = write_files(tmp_path, {"other/winnow": "#!/bin/sh\n"}) / "other/winnow"
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(other.parent))
+    assert command() == START

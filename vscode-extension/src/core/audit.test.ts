@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+
+import { auditText } from './audit'
+import type { AuditResult } from './protocol'
+
+const NOTHING: AuditResult = {
+  root: '/r',
+  total_found: 0,
+  returned: 0,
+  truncated: false,
+  completeness: { complete: true, reasons: [], skipped: {}, timed_out: false },
+  warnings: [],
+  requests: [],
+  today: { requests: 0, tokens: 0, cost_usd: 0 },
+}
+
+test('what left this machine is listed, with what was masked and the cap of the day', () => {
+  const text = auditText({
+    ...NOTHING,
+    requests: [
+      {
+        time: '2026-01-01T00:00:00Z',
+        model: 'small',
+        destination: 'https://a.example',
+        remote: true,
+        files: ['src/a.py'],
+        bytes: 5421,
+        redactions: { password: 1 },
+        outcome: 'broken_off',
+        tokens: 1807,
+      },
+    ],
+    today: { requests: 1, tokens: 1807, cost_usd: 0.0021, daily_tokens: 20000 },
+    log: '/state/winnow',
+  })
+  expect(text.split('\n')).toEqual([
+    'Since midnight UTC, to other machines: 1 requests, 1,807 of 20,000 tokens, $0.0021',
+    'The log: /state/winnow',
+    '',
+    '2026-01-01T00:00:00Z  small at https://a.example: 5,421 bytes, 1,807 tokens, broken off',
+    '    masked: 1 × password',
+    '    src/a.py',
+    '',
+  ])
+  expect(auditText(NOTHING)).toContain('Nothing was sent to a language model yet.')
+})
