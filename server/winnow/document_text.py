@@ -24,7 +24,7 @@ from winnow.pipeline.bounds import Bounds
 from winnow.shorten import shorten
 from winnow.text.buffers import unsaved
 from winnow.text.files import search_roots
-from winnow.text.paths import Located, locate, path_of_uri
+from winnow.text.paths import Located, locate, path_of_uri, real_path
 from winnow.types import Completeness, Progress, SearchParams, Skipped
 from winnow.types.document_text import DocumentTextParams, DocumentTextResult, TextPart
 from winnow.workspace import Workspace
@@ -60,7 +60,7 @@ def document_at(
     if known is None:
         reason = why_unread(shown) or "it is no document whose format is known: see `read_file`"
         raise UnreadableDocument(shown, reason)
-    return root, located, Document(shown, located.real, known.name, os.path.realpath(root))
+    return root, located, Document(shown, located.real, known.name, real_path(root))
 
 
 async def shown_text(

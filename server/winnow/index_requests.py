@@ -20,7 +20,7 @@ from winnow.text.buffers import Overlay
 from winnow.text.files import Scope, search_roots
 from winnow.text.listing import list_files
 from winnow.text.memory import give_back_what_is_freed
-from winnow.text.paths import held_by, is_inside, locate
+from winnow.text.paths import held_by, is_inside, locate, real_path
 from winnow.types import Completeness, IndexState, Progress, SearchParams, Skipped
 from winnow.types.index import IndexParams, IndexResult
 from winnow.types.index_status import IndexStatusParams, IndexStatusResult, NotCovered
@@ -286,7 +286,7 @@ def _changed_path(workspace: Workspace, path: str) -> str:
     try:
         return locate(path, roots, tuple(workspace.buffers)).real
     except NotFound:
-        for root in map(os.path.realpath, roots):
+        for root in map(real_path, roots):
             gone = os.path.normpath(os.path.join(root, path))
             if is_inside(gone, root):
                 return gone

@@ -33,7 +33,7 @@ from winnow.errors import (
 from winnow.shorten import estimated_tokens, shorten
 from winnow.text.encodings import UTF_8, Encoding, binary_kind, decoded
 from winnow.text.files import search_roots
-from winnow.text.paths import Located, also_in, locate, open_regular, path_of_uri
+from winnow.text.paths import Located, also_in, locate, open_regular, path_of_uri, real_path
 from winnow.text.reading import (
     CHARACTER_BYTES,
     Bounds,
@@ -211,7 +211,7 @@ def _text_of(located: Located, buffers: Mapping[Path, str]) -> str | None:
     """The text of the open document that the path stands for, however the client spells it."""
     for path, text in buffers.items():
         with contextlib.suppress(OSError, ValueError):
-            if os.path.realpath(path) == located.real and _can_be_document(located.real):
+            if real_path(path) == located.real and _can_be_document(located.real):
                 return text
     return None
 

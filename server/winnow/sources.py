@@ -11,7 +11,7 @@ from pathlib import Path
 
 from winnow.errors import SearchError
 from winnow.text.encodings import in_utf_8
-from winnow.text.paths import Resolved, held_by, open_regular
+from winnow.text.paths import Resolved, held_by, open_regular, real_path
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _QUOTED = re.compile(rb"\"[^\"\\]*\"|'[^'\\]*'|`[^`\\]*`")
@@ -122,7 +122,7 @@ class Sources:
     """The texts of files for one request: open documents first, then the disk; each read once."""
 
     def __init__(self, roots: Sequence[Path], buffers: Mapping[Path, str], max_bytes: int) -> None:
-        self._roots = [os.path.realpath(root) for root in roots]
+        self._roots = [real_path(root) for root in roots]
         self._buffers = buffers
         self._max_bytes = max_bytes
         self._known: dict[str, Source | None] = {}

@@ -17,7 +17,7 @@ from winnow.ranking.models import Models
 from winnow.ranking.providers.editor import AskEditor
 from winnow.text.files import Scope, search_roots, search_scope
 from winnow.text.links import with_links
-from winnow.text.paths import is_below
+from winnow.text.paths import is_below, real_path
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep, find_ripgrep
 from winnow.text.ripgrep import environment as rg_environment
@@ -226,7 +226,7 @@ class Workspace:
             root = search_roots(self.folders)[0]
         except SearchError:
             return None
-        return None if is_below(os.path.realpath(home), os.path.realpath(root)) else root
+        return None if is_below(real_path(home), real_path(root)) else root
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed: the one door for all who know."""

@@ -20,6 +20,7 @@ from winnow.text.paths import (
     is_inside,
     locate,
     open_regular,
+    real_path,
 )
 
 pytestmark = requires_posix
@@ -119,6 +120,22 @@ def test_links_are_resolved_first(folder: Path, tmp_path: Path) -> None:
     # What a loop is shows when it is opened.
     with pytest.raises(NotAFile, match="Too many levels"):
         open_regular(locate("loop", [folder]).real, str(folder))
+
+
+def test_a_link_that_is_replaced_while_it_is_resolved(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "link").symlink_to("src/a.py")
+    read = os.readlink
+
+    def replaced(path: str) -> str:
+        Path(path).unlink()
+        Path(path).write_text("")
+        return read(path)
+
+    monkeypatch.setattr(os, "readlink", replaced)
+    assert real_path(folder / "link") == str(folder / "link")
+    assert locate("link", [folder]).below == "link"
 
 
 def test_what_is_the_systems_is_in_no_workspace() -> None:

@@ -24,6 +24,8 @@ interface Before {
 export class Previews implements vscode.Disposable {
   private before: Before | undefined
   private latest = 0
+  /** What opens and closes tabs, one after the other: what is not open yet cannot be closed. */
+  private turn: Promise<unknown> = Promise.resolve()
   private readonly shown = new Set<string>()
   private readonly held = new Map<string, () => Promise<void>>()
   private readonly disposables: vscode.Disposable[] = []
@@ -49,20 +51,24 @@ export class Previews implements vscode.Disposable {
   /** Shows a place in a transient editor; the latest call counts. */
   async show(place: Place): Promise<void> {
     const call = ++this.latest
+    await this.turn
+    if (call !== this.latest) return
     this.before ??= stateOfActiveGroup()
     const uri = uriOf(place)
     this.shown.add(uri.toString())
     try {
       const document = await vscode.workspace.openTextDocument(uri)
-      if (call !== this.latest) return
-      const range = rangeIn(document, place)
-      const editor = await vscode.window.showTextDocument(document, {
-        viewColumn: this.before.column,
-        preview: true,
-        preserveFocus: true,
-        selection: new vscode.Range(range.start, range.start),
+      await this.inTurn(async () => {
+        if (call !== this.latest || !this.before) return
+        const range = rangeIn(document, place)
+        const editor = await vscode.window.showTextDocument(document, {
+          viewColumn: this.before.column,
+          preview: true,
+          preserveFocus: true,
+          selection: new vscode.Range(range.start, range.start),
+        })
+        if (call === this.latest) this.highlight(editor, place, range)
       })
-      if (call === this.latest) this.highlight(editor, place, range)
     } catch (error) {
       // Binary, gone, or too large: the row stays, and opening it says what is wrong.
       log.debug(`No preview of ${uri.toString()}: ${messageOf(error)}`)
@@ -78,11 +84,13 @@ export class Previews implements vscode.Disposable {
     const preview = vscode.workspace
       .getConfiguration('workbench.editor')
       .get('enablePreviewFromQuickOpen', false)
-    if (column === vscode.ViewColumn.Beside && before) await this.putBack(before)
-    await vscode.window.showTextDocument(document, {
-      ...(column === undefined ? {} : { viewColumn: column }),
-      preview,
-      selection: new vscode.Range(start, start),
+    await this.inTurn(async () => {
+      if (column === vscode.ViewColumn.Beside && before) await this.putBack(before)
+      await vscode.window.showTextDocument(document, {
+        ...(column === undefined ? {} : { viewColumn: column }),
+        preview,
+        selection: new vscode.Range(start, start),
+      })
     })
     await this.release(uri)
   }
@@ -90,7 +98,7 @@ export class Previews implements vscode.Disposable {
   /** Puts back what was open, where it was, and closes what was only previewed. */
   async restore(): Promise<void> {
     const before = this.end()
-    if (before) await this.putBack(before)
+    if (before) await this.inTurn(() => this.putBack(before))
   }
 
   /** Middleware of the client: whether a document that was opened is to be told to the server. */
@@ -121,6 +129,12 @@ export class Previews implements vscode.Disposable {
 
   dispose(): void {
     for (const one of this.disposables) one.dispose()
+  }
+
+  private inTurn(task: () => Promise<void>): Promise<void> {
+    const done = this.turn.then(task)
+    this.turn = done.catch(() => undefined)
+    return done
   }
 
   private end(): Before | undefined {

@@ -47,7 +47,7 @@ from winnow.index.workers import Workers
 from winnow.retrieval.embeddings import model_at, told_of
 from winnow.text.files import search_roots
 from winnow.text.memory import anonymous_bytes
-from winnow.text.paths import held_by
+from winnow.text.paths import held_by, real_path
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import IndexState
@@ -630,14 +630,14 @@ def _by_folder(
     folders: Sequence[FolderIndex], paths: Iterable[str | Path]
 ) -> dict[FolderIndex, set[str]]:
     """Paths below the folders that hold them; the client may spell a folder in another way."""
-    roots = [os.path.realpath(one.root) for one in folders]
+    roots = [real_path(one.root) for one in folders]
     found: dict[FolderIndex, set[str]] = {}
     parents: dict[str, str] = {}
     for path in paths:
         with contextlib.suppress(OSError, ValueError):
             parent, name = os.path.split(path)
             if parent not in parents:
-                parents[parent] = os.path.realpath(parent)
+                parents[parent] = real_path(parent)
             held = held_by(os.path.join(parents[parent], name), roots)
             if held:
                 found.setdefault(folders[held[0]], set()).add(held[1])

@@ -33,7 +33,7 @@ from winnow.text.buffers import Overlay
 from winnow.text.encodings import decoded
 from winnow.text.files import IGNORE_FILE, search_scope
 from winnow.text.listing import Listing, list_files
-from winnow.text.paths import is_below, open_regular
+from winnow.text.paths import is_below, open_regular, real_path
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import SearchParams
 
@@ -213,7 +213,7 @@ def is_as_known(base: str, path: str, known: FileState | None) -> bool:
 def text_of(root: Path, path: str) -> str | None:
     """The text of a file of a folder; None if there is none."""
     try:
-        real = os.path.realpath(root / path)
+        real = real_path(root / path)
         with os.fdopen(open_regular(real, str(root)), "rb") as file:
             return decoded(file.read(MOST_BYTES))
     except (OSError, SearchError):

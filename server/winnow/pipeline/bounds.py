@@ -10,7 +10,7 @@ from msgspec import Struct
 from winnow.display import shown_path
 from winnow.errors import NotAllowed
 from winnow.text.files import Scope
-from winnow.text.paths import is_inside
+from winnow.text.paths import is_inside, real_path
 
 _KINDS = (
     (stat.S_ISFIFO, "it is a FIFO: reading it may never end"),
@@ -29,7 +29,7 @@ class Bounds(Struct, frozen=True):
     @classmethod
     def of_scope(cls, scope: Scope) -> Bounds:
         """The first root to run in, and all roots to read."""
-        return cls(str(scope.root), tuple(os.path.realpath(root) for root in scope.roots))
+        return cls(str(scope.root), tuple(real_path(root) for root in scope.roots))
 
     def contains(self, path: str) -> bool:
         """Whether a path, as seen from the folder, is in the workspace once links and `..` are
@@ -52,7 +52,7 @@ class Bounds(Struct, frozen=True):
 
     def _real(self, path: str) -> str | None:
         try:
-            real = os.path.realpath(os.path.join(self.folder, path))
+            real = real_path(os.path.join(self.folder, path))
         except (OSError, ValueError):
             return None
         return real if any(is_inside(real, root) for root in self.roots) else None

@@ -19,7 +19,7 @@ from msgspec import Struct
 from winnow.display import shown_path
 from winnow.text.encodings import decoded
 from winnow.text.files import Scope
-from winnow.text.paths import held_by, is_below
+from winnow.text.paths import held_by, is_below, real_path
 from winnow.text.reading import CHARACTER_BYTES
 
 
@@ -93,11 +93,11 @@ def unsaved_paths(buffers: Mapping[Path, str], scope: Scope) -> set[str]:
 
 def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, str, str]]:
     """The place of the root, the path below it, and the text of each unsaved document in scope."""
-    roots = [os.path.realpath(root) for root in scope.roots]
+    roots = [real_path(root) for root in scope.roots]
     for path, text in buffers.items():
         with contextlib.suppress(OSError, ValueError):
             # The client may spell a folder in another way. The file itself may not exist.
-            real = os.path.join(os.path.realpath(path.parent), path.name)
+            real = os.path.join(real_path(path.parent), path.name)
             held = held_by(real, roots)
             if held is None or not _differs(real, text):
                 continue

@@ -16,7 +16,7 @@ from winnow.config import OWN_FOLDER
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.globs import InvalidGlob, escaped, glob_regex, name_pattern
-from winnow.text.paths import SYSTEM, also_in, is_below, locate, path_of_uri
+from winnow.text.paths import SYSTEM, also_in, is_below, locate, path_of_uri, real_path
 from winnow.types import SearchParams
 
 IGNORE_FILE = ".winnowignore"
@@ -162,7 +162,7 @@ def repository_root(folder: Path) -> Path:
 
     ``.git`` is a file in worktrees and submodules.
     """
-    for spelled in (str(folder), os.path.realpath(folder)):
+    for spelled in (str(folder), real_path(folder)):
         above, candidate = "", spelled
         while candidate != above:
             if os.path.lexists(os.path.join(candidate, ".git")):
@@ -235,7 +235,7 @@ def search_roots(folders: Sequence[Path], path: str = "") -> list[Path]:
     """
     distinct: dict[str, Path] = {}
     for root in map(repository_root, folders):
-        distinct.setdefault(os.path.realpath(root), root)
+        distinct.setdefault(real_path(root), root)
     roots = list(distinct.values())
     named = path_of_uri(path) or path
     if not roots and os.path.isabs(named):
@@ -321,14 +321,14 @@ def checked_out_submodules(root: Path, path: str = ".") -> list[str]:
     except OSError:
         return []
     wanted = os.path.normpath(path).replace(os.sep, "/")
-    real = os.path.realpath(root)
+    real = real_path(root)
     names = [found[1].strip().strip('"').rstrip("/") for found in _SUBMODULE.finditer(text)]
     return [
         name
         for name in dict.fromkeys(names)
         if (wanted == "." or name.startswith(f"{wanted}/"))
         and os.path.lexists(root / name / ".git")
-        and os.path.realpath(root / name) == f"{real}/{name}".replace("/", os.sep)
+        and real_path(root / name) == f"{real}/{name}".replace("/", os.sep)
     ]
 
 
@@ -388,7 +388,7 @@ def _searchable(path: str, unsaved: Sequence[Path]) -> bool:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        return any(os.path.realpath(one) == path for one in unsaved)
+        return any(real_path(one) == path for one in unsaved)
     except (OSError, ValueError):
         return False
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)

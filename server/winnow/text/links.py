@@ -19,7 +19,7 @@ import msgspec
 from winnow.errors import SearchTimedOut
 from winnow.text.files import Scope, plain
 from winnow.text.notes import DEBUG, Notes, logged
-from winnow.text.paths import is_below, is_inside
+from winnow.text.paths import is_below, is_inside, real_path
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines
 
 # Rounds of links that lead to folders with links.
@@ -106,7 +106,7 @@ class _Links:
     def __init__(self, scope: Scope) -> None:
         self.outside = 0
         self._scope = scope
-        self._roots = [os.path.realpath(root) for root in scope.roots]
+        self._roots = [real_path(root) for root in scope.roots]
         # What was asked for and each link that is searched, with what it leads to.
         self._asked = {plain(path): self._real(plain(path)) for path in scope.paths}
         self._chosen: dict[str, str] = {}
@@ -117,7 +117,7 @@ class _Links:
         self._folders: set[str] = set()
 
     def _real(self, path: str) -> str:
-        return os.path.realpath(self._scope.root / path)
+        return real_path(self._scope.root / path)
 
     def scope(self, *, complete: bool) -> Scope:
         """The scope with the links that were chosen; ``complete`` if there are no more."""

@@ -23,6 +23,7 @@ from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
 
 # Whatever is below them is no source, and reading some of it has effects or does not end.
 SYSTEM = ("/proc", "/sys", "/dev")
+RESOLVED_ANEW = 20
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
@@ -46,7 +47,7 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
     if not roots:
         raise NoWorkspace
     inside = False
-    real_roots = [os.path.realpath(root) for root in roots]
+    real_roots = [real_path(root) for root in roots]
     for spelled in _spellings(path):
         places = list(range(len(roots)))
         if os.path.isabs(spelled):  # of roots in roots, the deepest is meant
@@ -69,6 +70,19 @@ def also_in(path: str, located: Located, roots: Sequence[Path]) -> bool:
     return not os.path.isabs(path) and any(
         os.path.lexists(os.path.join(one, path)) for one in later
     )
+
+
+def real_path(path: str | os.PathLike[str]) -> str:
+    """The absolute path with every link resolved.
+
+    `os.path.realpath` first sees that something is a link, then reads it: if it was replaced in
+    between, by a file or by nothing, that raises. Then it is resolved anew. Raises OSError if that
+    goes on, which takes somebody who does nothing else.
+    """
+    for _ in range(RESOLVED_ANEW):
+        with contextlib.suppress(OSError):
+            return os.path.realpath(path)
+    return os.path.realpath(path)
 
 
 def is_inside(real: str, real_root: str) -> bool:
@@ -125,7 +139,7 @@ def _spellings(path: str) -> list[str]:
 def _real(path: str) -> str | None:
     """The path with every link resolved; None for what is no path, or a loop."""
     try:
-        return os.path.realpath(path)
+        return real_path(path)
     except (OSError, ValueError):
         return None
 
@@ -141,13 +155,13 @@ class Resolved:
         """The absolute path of a name in a folder; the name itself may be a link."""
         folder, name = os.path.split(path)
         if folder not in self._folders:
-            self._folders[folder] = os.path.realpath(folder)
+            self._folders[folder] = real_path(folder)
         return os.path.join(self._folders[folder], name)
 
     def file(self, path: str) -> str:
         """The absolute path of a file."""
         named = self.named(path)
-        return os.path.realpath(named) if os.path.islink(named) else named
+        return real_path(named) if os.path.islink(named) else named
 
 
 def open_regular(real: str, root: str) -> int:
@@ -171,7 +185,7 @@ def open_regular(real: str, root: str) -> int:
         _check_kind(opened.st_mode, shown)
         now = _opened_path(descriptor) or _real(real)
         # The root may be spelled by a link; where something is found below it, it is none.
-        if now is None or not (is_inside(now, root) or is_inside(now, os.path.realpath(root))):
+        if now is None or not (is_inside(now, root) or is_inside(now, real_path(root))):
             raise PathOutsideWorkspace(shown)
         with contextlib.suppress(OSError):
             named = os.stat(now)

@@ -20,7 +20,7 @@ from winnow.errors import InvalidParams, ProgramNotInstalled, SearchTimedOut
 from winnow.globs import glob_regex
 from winnow.text.buffers import is_unsaved, unsaved_paths
 from winnow.text.files import Scope, checked_out_submodules, order
-from winnow.text.paths import held_by, is_inside
+from winnow.text.paths import held_by, is_inside, real_path
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.types import FileParams
 
@@ -61,10 +61,10 @@ class Selector:
     def _saved(self, scope: Scope) -> Iterator[str]:
         """The files of the documents that are open and not changed, in paths as ripgrep prints
         them. A link is not searched, but the file that it leads to."""
-        roots = [os.path.realpath(root) for root in scope.roots]
+        roots = [real_path(root) for root in scope.roots]
         for path, text in self.buffers.items():
             try:
-                real = os.path.realpath(path)
+                real = real_path(path)
             except (OSError, ValueError):
                 continue
             held = held_by(real, roots)
@@ -193,7 +193,7 @@ def _exists(path: Path) -> bool:
 def _is_file_of(root: Path, below: str) -> bool:
     """Whether what git names is a file below the root: by a link or by its configuration, git may
     take another folder for it."""
-    inside = is_inside(os.path.realpath(root / below), os.path.realpath(root))
+    inside = is_inside(real_path(root / below), real_path(root))
     return inside and _is_regular(str(root / below))
 
 
