@@ -237,12 +237,11 @@ export class Editor {
 
   /** The names of the open tabs; one in italics is a preview and has a ~ before it. */
   async tabs() {
-    const tabs = await this.page.locator('.tabs-container .tab').all()
-    return Promise.all(
-      tabs.map(async (tab) => {
-        const name = (await tab.locator('.label-name').innerText()).trim()
-        const italic = await tab.locator('.monaco-icon-label.italic').count()
-        return italic ? `~${name}` : name
+    // At one moment: a tab that is being closed could not be asked for its name any more.
+    return this.page.locator('.tabs-container .tab').evaluateAll((tabs) =>
+      tabs.map((tab) => {
+        const name = tab.querySelector('.label-name').innerText.trim()
+        return tab.querySelector('.monaco-icon-label.italic') ? `~${name}` : name
       }),
     )
   }
