@@ -486,7 +486,7 @@ async def test_programs_of_the_workspace_are_not_run(
         with pytest.raises(ProgramNotInstalled) as missing:
             await bash(workspace, "cat docs/plugins.md")
         assert missing.value.data == {"kind": "cat_not_installed", "program": "cat"}
-        with pytest.raises(ProgramNotInstalled, match=r"Install it: .*ripgrep-all"):
+        with pytest.raises(ProgramNotInstalled, match=r"Install it: .*ripgrep.all"):
             await bash(workspace, "rga plugin")
     assert not (project / "marker").exists()
 

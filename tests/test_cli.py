@@ -193,7 +193,7 @@ def test_doctor_fails_where_ripgrep_is_missing(project: Path, tmp_path: Path) ->
     config.write_text(f"[programs]\nrg = '{sys.executable}'\n")
     done = winnow(project, "doctor", WINNOW_CONFIG=str(config))
     assert done.returncode == 2
-    assert "-- ripgrep: not found or does not run" in done.stdout
+    assert "!! ripgrep: not found or does not run" in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("keyword-search", "--help")])

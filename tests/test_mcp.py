@@ -473,7 +473,7 @@ def test_without_the_extra_one_sentence_says_how_to_install_it(project: Path) ->
     )
     assert (done.returncode, done.stdout) == (2, "")
     [sentence] = done.stderr.splitlines()
-    assert "pip install 'winnow-ls[mcp]'" in sentence
+    assert sentence.endswith(f"is not installed: {sys.executable} -m pip install 'winnow-ls[mcp]'")
 
 
 def test_the_page_names_all_agents_and_their_files() -> None:

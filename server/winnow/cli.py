@@ -26,6 +26,7 @@ from winnow.errors import InvalidParams, SearchError
 from winnow.globs import GLOB_CHARACTERS
 from winnow.terminal import Style
 from winnow.text.files import repository_root
+from winnow.text.installed import pip_install
 from winnow.text.memory import give_back_what_is_freed
 from winnow.tool import Field, Tool, is_list_of_ranges
 from winnow.tools import TOOLS
@@ -321,7 +322,7 @@ def _mcp(options: argparse.Namespace) -> int:
             raise
         print(
             "winnow mcp: the package mcp (2.3 or newer) is not installed:"
-            " pip install 'winnow-ls[mcp]'",
+            f" {pip_install('winnow-ls[mcp]')}",
             file=sys.stderr,
         )
         return FAILED
@@ -390,10 +391,9 @@ def _doctor(options: argparse.Namespace) -> int:
     else:
         style = Style.for_stream(sys.stdout)
         for finding in findings:
-            mark = style.good("ok") if finding.good else style.bad("--")
+            missing = style.match("!!") if finding.required else style.bad("--")
+            mark = style.good("ok") if finding.good else missing
             print(f"{mark} {finding.subject}: {finding.detail}")
             if finding.advice:
                 print(f"   {finding.advice}")
-    needed = ("ripgrep", "configuration")
-    broken = any(not one.good and one.subject in needed for one in findings)
-    return FAILED if broken else FOUND
+    return FAILED if any(one.required and not one.good for one in findings) else FOUND

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
+import itertools
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -14,60 +16,96 @@ from msgspec import Struct
 
 import winnow
 from winnow import config as configuration
+from winnow.config import Config
 from winnow.documents import ocr
 from winnow.egress import no_consent
 from winnow.errors import SearchError, SearchFailed
+from winnow.own_folder import is_indexed
 from winnow.ranking.models import Models
 from winnow.text.files import repository_root
-from winnow.text.installed import how_to_install, located
+from winnow.text.installed import how_to_install, located, pip_install
 from winnow.text.paths import is_inside
 from winnow.text.process import Processes
 from winnow.text.ripgrep import NO_CONFIG, find_ripgrep
+from winnow.types import Progress
+from winnow.types.index_status import FolderStatus, IndexStatusParams
+from winnow.workspace import Workspace
 
 VERSION_SECONDS = 10.0
+BUILD = "winnow index build"
 # What no search of documents needs: Winnow takes their texts itself.
 DOCUMENT_PROGRAMS = {
     "rga": "`search_docs` can be asked for the engine 'rga'",
     "pandoc": "the engine 'rga' reads EPUB, ODT, DOCX, FB2, IPYNB and HTML",
     "pdftotext": "the engine 'rga' reads PDF",
 }
-PACKAGES = ("pygls", "lsprotocol", "msgspec", "openai", "anthropic")
+GIT = "`scope` can be 'changed', and what git touched last is indexed first"
+# The packages without which something does not work, and whether this Python and system are ones
+# that need them.
+PACKAGES = {
+    **dict.fromkeys(
+        (
+            *("pygls", "lsprotocol", "msgspec", "openai", "anthropic", "httpx2", "numpy"),
+            *("PyStemmer", "psutil", "tree-sitter", "tree-sitter-language-pack"),
+            *("pypdfium2", "python-calamine"),
+        ),
+        True,
+    ),
+    "tomli": sys.version_info < (3, 11),
+    "backports.zstd": sys.version_info < (3, 14),
+    "watchfiles": sys.platform != "linux",
+}
+# Systems that allow so many give each program enough.
+ENOUGH_WATCHES = 65536
 
 
 class Finding(Struct, frozen=True):
-    """One thing that was looked at; ``advice`` says what to do if it is not ``good``."""
+    """One thing that was looked at; ``advice`` says what to do if it is not ``good``, and perhaps
+    what to do if it is. Nothing works without what is ``required``."""
 
     subject: str
     good: bool
     detail: str
     advice: str = ""
+    required: bool = False
 
 
 def examine(folder: Path, environment: Mapping[str, str]) -> list[Finding]:
     """Look at everything a search needs, without sending anything anywhere."""
     root = repository_root(folder)
     config, problems = configuration.load(environment, root)
-    findings = [Finding("winnow", True, f"{winnow.__version__}, Python {sys.version.split()[0]}")]
-    findings.append(_ripgrep(config.programs.rg))
-    findings.append(Finding("documents", True, "read by Winnow itself; rga is not needed"))
-    findings += [_texts(environment), _recognition(on=config.documents.ocr)]
-    findings += [_program(name, environment, root) for name in DOCUMENT_PROGRAMS]
-    findings.append(Finding("search root", True, str(root)))
-    findings += [_package(name) for name in PACKAGES]
-    findings += [Finding("configuration", False, problem) for problem in problems]
     models = Models(config.llm, environment, roots=lambda: [root])
-    findings += [_model(models, name) for name in models.names()]
-    findings.append(_ranking(models))
-    return findings
+    python = f"Python {sys.version.split()[0]}, {sys.executable}"
+    return [
+        Finding("winnow", True, f"{winnow.__version__}, {python}"),
+        _ripgrep(config.programs.rg),
+        _packages(),
+        *_extras(config),
+        Finding("documents", True, "read by Winnow itself; rga is not needed"),
+        _texts(environment),
+        *(_program(name, use, environment, root) for name, use in DOCUMENT_PROGRAMS.items()),
+        _program("git", GIT, environment, root),
+        Finding("search root", True, str(root)),
+        *_index(folder, root, config),
+        *_watching(root),
+        *(Finding("configuration", False, problem) for problem in problems),
+        *(_model(models, name) for name in models.names()),
+        _ranking(models),
+    ]
 
 
 def _ranking(models: Models) -> Finding:
+    if not models.settings.enabled:
+        return Finding("ranking", True, "by the local ranker (`llm.enabled` is off)")
     usable, _ = models.usable()
     if usable:
         return Finding("ranking", True, f"by {usable[0].name}; if it fails, by the local ranker")
     if needed := models.awaiting_consent():
         return Finding("ranking", True, "by the local ranker", no_consent(needed))
-    advice = "Set one of the keys above to have a language model rank with reasons."
+    advice = ""
+    if key := next(filter(None, (models.known[name].key_env for name in models.names())), None):
+        command = f"{'set' if sys.platform == 'win32' else 'export'} {key}=KEY"
+        advice = f"To have a language model rank with reasons, set the key of one: {command}"
     return Finding("ranking", True, "by the local ranker", advice)
 
 
@@ -76,8 +114,9 @@ def _ripgrep(configured: str | None) -> Finding:
         program = find_ripgrep(configured)
         said = asyncio.run(_version(program))
     except SearchError as error:
-        return Finding("ripgrep", False, "not found or does not run", error.message)
-    return Finding("ripgrep", True, f"{said}, {program}")
+        detail = "not found or does not run"
+        return Finding("ripgrep", False, detail, error.message, required=True)
+    return Finding("ripgrep", True, f"{said}, {program}", required=True)
 
 
 async def _version(program: str) -> str:
@@ -91,14 +130,125 @@ async def _version(program: str) -> str:
         return lines[0].decode("utf-8", "replace")
 
 
-def _program(name: str, environment: Mapping[str, str], root: Path) -> Finding:
+def _packages() -> Finding:
+    """The packages that are installed with this one, by their own records: none is loaded."""
+    found, missing = [], []
+    for name in (name for name, is_needed in PACKAGES.items() if is_needed):
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    if not missing:
+        return Finding("packages", True, ", ".join(found), required=True)
+    advice = f"Install what belongs to Winnow: {pip_install(*missing)}"
+    return Finding("packages", False, f"without {', '.join(missing)}", advice, required=True)
+
+
+def _extras(config: Config) -> Iterator[Finding]:
+    """What can be installed beside, as `pip install 'winnow-ls[NAME]'` does."""
+    # As the index looks for it; a folder of one's own needs no package.
+    auto = config.index.embeddings == "auto"
+    yield _extra(
+        "embeddings",
+        "searches by meaning find what has other words",
+        is_there=_are_there("wordllama", "tokenizers"),
+        setting=f"`index.embeddings` is '{config.index.embeddings}'" if not auto else "",
+    )
+    yield _extra(
+        "ocr",
+        "scanned pages and pictures are read",
+        is_there=ocr.is_installed(),
+        setting=f"`documents.ocr` is {'on' if config.documents.ocr else 'off'}",
+        is_wanted=config.documents.ocr,
+    )
+    yield _extra("mcp", "`winnow mcp` serves agents", is_there=_are_there("mcp", "mcp_types"))
+
+
+def _extra(
+    name: str, use: str, *, is_there: bool, setting: str = "", is_wanted: bool = False
+) -> Finding:
+    subject, beside = f"winnow-ls[{name}]", f"; {setting}" if setting else ""
+    if is_there:
+        return Finding(subject, True, f"installed{beside}")
+    advice = f"With it, {use}. Install it: {pip_install(subject)}"
+    return Finding(subject, not is_wanted, f"not installed{beside}", advice)
+
+
+def _are_there(*modules: str) -> bool:
+    return all(importlib.util.find_spec(module) for module in modules)
+
+
+def _program(name: str, use: str, environment: Mapping[str, str], root: Path) -> Finding:
     """A program that is no more than useful, so that nothing is wrong where it is missing."""
     real_root = os.path.realpath(root)
     found = located(name, environment, lambda path: is_inside(os.path.realpath(path), real_root))
     if found:
-        return Finding(name, True, f"{found}: {DOCUMENT_PROGRAMS[name]}")
-    advice = f"With it, {DOCUMENT_PROGRAMS[name]}. Install it: {how_to_install(name)}"
+        return Finding(name, True, f"{found}: {use}")
+    advice = f"With it, {use}. Install it: {how_to_install(name)}"
     return Finding(name, True, "not found, and not needed", advice)
+
+
+def _index(folder: Path, root: Path, config: Config) -> list[Finding]:
+    """How the index is; one that is not there is not made by looking."""
+    if not config.index.enabled:
+        return [Finding("index", True, "off (`index.enabled`); searches read the files")]
+    if not is_indexed(root):
+        advice = f"A language server makes one in the background; to make it now: {BUILD}"
+        return [Finding("index", True, "none yet; searches read the files", advice)]
+    try:
+        statuses = asyncio.run(_statuses(folder, config))
+    except (SearchError, ImportError) as error:
+        detail = f"it cannot be read: {error}"
+        return [Finding("index", False, detail, f"Make it anew: {BUILD}")]
+    return [_index_of(status) for status in statuses]
+
+
+async def _statuses(folder: Path, config: Config) -> list[FolderStatus]:
+    from winnow.index_requests import index_status_of
+
+    workspace = Workspace([folder], config)
+    try:
+        result = await index_status_of(workspace, IndexStatusParams(), Progress())
+        return result.index.folders
+    finally:
+        await workspace.aclose()
+
+
+def _index_of(status: FolderStatus) -> Finding:
+    known = f"{status.state}, {status.files_indexed:,} of {status.files_total:,} files"
+    size = f", {(status.bytes_on_disk or 0) / 1024**2:,.1f} MiB in {status.store}"
+    if status.problem:
+        return Finding("index", False, f"{known}: {status.problem}", BUILD)
+    if status.state == "none":
+        return Finding("index", True, "none yet; searches read the files", BUILD)
+    is_ready = status.state == "ready"
+    return Finding("index", True, known + size, "" if is_ready else f"To finish it now: {BUILD}")
+
+
+def _watching(root: Path, limits: Path = Path("/proc/sys/fs/inotify")) -> list[Finding]:
+    """Whether the system can tell of every change: on Linux there are limits."""
+    if sys.platform != "linux":
+        return []
+    from winnow.watching.exchange import WatchEnded
+    from winnow.watching.linux import opened
+
+    try:
+        opened().close()
+        limit = int((limits / "max_user_watches").read_text())
+    except WatchEnded as ended:
+        return [Finding("changes", False, str(ended))]
+    except (OSError, ValueError):
+        return []
+    if limit < ENOUGH_WATCHES and _has_folders(root, limit // 2):
+        detail = f"{limit:,} folders can be watched, by all programs together: too few for this one"
+        advice = "sudo sysctl fs.inotify.max_user_watches=524288"
+        return [Finding("changes", False, detail, f"Until then, they are looked for: {advice}")]
+    return [Finding("changes", True, f"told by the system; {limit:,} folders can be watched")]
+
+
+def _has_folders(root: Path, count: int) -> bool:
+    """Whether there are so many folders below."""
+    return next(itertools.islice(os.walk(root), count, None), None) is not None
 
 
 def _texts(environment: Mapping[str, str]) -> Finding:
@@ -118,24 +268,6 @@ def _size(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 size += os.lstat(os.path.join(parent, name)).st_size
     return size
-
-
-def _recognition(*, on: bool) -> Finding:
-    """The extra that reads pictures."""
-    subject, setting = "winnow-ls[ocr]", f"`documents.ocr` is {'on' if on else 'off'}"
-    if ocr.is_installed():
-        return Finding(subject, True, f"installed; {setting}")
-    advice = "With it, scanned pages and pictures are read. Install it: "
-    return Finding(
-        subject, not on, f"not installed; {setting}", f"{advice}pip install 'winnow-ls[ocr]'"
-    )
-
-
-def _package(name: str) -> Finding:
-    try:
-        return Finding(name, True, version(name))
-    except PackageNotFoundError:
-        return Finding(name, False, "not installed", f"pip install {name}")
 
 
 def _model(models: Models, name: str) -> Finding:

