@@ -1,4 +1,4 @@
-"""The command line: every tool as a subcommand, and serve, mcp, init-agent, doctor.
+"""The command line: every tool as a subcommand, and serve, mcp, init-agent, doctor, completions.
 
 Nothing heavy is imported here: `winnow --help` and a search load neither pygls nor an SDK.
 """
@@ -34,6 +34,12 @@ from winnow.types import Progress, Result
 from winnow.workspace import Workspace
 
 FOUND, NOTHING_FOUND, FAILED = 0, 1, 2  # as grep does
+# Where shells look for the completions of a program.
+SHELL_FILES = {
+    "bash": "~/.local/share/bash-completion/completions/winnow",
+    "zsh": "~/.zfunc/_winnow",
+    "fish": "~/.config/fish/completions/winnow.fish",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="say what is here and what is missing")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.set_defaults(run=_doctor)
+    _add_completions(commands)
     return parser
 
 
@@ -130,6 +137,8 @@ def _add_field(command: argparse.ArgumentParser, field: Field) -> None:
     if isinstance(kind, inspection.ListType):
         options["metavar"] = field.name.removeprefix("search_").rstrip("s").upper()
         options |= {"nargs": "+"} if field.required else {"action": "append"}
+        if isinstance(kind.item_type, inspection.LiteralType):
+            options |= {"choices": list(kind.item_type.values), "metavar": None}
         if is_list_of_ranges(kind):
             options["metavar"] = "START-END"
     elif isinstance(kind, inspection.LiteralType):
@@ -350,12 +359,14 @@ def _add_init_agent(commands: Any) -> None:
         " in this folder: .mcp.json, and those of the agents that this folder or your home folder"
         " has traces of, or that are named. What is in the files stays.",
     )
-    init.add_argument(
+    agents = init.add_argument(
         "agents",
         nargs="*",
         metavar="AGENT",
         help=f"one of {', '.join(AGENTS)}, or all",
     )
+    # For `winnow completions`: as `choices`, the empty list would have to be one of them.
+    agents.complete = (*AGENTS, "all")
     init.add_argument("--print", action="store_true", help="print the entries, and write nothing")
     init.set_defaults(run=_init_agent)
 
@@ -397,3 +408,26 @@ def _doctor(options: argparse.Namespace) -> int:
             if finding.advice:
                 print(f"   {finding.advice}")
     return FAILED if any(one.required and not one.good for one in findings) else FOUND
+
+
+# --- completions ---------------------------------------------------------------------------
+
+
+def _add_completions(commands: Any) -> None:
+    command = commands.add_parser(
+        "completions",
+        help="print the completions for a shell",
+        description="Print the completions for a shell, to be kept where it looks for them:\n\n"
+        + "\n".join(f"  winnow completions {shell} >{file}" for shell, file in SHELL_FILES.items())
+        + "\n\nzsh reads the file from a folder of its `fpath`, before `compinit`.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("shell", choices=list(SHELL_FILES), metavar="SHELL")
+    command.set_defaults(run=_completions)
+
+
+def _completions(options: argparse.Namespace) -> int:
+    from winnow.completions import script
+
+    print(script(options.shell, _parser()), end="")
+    return FOUND
