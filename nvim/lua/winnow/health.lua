@@ -16,7 +16,7 @@ local function check_neovim()
   end
   -- The module can be called, which its annotations do not say.
   local version = vim.version --[[@as fun(): vim.Version]]
-  health.ok('Neovim ' .. tostring(version()))
+  health.ok(('Neovim %s, winnow.nvim %s'):format(tostring(version()), require('winnow.version')))
   return true
 end
 
