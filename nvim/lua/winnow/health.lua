@@ -20,7 +20,14 @@ local function check_neovim()
   return true
 end
 
----@param finding { subject: string, good: boolean, detail: string, advice: string, required?: boolean }
+---@class winnow.Finding
+---@field subject string
+---@field good boolean
+---@field detail string
+---@field advice string
+---@field required boolean whether nothing works without it
+
+---@param finding winnow.Finding
 local function report(finding)
   local said = ('%s: %s'):format(finding.subject, finding.detail)
   local advice = finding.advice ~= '' and { finding.advice } or {}
