@@ -112,9 +112,9 @@ def test_models_and_their_keys_are_those_that_are_there() -> None:
 
 
 def test_every_tool_has_a_page_and_a_line_in_the_list() -> None:
-    rows = re.findall(r"^\| \[(\w+)\]\((.*?)\) \| `(.*?)` \|", read("docs/tools/README.md"), re.M)
-    assert sorted(rows) == sorted(
-        (tool.name, f"{tool.command}.md", tool.method) for tool in TOOLS.values()
+    row = re.compile(r"^\| \[(\w+)\]\((.*?)\) \| `(.*?)` \| `winnow (.*?)` \|", re.M)
+    assert sorted(row.findall(read("docs/tools/README.md"))) == sorted(
+        (tool.name, f"{tool.command}.md", tool.method, tool.command) for tool in TOOLS.values()
     )
     for tool in TOOLS.values():
         page = read(f"docs/tools/{tool.command}.md")
@@ -149,11 +149,12 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 def test_every_command_is_on_the_page_of_the_command_line() -> None:
     page = read("docs/command-line.md")
-    tools, own = fenced(page, "sh")[0], section(page, "## Other commands")
-    shown = set(re.findall(r"^winnow ([\w-]+)", tools, re.M))
-    assert shown == {tool.command for tool in TOOLS.values()}
+    own = section(page, "## Other commands")
+    tools = {tool.command for tool in TOOLS.values()}
+    # Those of tools are in the list that is generated; here are examples.
+    assert set(re.findall(r"^winnow ([\w-]+)", fenced(page, "sh")[0], re.M)) <= tools
     titles = re.findall(r"^### `winnow ([\w-]+).*`$", own, re.M)
-    assert sorted(titles) == sorted(commands().keys() - shown)
+    assert sorted(titles) == sorted(commands().keys() - tools)
 
 
 def test_every_option_of_a_command_that_is_no_tool_is_below_its_heading() -> None:
@@ -237,7 +238,6 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     added = re.findall(r"^```python (\S+)\n(.*?)^```$", read("docs/contributing.md"), re.M | re.S)
     assert len(added) == 3
     for name, text in added:
-        assert not (folder / name).exists(), name
         (folder / name).write_text(text, "utf-8")
     return folder.parent
 
