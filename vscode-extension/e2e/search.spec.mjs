@@ -144,20 +144,6 @@ test('Enter opens the file at the line', async () => {
   await until(async () => (await editor.position.innerText()).startsWith(`Ln ${activeLine}, `), `line ${activeLine}`)
 })
 
-test('without a model the local ranker gives the order, and the reasons', async () => {
-  await editor.probe('configure', { settings: { 'winnow.llm.enabled': false } })
-  await editor.question('where does MigrationExecutor apply migrations')
-  await page.keyboard.press('Enter')
-  await editor.titled(/ranked locally · .* files/)
-  await page.keyboard.press('ArrowDown')
-  await page.keyboard.press('ArrowUp')
-  await page.locator('.tab.active', { hasText: 'executor' }).waitFor()
-  assert.match((await editor.rowTexts())[0], /^executor\.py:\d+ ?django.* defines MigrationExecutor/)
-  await editor.screenshot('local-ranking')
-  await closePick()
-  await editor.probe('configure', { settings: { 'winnow.llm.enabled': null } })
-})
-
 test("the model's order does not move the selection, and arrives file by file", async () => {
   await model.mode('drip')
   await editor.question('which signals are sent after a model is saved')
