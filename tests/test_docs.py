@@ -1,27 +1,67 @@
-"""What the README shows is what happens."""
+"""What the pages show is what happens, nothing is left out of them, and their links are whole."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
-from conftest import child_environment
-from winnow.config import MODELS, PREFERRED
+import pytest
+
+import winnow
+from conftest import child_environment, git_init, write_files
+from reference.error_page import error_classes
+from reference.settings_page import sections
+from winnow.cli import _parser
+from winnow.config import MODELS, PREFERRED, load
+from winnow.lsp.editor import REQUESTS
+from winnow.ranking.providers.editor import COMPLETE
+from winnow.tool import fields_of
 from winnow.tools import TOOLS
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text("utf-8")
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("**/*.md")),
+    ROOT / "server/README.md",
+    *sorted((ROOT / "vscode-extension").glob("*.md")),
+    *sorted((ROOT / "vscode-extension/walkthrough").glob("*.md")),
+    ROOT / "nvim/README.md",
+]
+LINK = re.compile(r"(?<!\\)\]\(<?([^)\s>]+)>?\)")
 
 
-def fenced(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
+def read(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def fenced(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+def section(text: str, heading: str) -> str:
+    """What stands below a heading, up to the next one of its level or above."""
+    level = len(heading.partition(" ")[0])
+    end = rf"(?=^#{{1,{level}}} |\Z)"
+    found = re.search(rf"^{re.escape(heading)}\n(.*?){end}", text, re.M | re.S)
+    assert found, heading
+    return found[1]
+
+
+# --- the README ----------------------------------------------------------------------------
 
 
 def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    command = fenced("sh")[0].rpartition("&&")[2].strip()
+    readme = read("README.md")
+    command = fenced(readme, "sh")[0].rpartition("&&")[2].strip()
     program, *arguments = shlex.split(command)
     assert program == ".venv/bin/winnow"
     done = subprocess.run(
@@ -32,47 +72,233 @@ def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
         text=True,
     )
     # Line numbers and counts change with the sources; what is found and why does not.
-    assert re.sub(r"\d+", "N", done.stdout) == re.sub(r"\d+", "N", fenced("text")[0])
+    assert re.sub(r"\d+", "N", done.stdout) == re.sub(r"\d+", "N", fenced(readme, "text")[0])
 
 
 def test_the_second_command_is_the_script_that_ci_runs() -> None:
-    script = fenced("sh")[1].strip()
+    script = fenced(read("README.md"), "sh")[1].strip()
     assert (ROOT / script).stat().st_mode & 0o111
-    assert f"exec {script}" in (ROOT / ".ci/run").read_text()
+    assert f"exec {script}" in read(".ci/run")
 
 
-def test_every_tool_is_in_the_table_and_among_the_commands() -> None:
-    rows = re.findall(r"^\| \[`(.*?)`\]\((.*?)\) \| `(.*?)` \| .*\. \|$", README, re.M)
-    assert sorted(rows) == sorted(
-        (tool.method, f"docs/tools/{tool.command}.md", f"winnow {tool.command}")
-        for tool in TOOLS.values()
-    )
-    section = README.partition("## The command line")[2].partition("\n## ")[0]
-    commands = re.findall(r"^winnow ([\w-]+)", section, re.M)
-    assert len(commands) == len(set(commands))
-    assert set(commands) == {tool.command for tool in TOOLS.values()} | {
-        "doctor",
-        "init-agent",
-        "mcp",
-        "serve",
-    }
+def test_each_claim_of_the_readme_names_a_test_or_a_benchmark() -> None:
+    claims = section(read("README.md"), "## What it does that others do not")
+    rows = [row for row in claims.splitlines() if row.startswith("| **")]
+    assert len(rows) > 5
+    for row in rows:
+        proofs = LINK.findall(row.rpartition(" | ")[2])
+        assert proofs, row
+        assert all(one.startswith(("tests/", "benchmarks/", "nvim/tests/")) for one in proofs), row
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/language-models.md"])
+def test_the_settings_shown_are_settings(page: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    [shown] = fenced(read(page), "toml")
+    file.write_text(re.sub(r"^# (\w+ =)", r"\1", shown, flags=re.M))
+    config, problems = load({"WINNOW_CONFIG": str(file)})
+    assert problems == []
+    assert config != load({})[0]
 
 
 def test_models_and_their_keys_are_those_that_are_there() -> None:
-    section = README.partition("## Language models")[2]
-    assert [name for name in re.findall(r"`([\w.-]+)`", section) if name in MODELS] == list(
-        PREFERRED
-    )
+    text = read("docs/language-models.md")
+    assert [name for name in re.findall(r"`([\w.-]+)`", text) if name in MODELS] == list(PREFERRED)
     for model in MODELS.values():
-        assert f"`{model.key_env}`" in section
+        assert f"`{model.key_env}`" in text
 
 
-def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
-    from winnow.config import load
+# --- nothing is undocumented ---------------------------------------------------------------
 
-    file = tmp_path / "config.toml"
-    file.write_text(fenced("toml")[0].replace("# key_env", "key_env").replace("# prices", "prices"))
-    config, problems = load({"WINNOW_CONFIG": str(file)})
-    assert problems == []
-    assert config.llm.preferred == ("ollama",)
-    assert config.llm.models["ollama"].key_env == "MY_KEY"
+
+def test_every_tool_has_a_page_and_a_line_in_the_list() -> None:
+    row = re.compile(r"^\| \[(\w+)\]\((.*?)\) \| `(.*?)` \| `winnow (.*?)` \|", re.M)
+    assert sorted(row.findall(read("docs/tools/README.md"))) == sorted(
+        (tool.name, f"{tool.command}.md", tool.method, tool.command) for tool in TOOLS.values()
+    )
+    for tool in TOOLS.values():
+        page = read(f"docs/tools/{tool.command}.md")
+        for field in tool.fields:
+            assert f"| `{field.name}` |" in section(page, "## Params"), (tool.name, field.name)
+
+
+def test_every_setting_is_on_the_page_of_settings() -> None:
+    text = read("docs/settings.md")
+    for path, struct in sections():
+        shown = section(text, f"## `[{path}]`")
+        for field in fields_of(struct):
+            inner = f"## `[{path}.{field.name}"
+            assert f"| `{field.name}` |" in shown or inner in text, f"{path}.{field.name}"
+
+
+def test_every_kind_of_error_is_on_the_page_of_errors() -> None:
+    text = read("docs/errors.md")
+    for error in error_classes():
+        assert f"| `{error.kind}` |" in text, error
+    sources = "".join(file.read_text("utf-8") for file in (ROOT / "server/winnow/lsp").glob("*.py"))
+    codes = set(re.findall(r"^[A-Z_]+ = (-32[0-9]{3})$", sources, re.M))
+    assert len(codes) > 3
+    for code_ in codes:
+        assert code_ in text
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    [found] = [one for one in _parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    return dict(found.choices)
+
+
+def test_every_command_is_on_the_page_of_the_command_line() -> None:
+    page = read("docs/command-line.md")
+    own = section(page, "## Other commands")
+    tools = {tool.command for tool in TOOLS.values()}
+    # Those of tools are in the list that is generated; here are examples.
+    assert set(re.findall(r"^winnow ([\w-]+)", fenced(page, "sh")[0], re.M)) <= tools
+    titles = re.findall(r"^### `winnow ([\w-]+).*`$", own, re.M)
+    assert sorted(titles) == sorted(commands().keys() - tools)
+
+
+def test_every_option_of_a_command_that_is_no_tool_is_below_its_heading() -> None:
+    page = read("docs/command-line.md")
+    tools = {tool.command for tool in TOOLS.values()}
+    for name, parser in commands().items():
+        if name in tools:
+            continue
+        [heading] = [line for line in page.splitlines() if line.startswith(f"### `winnow {name}")]
+        for action in parser._actions:
+            if option := next((one for one in action.option_strings if one != "-h"), ""):
+                assert option == "--help" or f"`{option}" in section(page, heading), (name, option)
+
+
+def test_every_request_that_is_no_tool_is_on_the_page_of_the_language_server() -> None:
+    page = read("docs/language-server.md")
+    for method in (*REQUESTS, COMPLETE):
+        assert f"| `{method}` |" in page, method
+
+
+def test_every_command_of_the_extension_is_in_its_readme() -> None:
+    readme = read("vscode-extension/README.md")
+    package = json.loads(read("vscode-extension/package.json"))["contributes"]
+    # What a row or a button does says so itself; the palette shows the others.
+    hidden = {
+        one["command"] for one in package["menus"]["commandPalette"] if one["when"] == "false"
+    }
+    for command in package["commands"]:
+        if command["command"] not in hidden:
+            title = command["title"]
+            assert f"**{title}**" in readme or f"*{title}*" in readme, title
+    for binding in package["keybindings"]:
+        key = "+".join(part.capitalize() for part in binding["key"].split("+"))
+        assert binding["command"] in hidden or f"`{key}`" in readme, key
+
+
+def test_every_setting_of_the_extension_is_in_its_readme() -> None:
+    readme = read("vscode-extension/README.md")
+    [own, *_] = json.loads(read("vscode-extension/package.json"))["contributes"]["configuration"]
+    for name in own["properties"]:
+        assert f"`{name}`" in readme, name
+
+
+def neovim_commands() -> set[str]:
+    """What may stand behind `:Winnow`, as the plugin's sources have it."""
+    source = read("nvim/lua/winnow/command.lua")
+    modes = re.search(r"^M\.names = \{(.*?)\}", read("nvim/lua/winnow/modes.lua"), re.M | re.S)
+    others = re.search(r"^local others = \{\n(.*?)^\}", source, re.M | re.S)
+    assert modes
+    assert others
+    found = set(re.findall(r"'(\w+)'", modes[1]))
+    return found | set(re.findall(r"^  (\w+) = function", others[1], re.M))
+
+
+def test_every_subcommand_in_neovim_is_in_its_help_and_in_the_readme() -> None:
+    known, help_, readme = neovim_commands(), read("nvim/doc/winnow.txt"), read("nvim/README.md")
+    assert {"keyword", "log"} < known
+    in_help = set(re.findall(r"^:Winnow (\w+)", help_, re.M))
+    modes = help_.partition(":Winnow!")[0].partition("Modes:")[2]
+    in_help |= set(re.findall(r"^        (\w+)  ", modes, re.M))
+    assert in_help == known
+    in_readme = set()
+    for cell in re.findall(r"^\| (`:Winnow .*?) \|", readme, re.M):
+        in_readme |= {re.split(r"\W", one.removeprefix(":Winnow "))[0] for one in code(cell)}
+    assert in_readme - {""} == known
+
+
+def code(text: str) -> list[str]:
+    """What stands between backquotes."""
+    return re.findall(r"`([^`]*)`", text)
+
+
+# --- the page for contributors -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package, with the files that the page adds: one for each thing."""
+    folder = tmp_path_factory.mktemp("server") / "winnow"
+    shutil.copytree(Path(winnow.__file__).parent, folder)
+    added = re.findall(r"^```python (\S+)\n(.*?)^```$", read("docs/contributing.md"), re.M | re.S)
+    assert len(added) == 3
+    for name, text in added:
+        (folder / name).write_text(text, "utf-8")
+    return folder.parent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["todos", "--word", "FIXME"], "main.py\n1:# FIXME: more\n"),
+        (["find-symbol", "User.mail"], "schema.prisma:2: field User.mail — mail String"),
+        (["search-docs", "dog"], "film.srt\n00:00:03,500: My dog\n"),
+    ],
+)
+def test_what_contributors_are_told_to_add_takes_one_file(
+    extended: Path, arguments: list[str], found: str, tmp_path: Path
+) -> None:
+    files = {
+        "main.py": "# FIXME: more\n",
+        "schema.prisma": "model User {\n  mail String\n}\n",
+        "film.srt": "1\n00:00:03,500 --> 00:00:04,000\nMy dog\n",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "winnow", *arguments],
+        cwd=write_files(git_init(tmp_path / "project"), files),
+        env=child_environment(tmp_path, PYTHONPATH=str(extended)),
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    assert done.stdout.startswith(found)
+
+
+# --- links ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for link in links(page.read_text("utf-8")):
+        path, _, heading = unquote(link).partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert within(page) in target.resolve().parents, link
+        if heading:
+            assert heading in anchors(target.read_text("utf-8")), link
+
+
+def within(page: Path) -> Path:
+    """Where a page may lead: a client is packed without what is outside of its folder."""
+    clients = (ROOT / "vscode-extension", ROOT / "nvim")
+    return next((one for one in clients if one in page.parents), ROOT)
+
+
+def links(text: str) -> Iterator[str]:
+    """What a page links to or shows, on this side of the network."""
+    prose = re.sub(r"^```.*?^```$|`[^`\n]*`(?!\])", "", text, flags=re.M | re.S)
+    for link in (*LINK.findall(prose), *re.findall(r"(?:src|href)=\"(.*?)\"", prose)):
+        if not re.match(r"\w[\w+.-]*:", link):
+            yield link
+
+
+def anchors(text: str) -> set[str]:
+    """The headings of a page, as GitHub makes anchors of them."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in titles}

@@ -154,24 +154,3 @@ def test_every_setting_says_what_it_is() -> None:
         missing = {field.name for field in fields_of(struct)} - sentences_of(struct).keys()
         below = {name.rpartition(".")[2] for name, _ in sections() if name.startswith(path)}
         assert missing <= below, path
-
-
-def test_links_lead_to_pages_and_headings() -> None:
-    for file in (
-        *DOCS.glob("**/*.md"),
-        DOCS.parent / "README.md",
-        DOCS.parent / "server/README.md",
-    ):
-        for link in re.findall(r"\]\(([^)\s]+)\)", file.read_text("utf-8")):
-            if "://" in link:
-                continue
-            path, _, heading = link.partition("#")
-            target = file.parent / path if path else file
-            assert target.exists(), f"{file}: {link}"
-            titles = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.M) if heading else []
-            assert not heading or heading in [slug(one) for one in titles], f"{file}: {link}"
-
-
-def slug(title: str) -> str:
-    """The heading's anchor, as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")

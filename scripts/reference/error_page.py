@@ -20,9 +20,10 @@ line prints the message to standard error and ends with exit code 2; with `--jso
 `{"error": {"message": …, "kind": …}}`, with the extra data, to standard output."""
 
 OTHERS = """\
-Besides: -32601 for a method that is unknown, -32800 for a request that was cancelled, -32002 for
-one that comes before `initialize`, and -32603 for a defect, whose message has an incident number
-that stands in the server's log."""
+Besides, over LSP: -32601 for a method that is unknown, -32800 for a request that was cancelled,
+-32002 for one that comes before `initialize`, -32700 for what is no JSON, -32600 for JSON that is
+no request, and -32603 for a defect, whose message has an incident number that stands in the
+server's log."""
 
 TYPES = {
     "str": "string",

@@ -29,7 +29,7 @@ const specs = readdirSync(path.join(EXTENSION, 'e2e'))
 const arguments_ = ['--test', '--test-concurrency=1', '--test-reporter=spec', ...specs]
 const status = spawnSync(process.execPath, arguments_, { stdio: 'inherit' }).status ?? 1
 if (status === 0 && process.argv.includes('--pictures')) {
-  for (const name of ['keyword-search', 'documents', 'results']) {
+  for (const name of ['local-ranking', 'keyword-search', 'documents', 'results']) {
     copyFileSync(path.join(OUT, `${name}.png`), path.join(EXTENSION, `media/${name}.png`))
   }
 }

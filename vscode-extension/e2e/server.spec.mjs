@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import * as path from 'node:path'
 import { test } from 'node:test'
 
-import { CHECKOUT, kill, PYTHON, SERVER, temporary, until, withEditor } from './harness.mjs'
+import { CHECKOUT, kill, PYTHON, SERVER, temporary, until, withEditor, workspace } from './harness.mjs'
 
 const NO_WINNOW = '/usr/bin:/bin'
 /** Packages are fetched: numpy and the grammars are some 50 MB. */
@@ -27,6 +27,21 @@ function program(folder, name, script) {
 }
 
 const asShell = SERVER.map((word) => `'${word}'`).join(' ')
+
+test('without a key the local ranker gives the order, and the reasons', async () => {
+  await withEditor({ folder: workspace() }, async (editor) => {
+    await editor.openFile('django/apps/config.py')
+    await editor.question('what is MigrationExecutor for')
+    await editor.page.keyboard.press('Enter')
+    await editor.titled(/ranked locally: no language model has a key.* · 5 files/)
+    assert.match((await editor.rowTexts())[0], /^executor\.py:\d+ ?django.* defines MigrationExecutor/)
+    await editor.page.keyboard.press('ArrowDown')
+    await editor.page.locator('.tab.active', { hasText: 'migrate' }).waitFor()
+    await editor.page.keyboard.press('ArrowUp')
+    await editor.page.locator('.tab.active', { hasText: 'executor' }).waitFor()
+    await editor.screenshot('local-ranking')
+  })
+})
 
 test('a server that is killed is started again, and one gets the keys that are stored', async () => {
   await withEditor({ folder: project() }, async (editor) => {
