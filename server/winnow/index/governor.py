@@ -50,9 +50,12 @@ SERVER_BYTES = 100 * MB
 WORKER_BYTES = 40 * MB
 # Workers are given this part of the limit: what the last batch of one takes is seen after it.
 GIVEN_SHARE = 0.9
+# What the server and workers that have begun may have of the limit before there is one worker less:
+# what they have is looked at now and then, and at the end of an index the server takes more.
+WORKERS_SHARE = 0.95
 # What the server has for each file of a tree while it is indexed, and a worker that has yet to
 # parse.
-FILE_BYTES = 600
+FILE_BYTES = 400
 FRESH_BYTES = 30 * MB
 # The largest file that is parsed may have this part of the limit at most, since its answer has four
 # times its bytes, of which the server holds three copies for a moment; and this part at least.
@@ -213,7 +216,7 @@ class Governor:
         """How many workers may have batches of the background now."""
         if self._is_short() or self._battery():
             return 1
-        room = (self._limit - self._server()) // WORKER_BYTES
+        room = (int(self._limit * WORKERS_SHARE) - self._server()) // WORKER_BYTES
         return max(1, min(workers_for(self._machine.cores), room))
 
     def worker_bytes(self, *, alone: bool = False) -> int:

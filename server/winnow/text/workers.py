@@ -421,7 +421,9 @@ class Workers(Generic[J, A]):
         batch.weighed = True
         weights = await asyncio.to_thread(lambda: [weigh(job) for job in batch.jobs])
         share = int(self._regulator.worker_bytes() * LIGHT_SHARE)
-        most = max(min(share, self._regulator.left_bytes()), LIGHT_BYTES)
+        # Each of them may begin with such a job at the same moment.
+        left = self._regulator.left_bytes() // self._limit
+        most = max(min(share, left), LIGHT_BYTES)
         if sum(weights) <= most:
             return
         jobs, light = list(zip(batch.jobs, weights, strict=True)), 0
