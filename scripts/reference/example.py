@@ -26,6 +26,7 @@ from winnow import answers, indexed_search, keyword_index
 from winnow.config import OWN_FOLDER, Config, Index, state_folder
 from winnow.egress.audit import AuditLog, Ended, Sent
 from winnow.egress.consent import Consents
+from winnow.index import folder as index_folder
 from winnow.learning.records import Event, Search
 from winnow.learning.store import LearningStore
 from winnow.tool import Tool, is_list_of_ranges
@@ -144,6 +145,8 @@ def _take_time() -> None:
 async def prepare(folder: Path) -> None:
     """What is remembered of searches in the copy, and its index: what an answer says of one that is
     being made is another thing each time."""
+    # All files in one segment: how many files import another is only known about, for each segment.
+    index_folder.BATCH_SECONDS = 60.0
     remember(folder)
     take_down(folder)
     workspace = Workspace([folder], SETTINGS)

@@ -13,8 +13,8 @@ from winnow.text.process import Processes
 # As many jobs in one go as keep a worker from waiting for the server: some 30 ms.
 BATCH = 8
 # What a worker comes to have for each byte of a text that it parses, at most, with the tree, all
-# that is made of it and the answer. Measured: 73 for tables of numbers, 62 for marked-up text, 56 for
-# other C, 51 for headers with nothing but macros, 14 for JSON.
+# that is made of it and the answer. Measured: 73 for tables of numbers, 62 for marked-up text, 56
+# for other C, 51 for headers with nothing but macros, 14 for JSON.
 TIMES_TEXT = 75
 # Whoever saves a file now and then does not wait for a worker to start.
 KEEP_SECONDS = 300.0
