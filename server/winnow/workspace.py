@@ -222,7 +222,8 @@ class Workspace:
 
         if not self.config.index.enable_sensitive_filtering:
             return query
-        return masked(query.encode("utf-8", "replace"))[0].decode("utf-8", "replace")
+        raw = query.encode("utf-8", "replace")
+        return masked(raw, self.config.secret_rules)[0].decode("utf-8", "replace")
 
     def _learning_root(self) -> Path | None:
         """The folder in which it is kept: the first one; nothing is left in a home folder, or what
