@@ -399,6 +399,17 @@ async def test_only_destinations_that_models_have_can_be_consented_to(
     assert [one.state for one in (await decide(workspace)).destinations] == ["needed"]
 
 
+async def test_where_models_are_turned_off_that_is_the_reason(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
+) -> None:
+    config = remote_config(model_server, enabled=False)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    said = (await decide(workspace)).warnings
+    assert said == ["language models are turned off (llm.enabled): nothing is sent"]
+    with pytest.raises(InvalidParams, match="turned off"):
+        await decide(workspace, "give", destinations=["https://evil.example"])
+
+
 async def test_a_model_on_this_machine_needs_no_consent_and_stops_the_asking(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:

@@ -239,7 +239,7 @@ async def test_names_of_any_bytes_can_be_passed_on(
     workspace = make_workspace(tmp_path)
     result = await glob(workspace)
     assert sorted(os.fsencode(one.path) for one in result.files) == sorted(
-        [b"\\xff\\xfe.py", *names[1:]]
+        [b"\\xff\\xfe.py", b"new\\x0aline.py", b"esc\\x1b[31m.py", *names[3:]]
     )
     for one in result.files:
         for path in (one.path, one.uri or (tmp_path / one.path).as_uri()):

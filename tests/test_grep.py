@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -610,6 +610,37 @@ async def test_a_file_that_takes_too_much_memory_does_not_cost_the_answer(
         result = await grep(workspace, "needle|x", mode=mode)
         assert result.total_matches == 1
         assert "ripgrep ran out of memory" in " ".join(result.completeness.reasons)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_matches_that_take_too_much_memory_do_not_cost_the_others(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recorder: Recorder,
+    streaming: bool,
+) -> None:
+    """Each letter of a long line is a match, and ripgrep tells them line by line."""
+    monkeypatch.setattr("winnow.text.process.MEMORY_BYTES", 256 * 1024 * 1024)
+    write_files(tmp_path, {"a.txt": "ab\ncd\n", "z.txt": "x\n", "long.txt": "y" * 5_000_000})
+    workspace = make_workspace(tmp_path)
+    recorder.streaming = streaming
+    raw: dict[str, Any] = {"pattern": ".", "max_results": 1_000}
+    result = await TOOL.call(workspace, raw, recorder)
+    partials = [one for told in recorder.partials for one in cast("GrepPartial", told).matches]
+    found = [(one.path, one.line, one.column) for one in [*partials, *result.matches]]
+    assert found == [
+        ("a.txt", 1, 1),
+        ("a.txt", 1, 2),
+        ("a.txt", 2, 1),
+        ("a.txt", 2, 2),
+        ("z.txt", 1, 1),
+    ]
+    reason = "1 files of more than 4 MiB were left out: ripgrep ran out of memory"
+    assert result.completeness.reasons == [reason]
+    alone = await TOOL.call(workspace, {**raw, "path": "long.txt"}, recorder)
+    assert (alone.matches, alone.completeness.reasons) == ([], [reason])
 
 
 async def test_cut_and_giant_lines_are_told(make_workspace: MakeWorkspace, tmp_path: Path) -> None:

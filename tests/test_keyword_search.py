@@ -318,6 +318,32 @@ async def test_a_model_ranks_with_reasons_and_the_local_ranker_streams_first(
     assert partials[-1].files == [file]
 
 
+async def test_what_a_model_does_not_choose_is_still_named(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
+) -> None:
+    model_server.choose = lambda files: []
+    for number in range(30):
+        (project / f"src/many{number:02}.py").write_text("pad = 0\n" * 9 + "load_plugin()\n")
+    config = models_config(model_server, "openai-test")
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    local = await search(workspace, "load_plugin", ranker="local", max_results=100)
+    result = await search(workspace, "load_plugin")
+    assert (result.files, result.no_relevant_files) == ([], True)
+    assert [(one.path, one.line) for one in result.not_chosen or ()] == [
+        (one.path, one.line) for one in local.files
+    ]
+    total = len(local.files)
+    nothing, others = TOOL.plain(result).split("\n")
+    assert nothing == "No relevant files found"
+    assert others.endswith(f"src/many06.py:10, {total - 10} more)"), others
+    short = await search(workspace, "load_plugin", max_tokens=300)
+    assert len(short.not_chosen or ()) == 5
+    assert (short.total_not_chosen, short.truncated, short.cursor) == (total, True, None)
+    none = await search(workspace, "load_plugin", max_tokens=1)
+    assert (none.not_chosen, none.total_not_chosen) == (None, total)
+    assert f"(not chosen by the model: {total} more)" in TOOL.plain(none)
+
+
 async def test_the_local_order_does_not_wait_for_an_sdk_to_be_imported(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:

@@ -573,7 +573,7 @@ def test_what_is_not_there_is_not_found(project: Path) -> None:
 def test_names_need_not_be_unicode_nor_on_one_line(tmp_path: Path) -> None:
     raw = os.fsencode(tmp_path) + b"/bad\xff\nname.txt"
     Path(os.fsdecode(raw)).write_text("found\n")
-    shown = "bad\\xff\nname.txt"
+    shown = "bad\\xff\\x0aname.txt"
     for path in (shown, f"{tmp_path}/{shown}", "file://" + quote_from_bytes(raw)):
         result = read(tmp_path, path)
         assert (result.path, content(result)) == (shown, "found\n")

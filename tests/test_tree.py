@@ -250,12 +250,19 @@ async def test_names_of_any_bytes_do_no_harm(tmp_path: Path, make_workspace: Mak
         Path(os.fsdecode(file)).touch()
     result = await tree(make_workspace(tmp_path))
     assert result.text.splitlines()[1:] == [
-        "  new\ufffd  line/", "    x", "  \\xff/", "    x", "   a ", "  esc\ufffd[31m",
+        "  new\\x0a  line/", "    x", "  \\xff/", "    x", "   a ", "  esc\\x1b[31m",
         "  tab\there", "  \u202eold",
     ]  # fmt: skip
     by_name = {entry.name: entry for entry in result.entries}
     assert by_name["\\xff"].uri == f"{tmp_path.as_uri()}/%FF"
-    assert list(by_name) == ["new\n  line", "\\xff", " a ", "esc\x1b[31m", "tab\there", "\u202eold"]
+    assert list(by_name) == [
+        "new\\x0a  line",
+        "\\xff",
+        " a ",
+        "esc\\x1b[31m",
+        "tab\there",
+        "\u202eold",
+    ]
     again = await tree(make_workspace(tmp_path), path="\\xff")
     assert again.text == "\\xff/\n  x"
 
@@ -274,7 +281,7 @@ async def test_links_are_shown_and_not_followed(
         (root / name).symlink_to(target)
     workspace = make_workspace(root)
     assert await text(workspace) == [
-        "root/", "  a/", "    self -> .", "    x", "  gone -> no\ufffdwhere", "  loop -> loop",
+        "root/", "  a/", "    self -> .", "    x", "  gone -> no\\x1bwhere", "  loop -> loop",
         "  out -> /etc", "  up -> ..",
     ]  # fmt: skip
     sizes = await tree(workspace, show_sizes=True)

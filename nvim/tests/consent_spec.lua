@@ -190,7 +190,7 @@ return {
         said_by('Winnow consent')
       )
       begin({ enabled = false })
-      t.contains(said_by('Winnow consent'), 'nothing to decide')
+      t.contains(said_by('Winnow consent'), 'language models are turned off')
       t.equal(nil, asked.prompt)
     end,
   },

@@ -198,11 +198,17 @@ return {
       partial(ranking('llm', 'b'))
       t.equal({ 'c', 'b', 'x', 'a' }, shown(picker))
       t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
-      done(answer('llm', 'c', 'b'))
-      t.equal({ 'c', 'b' }, shown(picker))
+      local result = answer('llm', 'c', 'b')
+      result.not_chosen = { { path = 'x', line = 3 }, { path = 'y', line = 7 } }
+      done(result)
+      t.equal({ 'c', 'b', 'x', 'y' }, shown(picker))
       t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
       local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, 1, false)[1]
-      t.contains(info, '2 of 9 · ranked by m')
+      t.contains(info, '4 of 9 · ranked by m, which chose 2')
+      local lines = t.listed(picker)
+      t.equal('  x:3: text', lines[5])
+      t.equal('  y:7', lines[7])
+      t.contains(lines[8], 'not chosen by the model')
     end,
   },
   {

@@ -99,8 +99,16 @@ async def _run(
     """Run the programs; raises ProgramNotInstalled and SearchFailed."""
     deadline = asyncio.get_running_loop().time() + seconds
     with _prepared(workspace, commands, bounds) as (arguments, environment):
+        # It runs programs that need what no list could name: fonts, caches, data of their own.
+        free = [
+            one[0] for one, each in zip(arguments, commands, strict=True) if each.program == "rga"
+        ]
         async with workspace.processes.pipeline(
-            arguments, cwd=Path(bounds.folder), deadline=deadline, environment=environment
+            arguments,
+            cwd=Path(bounds.folder),
+            deadline=deadline,
+            environment=environment,
+            unfenced=free,
         ) as children:
             output = await _read(children, most)
     named = [(one[0], each.program) for one, each in zip(arguments, commands, strict=True)]

@@ -59,9 +59,9 @@ class SearchDefaults(Section, frozen=True, kw_only=True):
     exclude: Annotated[tuple[Glob, ...], Meta(max_length=100)] = ()
     """Glob patterns that no search covers."""
     secrets: Annotated[tuple[SecretRule, ...], Meta(max_length=20)] = ()
-    """Forms of secrets that a language model is not sent, beside those that are built in and those
-    of `llm.secrets`, such as `acme_[a-z0-9]{32}`: three plain characters or more, then characters
-    and classes in brackets with counts."""
+    """Forms of secrets that no language model is sent and no index keeps, beside those that are
+    built in and those of `llm.secrets`, such as `acme_[a-z0-9]{32}`: three plain characters or
+    more, then characters and classes in brackets with counts."""
 
     def __post_init__(self) -> None:
         for pattern in self.exclude:
@@ -282,7 +282,7 @@ class Llm(Section, frozen=True, kw_only=True):
     """The most that a day (UTC) may cost, likewise, in US dollars. A model without prices is not
     asked then; what the editor's own model costs is not known here."""
     secrets: Annotated[tuple[SecretRule, ...], Meta(max_length=50)] = ()
-    """Forms of secrets that no model is sent, as in `search.secrets`, in every workspace."""
+    """As `search.secrets`, in every workspace."""
     not_secrets: Annotated[tuple[str, ...], Meta(max_length=1_000)] = ()
     """Values that look like secrets and are none, each as a whole. No file of a workspace can say
     so."""
@@ -300,6 +300,11 @@ class Config(Section, frozen=True, kw_only=True):
     learning: Learning = Learning()
     documents: Documents = Documents()
     llm: Llm = msgspec.field(default_factory=Llm)
+
+    @property
+    def secret_rules(self) -> tuple[str, ...]:
+        """All rules that were added: the user's, and those of the workspace."""
+        return (*self.llm.secrets, *self.search.secrets)
 
 
 def merged(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Config, list[str]]:

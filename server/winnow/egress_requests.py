@@ -9,6 +9,7 @@ from winnow.display import shown_path
 from winnow.egress.audit import Log, Logged, Used, now
 from winnow.errors import InvalidParams, StateUnavailable
 from winnow.feedback import NOTHING_SKIPPED
+from winnow.ranking.models import TURNED_OFF
 from winnow.text.files import search_roots
 from winnow.types.audit import AuditedRequest, AuditParams, AuditResult, DaysUse
 from winnow.types.consent import ConsentParams, ConsentResult, Destination
@@ -82,7 +83,8 @@ async def consent(workspace: Workspace, params: ConsentParams) -> ConsentResult:
     roots, known = egress.roots(), workspace.models.destinations()
     if unknown := [one for one in params.destinations if one not in known]:
         problem = f"no model that has all it needs is at {unknown[0]!r}"
-        raise InvalidParams("destinations", f"{problem}; there are: {', '.join(known)}")
+        there = f"there are: {', '.join(known)}" if known else _why_none(workspace)
+        raise InvalidParams("destinations", f"{problem}; {there}")
     try:
         if params.action == "give":
             egress.consents.give(roots, params.destinations or known)
@@ -92,7 +94,7 @@ async def consent(workspace: Workspace, params: ConsentParams) -> ConsentResult:
             egress.consents.withdraw(roots)
     except OSError as error:
         raise StateUnavailable(str(egress.log.folder), error.strerror or str(error)) from error
-    destinations = list(_destinations(workspace))
+    destinations, enabled = list(_destinations(workspace)), workspace.config.llm.enabled
     return ConsentResult(
         root=shown_path(str(root))[0],
         destinations=destinations,
@@ -101,8 +103,15 @@ async def consent(workspace: Workspace, params: ConsentParams) -> ConsentResult:
         returned=len(destinations),
         truncated=False,
         completeness=NOTHING_SKIPPED,
-        warnings=[] if destinations else ["no model has a key and is elsewhere: nothing to decide"],
+        warnings=[_why_none(workspace)] if not (destinations and enabled) else [],
     )
+
+
+def _why_none(workspace: Workspace) -> str:
+    """Why there is no destination that could be consented to."""
+    if not workspace.config.llm.enabled:
+        return f"{TURNED_OFF}: nothing is sent"
+    return "no model has a key and is elsewhere: nothing to decide"
 
 
 def _destinations(workspace: Workspace) -> Iterator[Destination]:

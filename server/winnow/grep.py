@@ -27,7 +27,7 @@ from winnow.answers import (
     unsearched,
 )
 from winnow.display import shown_path
-from winnow.errors import EmptyQuery, SearchFailed, SearchTimedOut
+from winnow.errors import EmptyQuery, SearchTimedOut
 from winnow.grep_page import Page
 from winnow.narrowing import Narrowed, narrowed
 from winnow.shorten import shorten
@@ -35,7 +35,7 @@ from winnow.text.buffers import Overlay, unsaved
 from winnow.text.files import Scope, order
 from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
-from winnow.text.ripgrep import Query
+from winnow.text.ripgrep import RECORD_BYTES, Query
 from winnow.types import Completeness, Progress
 from winnow.types.grep import GrepFile, GrepMatch, GrepParams, GrepPartial, GrepResult, PreviewLine
 from winnow.workspace import Workspace
@@ -53,6 +53,7 @@ SHORT_LINE = 100
 FEWEST_PLACES = 3
 # Of more files that an index does not know, a search of all is about as fast.
 FEW_OTHERS = 5_000
+_OUT_OF_MEMORY = "ripgrep ran out of memory"
 # What may stand in a pattern for a character that is not ASCII, besides dots and common classes.
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]|\\[xuUpP]")
 
@@ -72,33 +73,21 @@ async def search_text(workspace: Workspace, params: GrepParams, progress: Progre
         query = _query(params)
         [known] = await narrowed(workspace, ripgrep, scope, params, [query])
         with unsaved(workspace.buffers, scope) as overlay:
-
-            def search(*, cautious: bool) -> TextSearch:
-                return TextSearch(
-                    ripgrep=ripgrep,
-                    scope=scope,
-                    query=query,
-                    overlay=overlay,
-                    limits=workspace.config.limits,
-                    context=params.context_lines if params.mode == "matches" else 0,
-                    wanted=params.max_results,
-                    cautious=cautious,
-                    candidates=known.files if known and not cautious else None,
-                )
-
+            search = TextSearch(
+                ripgrep=ripgrep,
+                scope=scope,
+                query=query,
+                overlay=overlay,
+                limits=workspace.config.limits,
+                context=params.context_lines if params.mode == "matches" else 0,
+                wanted=params.max_results,
+                candidates=known.files if known else None,
+            )
             run = _matches if params.mode == "matches" else _files
-            try:
-                used = search(cautious=False)
-                result = await run(params, used, progress)
-            except SearchFailed as error:
-                # Not once more where matches have been sent already.
-                if progress.streaming or "memory allocation" not in error.message:
-                    raise
-                used = search(cautious=True)
-                result = await run(params, used, progress)
+            result = await run(params, search, progress)
             if result.total_found or params.cursor:
                 return result
-            more = await _second_look(workspace, params, used, known)
+            more = await _second_look(workspace, params, search, known)
             return msgspec.structs.replace(result, warnings=[*result.warnings, *more])
 
 
@@ -381,9 +370,12 @@ async def _completeness(search: TextSearch, more: Sequence[str]) -> Completeness
     if search.partly_binary:
         count = len(search.partly_binary)
         reasons.append(f"{count} binary files were searched up to their first NUL byte only")
+    if search.too_large:
+        size, count = RECORD_BYTES // 1024 // 1024, len(search.too_large)
+        reasons.append(f"{count} files of more than {size} MiB were left out: {_OUT_OF_MEMORY}")
     if search.cautious:
         size = search.limits.file_bytes // 1024 // 1024
-        reasons.append(f"files of more than {size} MiB were left out: ripgrep ran out of memory")
+        reasons.append(f"files of more than {size} MiB were left out: {_OUT_OF_MEMORY}")
     return completeness_of(
         search.ripgrep,
         search.notes,

@@ -25,6 +25,7 @@ from winnow.types.keyword_search import (
     KeywordSearchParams,
     KeywordSearchResult,
     Match,
+    NotChosen,
     Payload,
     RankedBy,
     RankedFile,
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
 # A file is shown with this many of its matching lines; `total_matches` says how many there are.
 SHOWN_MATCHES = 8
+# Where an answer is too long: so many matching lines of each file, and so many files that a model
+# has not chosen; then fewer files.
+LEAST_OTHERS = 5
+SHORTER = ((3, None), (1, None), (1, 20), (0, 20), (0, LEAST_OTHERS))
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -54,7 +59,8 @@ class Found(msgspec.Struct, frozen=True):
 
 class Chosen(msgspec.Struct, frozen=True):
     """What stage 2 made of it, best first. ``reasons`` say why the answer may not be whole,
-    ``warnings`` what else a reader should know; ``sent`` is what a model saw, or would see."""
+    ``warnings`` what else a reader should know; ``sent`` is what a model saw, or would see, and
+    ``others`` what it saw and did not choose, in the local ranker's order."""
 
     ranked: Sequence[Ranked]
     ranked_by: RankedBy
@@ -63,6 +69,7 @@ class Chosen(msgspec.Struct, frozen=True):
     usage: Usage | None = None
     payload: Payload | None = None
     sent: Prompt | None = None
+    others: Sequence[Ranked] = ()
 
 
 def result_of(
@@ -73,11 +80,13 @@ def result_of(
     page = chosen.ranked[offset : offset + params.max_results]
     end = offset + len(page)
     more = end < len(chosen.ranked)
+    others = [_not_chosen(scope, one, found.laid) for one in chosen.others if not offset]
     result = KeywordSearchResult(
         root=shown_path(str(scope.root))[0],
         files=[ranked_file(scope, one, found.laid) for one in page],
         no_relevant_files=not chosen.ranked,
         ranked_by=chosen.ranked_by,
+        not_chosen=others or None,
         terms=[_report(one, found) for one in found.search.terms],
         total_found=len(found.candidates),
         total_by_index=sum(one.is_only_indexed for one in found.candidates) or None,
@@ -90,8 +99,10 @@ def result_of(
         payload=chosen.payload,
         redactions=(chosen.sent.redactions or None) if chosen.sent else None,
     )
-    steps = [_shorter(result, matches, offset) for matches in (3, 1, 0)]
-    steps += [_shorter(result, 0, offset, count) for count in range(len(page) - 1, 0, -1)]
+    steps = [_shorter(result, offset, matches, others) for matches, others in SHORTER]
+    counts = range(len(page) - 1, 0, -1)
+    steps += [_shorter(result, offset, 0, LEAST_OTHERS, count) for count in counts]
+    steps += [_shorter(result, offset, 0, 0, 1 if counts else None)] * bool(result.not_chosen)
     return shorten(result, params.max_tokens, steps)
 
 
@@ -203,6 +214,18 @@ def ranked_file(scope: Scope, one: Ranked, laid: Laid) -> RankedFile:
     )
 
 
+def _not_chosen(scope: Scope, one: Ranked, laid: Laid) -> NotChosen:
+    """A file that a model was sent and did not choose, as short as it can be opened by."""
+    file = ranked_file(scope, one, laid)
+    return NotChosen(
+        path=file.path,
+        line=file.line,
+        preview_uri=file.preview_uri,
+        root=file.root,
+        uri=file.uri,
+    )
+
+
 def _passage(candidate: Candidate) -> FoundPassage | None:
     """Where the index points to in a file that no term matches."""
     if candidate.indexed is None:
@@ -261,13 +284,24 @@ def _preview(scope: Scope, path: str, best: Sequence[int]) -> str:
 
 
 def _shorter(
-    result: KeywordSearchResult, matches: int, offset: int, count: int | None = None
+    result: KeywordSearchResult,
+    offset: int,
+    matches: int,
+    others: int | None,
+    count: int | None = None,
 ) -> Callable[[], KeywordSearchResult]:
+    """A step that leaves so many matches of each file, of files that were not chosen (all if None),
+    and of those that were."""
+
     def step() -> KeywordSearchResult:
         files = [_with_matches(file, matches) for file in result.files[:count]]
+        not_chosen = (result.not_chosen or [])[:others]
+        total = len(result.not_chosen or ())
         return msgspec.structs.replace(
             result,
             files=files,
+            not_chosen=not_chosen or None,
+            total_not_chosen=total if len(not_chosen) < total else None,
             returned=len(files),
             truncated=True,
             cursor=result.cursor if count is None else str(offset + count),

@@ -422,10 +422,11 @@ async def _choose(
             raise LlmFailed(error.attempts) from error
         why = "; ".join(f"{one['model']}: {one['error']}" for one in error.attempts)
         return Chosen(by_local.ranked, RankedBy(kind="local", fallback_reason=why))
-    return _chosen_by_model(ranking)
+    return _chosen_by_model(ranking, by_local)
 
 
-def _chosen_by_model(ranking: llm.LlmRanking) -> Chosen:
+def _chosen_by_model(ranking: llm.LlmRanking, by_local: Chosen) -> Chosen:
+    """What the model chose, and the other files that it saw: what it obeys can hide none."""
     name, sent = ranking.model.name, ranking.prompt
     reasons, warnings = [], []
     if sent.left_out:
@@ -441,7 +442,11 @@ def _chosen_by_model(ranking: llm.LlmRanking) -> Chosen:
             f"{name} was sent {sent.context} lines of context: more did not fit its input"
         )
     ranked_by = _ranked_by(ranking.model)
-    return Chosen(ranking.files, ranked_by, reasons, warnings, ranking.usage, sent=sent)
+    left = {one.path for one in sent.sent.values()} - {one.candidate.path for one in ranking.files}
+    others = [one for one in by_local.ranked if one.candidate.path in left]
+    return Chosen(
+        ranking.files, ranked_by, reasons, warnings, ranking.usage, sent=sent, others=others
+    )
 
 
 async def _payload(

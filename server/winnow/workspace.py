@@ -56,7 +56,7 @@ class Workspace:
         self.config = config or Config()
         # The text of open documents, by path; whoever knows the editor keeps it up to date.
         self.buffers: Mapping[Path, str] = {}
-        self.processes = Processes(self.config.limits.processes)
+        self.processes = Processes(self.config.limits.processes, self._readable)
         # More searches at once would all be slower, and the server slow to answer anything else.
         self.turns = asyncio.Semaphore(self.config.limits.searches)
         # A pipeline may take long: it keeps others of its kind waiting, and no searches.
@@ -96,6 +96,12 @@ class Workspace:
             return search_roots(self.folders)
         except SearchError:
             return []
+
+    def _readable(self) -> Iterable[str]:
+        """What programs that search may read."""
+        from winnow.text import fence
+
+        return fence.readable(self.roots(), self.environment)
 
     def scope(self, params: ScopeParams) -> Scope:
         """What a search with these params covers."""
@@ -216,7 +222,8 @@ class Workspace:
 
         if not self.config.index.enable_sensitive_filtering:
             return query
-        return masked(query.encode("utf-8", "replace"))[0].decode("utf-8", "replace")
+        raw = query.encode("utf-8", "replace")
+        return masked(raw, self.config.secret_rules)[0].decode("utf-8", "replace")
 
     def _learning_root(self) -> Path | None:
         """The folder in which it is kept: the first one; nothing is left in a home folder, or what

@@ -19,6 +19,7 @@ from lsp.test_index_hazards import started
 from lsp.test_keyword_search import llm_options
 from lsp.test_symbols_hazards import Session
 from model_server import ModelServer
+from winnow.display import printable
 from winnow.ranking.answer import AnswerReader, Validator
 from winnow.types import Candidate
 
@@ -182,7 +183,7 @@ def told(
 @pytest.mark.wire
 def test_crafted(told: Session, model_server: ModelServer, tmp_path: Path, row: Row) -> None:
     row.hazard = "files that tell a model what to answer, and a model that obeys"
-    left_out = 0
+    lost = 0
     for name, (content, reply) in CRAFTED.items():
         file = tmp_path / "project" / EVIL
         file.write_text(f"# needle: {content}\nneedle = 1\n")
@@ -200,13 +201,12 @@ def test_crafted(told: Session, model_server: ModelServer, tmp_path: Path, row: 
             if one["method"] == "$/progress" and one["params"]["token"] == name
         ]
         check_contained(answer, partials, candidates)
-        left_out += len(candidates) - len(answer["files"])
-        check_plain(told, answer["root"])
+        kept = {one["path"] for one in [*answer["files"], *answer.get("not_chosen", ())]}
+        lost += len(candidates - kept)
+        check_plain(told, candidates)
         row.tries += 1
-    row.result = (
-        "0 unknown paths, 0 links, 0 control characters; 0 lost (all stream first, and count), but"
-        f" the final answer leaves out {left_out} files that the model did not choose"
-    )
+    row.result = f"0 unknown paths, 0 links, 0 control characters; {lost} files lost"
+    assert lost == 0
 
 
 def obeying(reply: Reply) -> Callable[[str], str]:
@@ -218,7 +218,8 @@ def obeying(reply: Reply) -> Callable[[str], str]:
 
 
 def check_contained(answer: Any, partials: list[Any], candidates: set[str]) -> None:
-    paths = [one["path"] for one in answer["files"]]
+    not_chosen = answer.get("not_chosen", [])
+    paths = [one["path"] for one in [*answer["files"], *not_chosen]]
     assert len(paths) == len(set(paths))
     assert answer["total_found"] == len(candidates)
     streamed = [{one["path"] for one in part["files"]} for part in partials]
@@ -229,13 +230,14 @@ def check_contained(answer: Any, partials: list[Any], candidates: set[str]) -> N
     assert len(json.dumps(answer)) < ANSWER_BYTES
 
 
-def check_plain(session: Session, root: str) -> None:
-    """What an agent is handed has a line for each file, and no other."""
+def check_plain(session: Session, candidates: set[str]) -> None:
+    """What an agent is handed has a line for each file, one that names the others, and no more."""
     called = {"name": "keyword_search", "arguments": QUERY}
     text = session.ask("$/callTool", called)["text"]
     assert len(text) < ANSWER_BYTES
     assert not UNSEEN.search(text.replace("\n", "")), text
     assert "evil.example" not in text
+    assert all(printable(path) in text for path in candidates), text
     for line in text.splitlines():
         assert not line.startswith(("/etc", "[f9")), text
     assert "outside" not in text

@@ -17,6 +17,7 @@ from documents.making_office import make_docx
 from hazard_table import Row
 from lsp.test_index_hazards import started
 from winnow.documents.places import file_uri, preview_uri
+from winnow.text import fence
 from winnow.tool import Tool
 from winnow.tools import TOOLS
 
@@ -221,7 +222,10 @@ def test_swapped(inside: Path, row: Row) -> None:
     assert leaks == 0
 
 
-@pytest.mark.xfail(reason="programs open files by their names, after these were checked")
+@pytest.mark.xfail(
+    not fence.is_available(),
+    reason="programs open files by names that were checked before, and there is no Landlock here",
+)
 def test_swapped_for_programs(inside: Path, row: Row) -> None:
     row.hazard = "links out, swapped in while ripgrep and the programs of `bash` open a file"
     leaks = swapped_answers(inside, OPENED_BY_PROGRAMS, row)

@@ -27,8 +27,6 @@ pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 MANY, WIDE, DEEP = 100_000, 10_000, 500
 ANSWER_BYTES = 9_000_000  # `limits.answer_bytes`, and what stands around the matches
 MEMORY_MB = 200
-# While it makes an answer of 100,000 names.
-PEAK_MB = 256
 # The deadline of each tool, and what it takes to say that it is over.
 SEARCH_SECONDS, READ_SECONDS, GRACE_SECONDS = 10.0, 2.0, 1.0
 HANG_SECONDS = 20
@@ -195,7 +193,6 @@ class Watched:
         self.row = row
         self.slowest = (0.0, "")
         self.largest = 0
-        self.out_of_memory = 0
 
     def ask(self, method: str, params: dict[str, Any], deadline: float) -> Any:
         began = time.monotonic()
@@ -219,8 +216,7 @@ class Watched:
         seconds, method = self.slowest
         return (
             f"0 crashes; {seconds:.1f} s at most ({method}), {self.largest / 1e6:.1f} MB an answer"
-            f" at most, {most:.0f} MB resident at most, {now:.0f} MB at the end;"
-            f" {self.out_of_memory} failed as ripgrep may take no more than 2 GB"
+            f" at most, {most:.0f} MB resident at most, {now:.0f} MB at the end"
         )
 
 
@@ -228,9 +224,6 @@ def check_searches(watched: Watched) -> None:
     for method, params in searches():
         answer = watched.ask(method, params, SEARCH_SECONDS)
         if "error" in answer:
-            if "memory allocation" in str(answer):  # which `grep` does not bear yet, see `terms`
-                watched.out_of_memory += 1
-                continue
             kinds = ("terms_too_broad", "timeout", "not_found")
             assert answer["error"]["data"]["kind"] in kinds, (method, params, answer)
 
@@ -252,8 +245,8 @@ def test_odd(tree: Path, row: Row) -> None:
                 watched, path if isinstance(path, str) else path.decode("utf-8", "backslashreplace")
             )
         for path in paths:
-            if path.startswith("odd/bad.") or "\x1b" in path:
-                continue  # no documents; and control characters are refused in params
+            if path.startswith("odd/bad."):
+                continue  # no documents
             assert "result" in session.answer("$/readFile", {"path": path}), path
         row.result = watched.summary()
         assert status(session.wire.process.pid, "VmRSS") < MEMORY_MB
@@ -283,4 +276,4 @@ def test_many(tree: Path, row: Row) -> None:
         counted = session.ask("$/grep", {"pattern": NEEDLE, "mode": "counts", "max_results": 5})
         assert counted["total_found"] == WIDE // 10 + (MANY - WIDE) // 300
         row.result = watched.summary()
-        assert status(session.wire.process.pid, "VmHWM") < PEAK_MB
+        assert status(session.wire.process.pid, "VmHWM") < MEMORY_MB

@@ -15,6 +15,7 @@ import pytest
 from conftest import MakeWorkspace, git, git_commit, requires_linux, write_files
 from winnow.config import Config, Index, merged
 from winnow.index import rows
+from winnow.index.extraction import extract_file
 from winnow.index.files import EXCLUDED, FULL, FileFacts, Job
 from winnow.index.folder import FULL_AT, MEGABYTE, FolderIndex
 from winnow.index.store import Store
@@ -465,3 +466,39 @@ async def test_a_paused_index_says_so_and_goes_on_when_it_may(
     workspace.index.resume()
     await building
     assert (await workspace.index.status()).folders[0].state == "ready"
+
+
+async def test_added_rules_hold_for_what_is_kept_also_where_they_come_later(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(
+        tmp_path / "project", {"a.py": "def load(): return 'acme_k3y7q9w2'\n", "b.py": "load()\n"}
+    )
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    assert await holding(workspace, "acme_k3y7q9w2") == ["a.py"]
+    assert await holding(workspace, "no_such_text") == []
+    rules = {"search": {"secrets": ["acme_[a-z0-9]{8}"]}}
+    config, problems = merged(workspace.config, rules, "winnow.toml")
+    assert not problems
+    workspace.reconfigure(config)
+    await workspace.index.build()
+    # A text that is kept in part may hold any.
+    assert await holding(workspace, "no_such_text") == ["a.py"]
+    (project / "b.py").write_text("key = 'acme_f5t6u7v8'\n")
+    assert await holding(workspace, "no_such_text") == ["a.py", "b.py"]
+
+
+def test_added_rules_hold_for_a_file(tmp_path: Path) -> None:
+    def taken(text: str, *rules: str) -> FileFacts:
+        (tmp_path / "a.py").write_text(text)
+        found = extract_file(Job(os.fsencode(tmp_path), b"a.py", 10_000, rules=rules))
+        assert found is not None
+        return found
+
+    ruled = taken("def load(): return 'acme_k3y7q9w2'\n", "acme_[a-z0-9]{8}")
+    starred = taken("def load(): return '*************'\n")
+    assert (ruled.facts, ruled.contents and ruled.contents.trigrams) == (
+        starred.facts,
+        starred.contents and starred.contents.trigrams,
+    )

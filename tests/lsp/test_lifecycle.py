@@ -105,7 +105,7 @@ def test_a_folder_whose_name_is_no_unicode_is_searched(tmp_path: Path) -> None:
     wire.receive()
     wire.request(1, "$/keywordSearch", REQUEST)
     result = wire.receive()["result"]
-    assert result["root"].endswith("bad\\xff\nname")
+    assert result["root"].endswith("bad\\xff\\x0aname")
     [found] = result["files"]
     assert found["path"] == "fil\\xe9.py"
     assert found["uri"] == f"{root}/fil%E9.py"

@@ -109,6 +109,10 @@ def test_several_roots_are_told_apart(project: Path, tmp_path: Path) -> None:
 def test_a_name_that_is_no_unicode_is_shown_and_can_be_found_again() -> None:
     assert shown_path("ü.py") == ("ü.py", None)
     assert shown_path(os.fsdecode(b"a\xff/b.py")) == ("a\\xff/b.py", "a%FF/b.py")
+    assert shown_path("a\nb\x1b.py") == ("a\\x0ab\\x1b.py", "a%0Ab%1B.py")
+    assert shown_path("a\x9b\u2028") == ("a\\xc2\\x9b\\xe2\\x80\\xa8", "a%C2%9B%E2%80%A8")
+    assert shown_path("a\tb\\x41\\n") == ("a\tb\\x41\\n", None)
+    assert shown_path("a\\x41\n")[0] == "a\\x5cx41\\x0a"
 
 
 # --- what is covered -----------------------------------------------------------------------

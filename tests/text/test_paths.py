@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import requires_posix, write_files
+from winnow.display import shown_path
 from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.text.paths import (
     Located,
@@ -56,6 +57,16 @@ def test_a_path_is_what_it_says(folder: Path, path: str, below: str) -> None:
 def test_a_file_uri_is_decoded_once(folder: Path, rest: str) -> None:
     assert locate(f"{folder.as_uri()}/{rest}", [folder]).below == "src/a b.py"
     assert locate(f"{folder.as_uri()}/%2541.py", [folder]).below == "%41.py"
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff\xfe", b"a\nb", b"\x1b[31m", b"\\x41\n", b"\xc2\x9b\xff", b"\\xff", b"a\\\x01"]
+)
+def test_what_is_shown_is_found(folder: Path, name: bytes) -> None:
+    file = Path(os.fsdecode(os.fsencode(folder) + b"/" + name))
+    file.touch()
+    assert locate(shown_path(file.name)[0], [folder]).below == file.name
+    assert locate(shown_path(str(file))[0], [folder]).below == file.name
 
 
 def test_bytes_that_are_no_unicode_are_found_as_shown(folder: Path) -> None:

@@ -41,7 +41,8 @@ function M.ranked_by(answer)
   local by = answer.ranked_by
   if by and by.kind == 'llm' then
     local who = ('ranked by %s'):format(by.model or 'a language model')
-    return answer.usage and ('%s (%s)'):format(who, cost(answer.usage)) or who
+    who = answer.usage and ('%s (%s)'):format(who, cost(answer.usage)) or who
+    return answer.not_chosen and ('%s, which chose %d'):format(who, answer.returned) or who
   elseif by and by.needs_consent then
     return 'ranked locally; ' .. ALLOW
   elseif by then

@@ -110,6 +110,15 @@ local function ranked_file(file)
   return fields
 end
 
+---A file that a model was sent and has not chosen.
+---@param file { path: string, root?: string, uri?: string, line?: integer, preview_uri?: string }
+---@return winnow.Draft
+local function other_file(file)
+  local fields = ranked_file(vim.tbl_extend('keep', file, { matches = {} }))
+  fields.reason = 'not chosen by the model'
+  return fields
+end
+
 ---@param match table
 ---@return winnow.Draft
 local function grep_match(match)
@@ -192,7 +201,8 @@ M.modes = {
     ranked = true,
     reasons = true,
     drafts = function(answer)
-      return vim.tbl_map(ranked_file, answer.files or {})
+      local drafts = vim.tbl_map(ranked_file, answer.files or {})
+      return vim.list_extend(drafts, vim.tbl_map(other_file, answer.not_chosen or {}))
     end,
   },
   docs = {

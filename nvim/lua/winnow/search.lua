@@ -65,6 +65,24 @@ function Search:_partial(partial)
   self._told(self)
 end
 
+---Give items without a line what was said of them before: an answer names some files only.
+---@param items winnow.Item[]
+---@param before winnow.Item[]
+local function with_lines(items, before)
+  local known = {}
+  for _, item in ipairs(before) do
+    known[item.key] = item
+  end
+  for _, item in ipairs(items) do
+    local earlier = known[item.key]
+    if earlier and item.text == '' and earlier.lnum == item.lnum then
+      item.text, item.text_column = earlier.text, earlier.text_column
+      item.col, item.place, item.matches = earlier.col, earlier.place, earlier.matches
+    end
+  end
+  return items
+end
+
 ---@param answer? winnow.Answer
 ---@param problem? string
 function Search:_done(answer, problem)
@@ -75,7 +93,7 @@ function Search:_done(answer, problem)
     self.root = answer.root
     local items = modes.items(spec, answer, self.root)
     -- What was streamed is not in the answer again, but for a ranking, which is there as a whole.
-    self.items = spec.ranked and items or vim.list_extend(self.items, items)
+    self.items = spec.ranked and with_lines(items, self.items) or vim.list_extend(self.items, items)
     self.ranked_by = answer.ranked_by
     for place, item in ipairs(self.items) do
       item.rank = place

@@ -49,6 +49,7 @@
 ---@field completeness winnow.Completeness
 ---@field warnings string[]
 ---@field ranked_by? winnow.RankedBy
+---@field not_chosen? { path: string, root?: string, uri?: string, line?: integer, preview_uri?: string }[]
 ---@field usage? { input_tokens: integer, output_tokens: integer, cost_usd?: number }
 ---@field redactions? table<string, integer>
 ---@field terms? { term: string, status: string, detail?: string }[]

@@ -109,7 +109,7 @@ def _harmless(job: Job, key: hashlib.blake2b, pieces: Iterable[bytes]) -> Iterat
     """The pieces, of which none has a secret, added to the key. Raises _NotInPieces."""
     for piece in pieces:
         key.update(piece)
-        if job.masked and masked(piece)[1]:
+        if job.masked and masked(piece, job.rules)[1]:
             raise _NotInPieces
         yield piece
 
@@ -138,7 +138,7 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
         return msgspec.structs.replace(found, binary=_is_binary(raw))
     secrets = 0
     if job.masked:
-        source, secrets = masked(source)
+        source, secrets = masked(source, job.rules)
     facts, problem = _facts(job, path, language, source)
     return FileFacts(
         FileState(state.mtime_ns, state.ctime_ns, state.size, problem),

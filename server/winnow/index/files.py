@@ -61,8 +61,9 @@ class FileFacts(Struct, frozen=True, array_like=True):
 class Job(Struct, frozen=True, array_like=True):
     """A file to take facts from: ``path`` is below ``root``. Where a ``text`` is given, it stands
     in the place of the file's. Paths are bytes: they need not be Unicode. Secrets are kept unless
-    they are to be ``masked``. A text of more than ``max_parsed`` bytes has no symbols.
-    ``embeddings`` is where vectors come from, see :func:`winnow.retrieval.embeddings.model_at`."""
+    they are to be ``masked``, for which ``rules`` are added ones. A text of more than
+    ``max_parsed`` bytes has no symbols. ``embeddings`` is where vectors come from, see
+    :func:`winnow.retrieval.embeddings.model_at`."""
 
     root: bytes
     path: bytes
@@ -71,6 +72,7 @@ class Job(Struct, frozen=True, array_like=True):
     masked: bool = True
     max_parsed: int = MOST_PARSED
     embeddings: str = "off"
+    rules: tuple[str, ...] = ()
 
 
 def may_have_facts(path: str) -> bool:

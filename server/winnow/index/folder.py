@@ -110,8 +110,8 @@ MEGABYTE = 1024 * 1024
 class FolderSettings(Struct, frozen=True):
     """What settings say of the index of a folder: the largest file that is read, and the largest
     that is parsed, in bytes; the most that is kept, in MB; from how many files on an index is made
-    only if somebody asks for it; whether secrets are masked; where vectors come from; what else
-    decides what is kept."""
+    only if somebody asks for it; whether secrets are masked, and by which added rules; where
+    vectors come from; what else decides what is kept."""
 
     max_bytes: int
     max_parsed: int
@@ -119,6 +119,7 @@ class FolderSettings(Struct, frozen=True):
     threshold: int
     masked: bool = True
     embeddings: str = "off"
+    rules: tuple[str, ...] = ()
     variant: str = ""
 
 
@@ -622,6 +623,7 @@ class FolderIndex:
                 masked=settings.masked,
                 max_parsed=settings.max_parsed,
                 embeddings=settings.embeddings,
+                rules=settings.rules,
             )
             for path in paths
         ]

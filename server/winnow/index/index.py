@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import hashlib
 import logging
 import os
 import sqlite3
@@ -614,6 +615,7 @@ class Index:
     def _settings(self) -> FolderSettings:
         config = self._config()
         masked = config.index.enable_sensitive_filtering
+        rules = config.secret_rules if masked else ()
         model = model_at(config.index.embeddings).model
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
@@ -622,8 +624,15 @@ class Index:
             threshold=config.index.auto_index_threshold,
             masked=masked,
             embeddings=config.index.embeddings,
-            variant=("" if masked else "unmasked") + (model.name if model else ""),
+            rules=rules,
+            variant=_variant(masked, rules, model.name if model else ""),
         )
+
+
+def _variant(masked: bool, rules: Sequence[str], model: str) -> str:
+    """What settings decide what is kept: an index that was made with others is no use."""
+    added = hashlib.blake2b("\n".join(rules).encode(), digest_size=8).hexdigest() if rules else ""
+    return ("" if masked else "unmasked") + added + model
 
 
 def _by_folder(

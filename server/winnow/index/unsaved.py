@@ -45,11 +45,15 @@ class Documents:
         self._workers = workers
         self._settings = settings
         self._known: dict[str, Unsaved] = {}
+        self._taken_as = ""
         self._taking: dict[str, tuple[str, asyncio.Task[Unsaved | None]]] = {}
 
     async def known(self, texts: Mapping[str, str]) -> dict[str, Unsaved]:
         """What is known of documents with these texts, of an earlier one where the time was too
-        short; all others are forgotten."""
+        short; all others are forgotten, and all where settings say what is kept of a text."""
+        if self._taken_as != (variant := self._settings().variant):
+            self._known.clear()
+            self._taken_as = variant
         for path in [path for path in self._known if path not in texts]:
             del self._known[path]
         found = {path: self._known[path] for path in texts if path in self._known}
@@ -107,6 +111,7 @@ class Documents:
             settings.masked,
             settings.max_parsed,
             settings.embeddings,
+            settings.rules,
         )
         async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
             async for _, found in answers:

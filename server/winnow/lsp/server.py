@@ -123,7 +123,11 @@ def create_server() -> WinnowServer:
 
 def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
     async def handle(params: Any) -> Any:
-        return msgspec.to_builtins(await _answer(server, tool, params))
+        result = await _answer(server, tool, params)
+        try:
+            return msgspec.Raw(msgspec.json.encode(result))
+        except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+            return msgspec.to_builtins(result)
 
     return handle
 

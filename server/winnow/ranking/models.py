@@ -51,6 +51,7 @@ OWN_ADDRESS = {
 EDITOR = "editor"
 CACHED_ANSWERS = 64
 CACHE_SECONDS = 600.0
+TURNED_OFF = "language models are turned off (llm.enabled)"
 
 
 class NamedModel(Struct, frozen=True):
@@ -128,7 +129,7 @@ class Models:
     def _problem_of_settings(self, name: str) -> str | None:
         model = self.known.get(name)
         if not self.settings.enabled:
-            return "language models are turned off (llm.enabled)"
+            return TURNED_OFF
         if model is None:
             return "no model of that name is configured"
         if model.provider == "editor":

@@ -45,12 +45,13 @@ class Redacted(Struct, frozen=True):
     counts: Mapping[str, int]
 
 
-def masked(text: bytes) -> tuple[bytes, int]:
+def masked(text: bytes, rules: Iterable[str] = ()) -> tuple[bytes, int]:
     """The text with `*` for each byte of a secret, and how many secrets it has.
 
     The text keeps its length and its line ends, so that offsets and numbers of lines hold.
+    ``rules`` are added ones.
     """
-    findings = _found(text, INDEX_DETECTORS)
+    findings = _found(text, (*INDEX_DETECTORS, added(rules)))
     if not findings:
         return text, 0
     parts, end = [], 0

@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 import msgspec
 from msgspec import Struct
@@ -33,7 +34,7 @@ class Rule(Struct, frozen=True):
 
 class Shown(Struct, frozen=True):
     """A path in a result: below the root, which is named where there are several, and as a URI
-    where it is no Unicode."""
+    where it cannot be shown as it is."""
 
     path: str
     root: str | None
@@ -131,8 +132,11 @@ class Scope(Struct, frozen=True):
 def shown_below(root: Path, below: str, *, several: bool) -> Shown:
     """A path below a root, which may be one of several, as results show it."""
     text, encoded = shown_path(below)
-    named = shown_path(str(root))[0] if several else None
-    return Shown(text, named, f"{root.as_uri()}/{encoded}" if encoded else None)
+    named, changed = shown_path(str(root))
+    exact = None
+    if encoded or changed:
+        exact = f"{root.as_uri()}/{encoded or quote_from_bytes(os.fsencode(below))}"
+    return Shown(text, named if several else None, exact)
 
 
 def is_ignored(below: str, rules: Sequence[Rule]) -> bool:

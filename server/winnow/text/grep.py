@@ -14,19 +14,21 @@ import asyncio
 import contextlib
 import os
 import re
+import signal
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from winnow.config import Limits
-from winnow.errors import InvalidPattern
+from winnow.errors import InvalidPattern, SearchFailed
 from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.files import Scope, order, plain
 from winnow.text.notes import DEBUG, Notes, notes_for
 from winnow.text.process import Child
 from winnow.text.ripgrep import (
     MATCH,
+    RECORD_BYTES,
     FileBegin,
     FileEnd,
     FileLine,
@@ -35,6 +37,7 @@ from winnow.text.ripgrep import (
     command_lines,
     events,
     pattern_problem,
+    ran_out_of_memory,
     unreadable_files,
 )
 
@@ -70,7 +73,8 @@ class TextSearch:
     is the number of matches where all were counted, ``finished`` says that every file in scope was
     searched; ``notes`` tell what was passed over, if that was counted. ``ordered`` is False where
     time ran out while counting: files may be missing between those that were found. ``cautious``
-    leaves large files out, which ripgrep may not have the memory for. ``candidates`` are the only
+    leaves files out that ripgrep may not have the memory to count in; ``too_large`` are those of
+    which it did not have the memory to tell the matches. ``candidates`` are the only
     files on disk that can match, in paths as ripgrep prints them, where that is known.
     """
 
@@ -92,11 +96,13 @@ class TextSearch:
     binary: int = 0
     partly_binary: set[str] = field(default_factory=set)
     long_lines: int = 0
+    too_large: set[str] = field(default_factory=set)
     _late: dict[str, int] = field(default_factory=dict)
     _found: int = 0
     _in_buffers: int = 0
     _stopped: bool = False
     _running: Child | None = None
+    _has_run_out: bool = False
 
     def stop(self) -> None:
         """End :meth:`lines` soon: the reader has enough."""
@@ -214,24 +220,50 @@ class TextSearch:
             finally:
                 alarm.cancel()
             if not given_up and not self._stopped:
-                await self._check(child)
+                if await self._ran_out(child):
+                    return
                 self.notes = notes
                 self.finished = not self.timed_out
 
     async def _search_named(self, files: Sequence[str]) -> AsyncGenerator[Found, None]:
         """A search of files that are known to be in scope, in the order given."""
-        late = self._late_binaries()
         for some in command_lines([os.path.join(".", path) for path in files]):
-            arguments = [*self._match_arguments(), "--threads=1", "--", *some]
-            async with self.ripgrep.start(arguments, cwd=self.scope.root) as child:
-                self._running = child
-                async for found in self._read(child, late=late):
-                    yield found
-                if self._stopped:
+            left, at = some, ("", 0)
+            while left:
+                async with contextlib.aclosing(self._run_named(left)) as lines:
+                    async for path, line in lines:
+                        if path != at[0] or line.number > at[1]:
+                            at = path, line.number
+                            yield path, line
+                if self._stopped or self.timed_out:
                     return
-                await self._check(child)
-            if child.timed_out:
-                return
+                left = self._without_large(left, at[0]) if self._has_run_out else []
+
+    async def _run_named(self, files: Sequence[str]) -> AsyncGenerator[Found, None]:
+        """One run over files; :attr:`_has_run_out` says whether it has ended for want of memory."""
+        arguments = [*self._match_arguments(), "--threads=1", "--", *files]
+        async with self.ripgrep.start(arguments, cwd=self.scope.root) as child:
+            self._running = child
+            async for found in self._read(child, late=self._late_binaries()):
+                yield found
+            self._has_run_out = not self._stopped and await self._ran_out(child)
+
+    def _without_large(self, files: Sequence[str], reached: str) -> list[str]:
+        """Of some files, those that are still to be searched where ripgrep had not the memory for
+        one of them, which is large: no large one is. Raises SearchFailed if there is none."""
+        names = [plain(file) for file in files]
+        rest = names[names.index(reached) if reached else 0 :]
+        large = {path for path in rest if self._size(path) > RECORD_BYTES}
+        if not large:
+            raise SearchFailed("ripgrep", -signal.SIGABRT, "it ran out of memory")
+        self.too_large |= large
+        return [os.path.join(".", path) for path in rest if path not in large]
+
+    def _size(self, path: str) -> int:
+        try:
+            return os.stat(os.path.join(self.scope.root, path)).st_size
+        except OSError:
+            return 0
 
     async def _read(
         self, child: Child, prefix: str | None = None, late: Mapping[str, int] | None = None
@@ -291,7 +323,17 @@ class TextSearch:
         return counts
 
     async def _count_on_disk(self, how: str, share: float = 1.0) -> dict[str, int]:
-        """The counts of all files in scope, in this share of the time that is left."""
+        """The counts of all files in scope, in this share of the time that is left; without large
+        ones if ripgrep has not the memory for them."""
+        try:
+            return await self._count_all(how, share)
+        except SearchFailed as error:
+            if self.cautious or not ran_out_of_memory(error.message):
+                raise
+            self.cautious, self.candidates = True, None
+            return await self._count_all(how, share)
+
+    async def _count_all(self, how: str, share: float) -> dict[str, int]:
         if self.candidates is not None:
             counted = await self._count_candidates(how, self.candidates, share)
             if counted is not None:
@@ -428,6 +470,14 @@ class TextSearch:
     @cached_property
     def _named(self) -> frozenset[str]:
         return frozenset(self.scope.files or ())
+
+    async def _ran_out(self, child: Child) -> bool:
+        """Whether a run has ended as it may take no more memory; else as :meth:`_check`."""
+        await child.wait()
+        if ran_out_of_memory(child.stderr) and not child.timed_out:
+            return True
+        await self._check(child)
+        return False
 
     async def _check(self, child: Child) -> None:
         """Raise InvalidPattern, or SearchFailed if the run has ended otherwise than it should."""

@@ -41,7 +41,7 @@ class Located(Struct, frozen=True):
 def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Located:
     """What a path of params means: absolute, relative to a root, or a file URI.
 
-    A path as results show it is understood, also one whose bytes are no Unicode. ``unsaved`` are
+    A path as results show it is understood, also one with bytes as ``\\xff``. ``unsaved`` are
     documents that need not be on disk. Raises NoWorkspace, NotFound and PathOutsideWorkspace.
     """
     if not roots:
@@ -126,7 +126,7 @@ def path_of_uri(uri: str) -> str | None:
 
 
 def _spellings(path: str) -> list[str]:
-    """The path, and what it means if it is a URI or shows bytes that are no Unicode as `\\xff`."""
+    """The path, and what it means if it is a URI or shows bytes as `\\xff`, see `shown_path`."""
     if path.startswith("file:"):
         found = path_of_uri(path)
         return [path] if found is None else [found]

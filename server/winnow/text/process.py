@@ -14,12 +14,14 @@ import contextlib
 import itertools
 import os
 import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 from winnow.errors import SearchFailed
 from winnow.text.messages import LENGTH_BYTES
@@ -33,6 +35,7 @@ CHUNK_BYTES = 64 * 1024
 # What a child may have in memory for itself: ripgrep holds a line as a whole, and a pattern with
 # nested repetitions can make grep and find take all there is. Linux only.
 MEMORY_BYTES = 2 * 1024**3
+PROBE_SECONDS = 5.0
 HEAD_BYTES = 64  # what is kept of a record that is dropped
 
 
@@ -47,11 +50,16 @@ class Processes:
     """Starts children and knows those that are alive; owned by the workspace.
 
     ``limit`` bounds how many run at once, whatever the number of requests: one more waits for
-    its turn.
+    its turn. ``readable`` is what fenced ones may read, beside the folder that they start in; it is
+    asked in a thread. Without it there is no fence.
     """
 
-    def __init__(self, limit: int = 16) -> None:
+    def __init__(
+        self, limit: int = 16, readable: Callable[[], Iterable[str]] | None = None
+    ) -> None:
         self._slots = asyncio.Semaphore(limit)
+        self._readable = readable
+        self._tried: dict[str, bool] = {}
         self._alive: set[Child] = set()
         self._closed = False
 
@@ -64,15 +72,19 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         notes: Notes | None = None,
         spooled: bool = False,
+        fenced: bool = False,
     ) -> Child:
         """A child to be used in ``async with``; ``deadline`` is on the loop's clock, in seconds.
 
         ``notes`` is handed each line of its stderr, and takes those that it knows: they are not in
         :attr:`Child.stderr` then. What it writes is kept in files if it is ``spooled``, and read
         when it has ended: a program that writes thousands of small pieces is not disturbed then,
-        nor does it disturb.
+        nor does it disturb. The kernel keeps one that is ``fenced`` to what the workspace lets it
+        read, see :mod:`winnow.text.fence`.
         """
-        return Child(self, arguments, cwd, deadline, environment, notes, spooled=spooled)
+        return Child(
+            self, arguments, cwd, deadline, environment, notes, spooled=spooled, fenced=fenced
+        )
 
     def converse(
         self,
@@ -99,14 +111,20 @@ class Processes:
         cwd: Path,
         deadline: float,
         environment: Mapping[str, str] | None = None,
+        unfenced: Sequence[str] = (),
     ) -> AsyncIterator[list[Child]]:
         """Children of which each reads what the one before it writes; all end with the block.
+        All are fenced but those of the programs named ``unfenced``.
 
         They take one place among the children together: if each waited for its own, two pipelines
         could wait for each other.
         """
         children = [
-            Child(self, arguments, cwd, deadline, environment, counted=place == 0)
+            Child(
+                *(self, arguments, cwd, deadline, environment),
+                counted=place == 0,
+                fenced=arguments[0] not in unfenced,
+            )
             for place, arguments in enumerate(commands)
         ]
         ends: set[int] = set()
@@ -124,6 +142,10 @@ class Processes:
         finally:
             while ends:
                 os.close(ends.pop())
+
+    def can_fence(self, program: str) -> bool:
+        """Whether a program that was started runs fenced."""
+        return self._tried.get(program, False)
 
     def close(self) -> None:
         """End every child now, and each that is being started as soon as it has been."""
@@ -150,6 +172,7 @@ class Child:
         *,
         counted: bool = True,
         spooled: bool = False,
+        fenced: bool = False,
     ) -> None:
         self._owner = owner
         self._arguments = arguments
@@ -162,6 +185,7 @@ class Child:
         self._log = _spool() if spooled and notes else None
         self._stderr = bytearray()
         self._counted = counted
+        self._fenced = fenced
         self.stdin: int = asyncio.subprocess.DEVNULL
         self.stdout: int = asyncio.subprocess.PIPE
         self.memory_bytes = MEMORY_BYTES
@@ -191,22 +215,19 @@ class Child:
             self.kill()
         return self
 
-    async def _started(self) -> asyncio.subprocess.Process:
+    async def _started(self) -> Process:
         """The program, running. Raises OSError."""
-        # start_new_session makes the group; Windows has no groups of this kind, and a child of ours
-        # starts no children there.
-        starting = asyncio.ensure_future(
-            asyncio.create_subprocess_exec(
-                *self._arguments,
-                stdin=self.stdin,
-                stdout=self._output or self.stdout,
-                stderr=self._log or asyncio.subprocess.PIPE,
-                cwd=self._cwd,
-                env=self._environment,
-                limit=CHUNK_BYTES,
-                start_new_session=sys.platform != "win32",
-            )
-        )
+        options = {
+            "stdin": self.stdin,
+            "stdout": self._output or self.stdout,
+            "stderr": self._log or subprocess.PIPE,
+            "cwd": self._cwd,
+            "env": self._environment,
+            # Makes the group; Windows has none of this kind, and a child of ours starts no children
+            # there.
+            "start_new_session": sys.platform != "win32",
+        }
+        starting = asyncio.ensure_future(self._start(options))
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -215,7 +236,21 @@ class Child:
                 self._process = await starting
                 self.kill()
                 await self._process.communicate()
+                self._close()
             raise
+
+    async def _start(self, options: Mapping[str, Any]) -> Process:
+        """The program, fenced if it is to be and can be. Raises OSError."""
+        if self._fenced and self._owner._readable and _has_fences():
+            allowed, tried = self._owner._readable, self._owner._tried
+            fenced = await _started_fenced(self._arguments, allowed, tried, options)
+            if fenced:
+                return fenced
+        return await asyncio.create_subprocess_exec(*self._arguments, limit=CHUNK_BYTES, **options)
+
+    def _close(self) -> None:
+        if isinstance(self._process, Fenced):
+            self._process.close()
 
     async def __aexit__(
         self,
@@ -237,6 +272,7 @@ class Child:
             await self._process.wait()
         finally:
             self._drain.cancel()
+            self._close()
             self._owner._alive.discard(self)
             self._release()
 
@@ -355,6 +391,127 @@ class Child:
 
     def _complain(self, said: bytes) -> None:
         self._stderr += said[: STDERR_BYTES - len(self._stderr)]
+
+
+class Fenced:
+    """A process that another thread has started, as asyncio has those of its own."""
+
+    stdin = None
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._transports: list[asyncio.ReadTransport] = []
+        self.stdout: asyncio.StreamReader | None = None
+        self.stderr: asyncio.StreamReader | None = None
+
+    async def connect(self) -> Fenced:
+        """Begin to read what it writes, and to wait for its end."""
+        loop = asyncio.get_running_loop()
+        self._ended = loop.create_future()
+        self._descriptor = os.pidfd_open(self.pid)
+        loop.add_reader(self._descriptor, self._end)
+        self.stdout = await self._reader(self._process.stdout)
+        self.stderr = await self._reader(self._process.stderr)
+        return self
+
+    async def _reader(self, pipe: IO[bytes] | None) -> asyncio.StreamReader | None:
+        if pipe is None:
+            return None
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=CHUNK_BYTES)
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), pipe
+        )
+        self._transports.append(transport)
+        return reader
+
+    def _end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        self._process.wait()
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    async def wait(self) -> int:
+        await asyncio.shield(self._ended)
+        return self._process.returncode
+
+    async def communicate(self) -> None:
+        """Wait for its end; what it writes is dropped."""
+        await self.wait()
+
+    def close(self) -> None:
+        """Stop reading."""
+        for transport in self._transports:
+            transport.close()
+
+
+Process = asyncio.subprocess.Process | Fenced
+
+
+def _has_fences() -> bool:
+    # What it imports is of no use elsewhere.
+    from winnow.text import fence
+
+    return fence.is_available()
+
+
+async def _started_fenced(
+    arguments: Sequence[str],
+    readable: Callable[[], Iterable[str]],
+    tried: dict[str, bool],
+    options: Mapping[str, Any],
+) -> Fenced | None:
+    """The program, started by a thread that is restricted; None if it cannot run so.
+
+    ``tried`` keeps which programs can. Raises OSError.
+    """
+    from winnow.text import fence
+
+    program = arguments[0]
+    if not tried.get(program, True):
+        return None
+
+    def start() -> subprocess.Popen[bytes] | None:
+        own = (program, os.path.realpath(program), options["cwd"])
+        fence.restrict_thread([*readable(), *own])
+        if program not in tried:
+            tried[program] = fence.is_of_system(program) or _runs(program)
+        if not tried[program]:
+            return None
+        return subprocess.Popen(arguments, bufsize=0, **options)
+
+    threads = ThreadPoolExecutor(1)
+    try:
+        process = await asyncio.get_running_loop().run_in_executor(threads, start)
+    finally:
+        threads.shutdown(wait=False)
+    return await Fenced(process).connect() if process else None
+
+
+def _runs(program: str) -> bool:
+    """Whether a program runs on this thread."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        tried = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=PROBE_SECONDS,
+        )
+        return tried.returncode == 0
+    return False
 
 
 def _spool() -> IO[bytes]:

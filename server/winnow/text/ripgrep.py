@@ -131,6 +131,7 @@ class Ripgrep:
             environment=self.environment,
             notes=notes,
             spooled=spooled,
+            fenced=True,
         )
 
 

@@ -172,6 +172,7 @@ class Search:
             cwd=scope.root,
             deadline=deadline,
             environment=self.environment,
+            fenced=True,
         ) as child:
             async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
                 path = plain(os.fsdecode(record))
@@ -218,6 +219,7 @@ class Search:
                 cwd=folder,
                 deadline=self.deadline,
                 environment=self.environment,
+                fenced=True,
             ) as child:
                 await self._collect(child, found, unsaved_in=prefix)
 
@@ -342,6 +344,7 @@ class Search:
             cwd=self.scope.root,
             deadline=self.deadline,
             environment=self.environment,
+            fenced=True,
         )
 
     async def _collect(

@@ -28,15 +28,31 @@ from winnow.workspace import Workspace
 NOTHING = "No relevant files found"
 # Of a long line, what is shown around its match.
 LINE_CHARACTERS = 140
+# Of the files that a model did not choose, so many are named in a text.
+SHOWN_OTHERS = 10
 
 
 def plain(result: KeywordSearchResult) -> str:
-    """The design's lines, ``/absolute/path: reason``, best first."""
+    """The design's lines, ``/absolute/path: reason``, best first; then what was not chosen."""
     lines = [
         printable(f"{(file.root or result.root).rstrip('/')}/{file.path}: {file.reason}")
         for file in result.files
     ]
-    return "\n".join(lines) if lines else NOTHING
+    return "\n".join([*(lines or [NOTHING]), *_others(result)])
+
+
+def _others(result: KeywordSearchResult) -> list[str]:
+    """One line for the files that a model was sent and did not choose, if there are any."""
+    others = result.not_chosen or []
+    total = result.total_not_chosen or len(others)
+    if not total:
+        return []
+    named = [
+        f"{printable(one.path)}:{one.line}" if one.line else printable(one.path)
+        for one in others[:SHOWN_OTHERS]
+    ]
+    more = [f"{total - len(named)} more"] if total > len(named) else []
+    return [f"(not chosen by the model: {', '.join([*named, *more])})"]
 
 
 def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
@@ -49,7 +65,8 @@ def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
         head = f"{payload.model} at {payload.endpoint}: {payload.bytes} bytes, about"
         return f"{head} {payload.estimated_tokens} tokens\n\n{payload.system}\n{payload.prompt}"
     blocks = [_file(file, result.root, style, folder) for file in result.files] or [NOTHING]
-    return "\n".join([*blocks, "", *(style.dim(line) for line in _notes(result))])
+    notes = [*_others(result), *_notes(result)]
+    return "\n".join([*blocks, "", *map(style.dim, notes)])
 
 
 def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:

@@ -83,9 +83,7 @@ class ReferencedSymbol(Result, frozen=True, kw_only=True):
     root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
         None
     )
-    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
-        None
-    )
+    uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
 
 
 class Reference(Result, frozen=True, kw_only=True):
@@ -116,9 +114,7 @@ class Reference(Result, frozen=True, kw_only=True):
     root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
         None
     )
-    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
-        None
-    )
+    uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
 
 
 class ReferencesInFile(Result, frozen=True, kw_only=True):

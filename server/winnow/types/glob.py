@@ -46,9 +46,7 @@ class GlobFile(Result, frozen=True, kw_only=True):
     root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
         None
     )
-    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
-        None
-    )
+    uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
 
 
 class GlobResult(SearchAnswer, frozen=True, kw_only=True):

@@ -157,9 +157,21 @@ class RankedFile(Result, frozen=True, kw_only=True):
     root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
         None
     )
-    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
+    uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
+
+
+class NotChosen(Result, frozen=True, kw_only=True):
+    """A file that a model was sent, and has not chosen."""
+
+    path: Annotated[str, Meta(description="The file, relative to `root`.")]
+    line: Annotated[int | None, Meta(description="The line to open.")] = None
+    preview_uri: Annotated[
+        str | None, Meta(description="Of a document: its text at the line to open.")
+    ] = None
+    root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
         None
     )
+    uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
 
 
 class RankedBy(Result, frozen=True, kw_only=True):
@@ -246,6 +258,17 @@ class KeywordSearchResult(SearchAnswer, frozen=True, kw_only=True):
         bool, Meta(description="Whether nothing is relevant, or nothing matches.")
     ]
     ranked_by: Annotated[RankedBy, Meta(description="Who put them in order.")]
+    not_chosen: Annotated[
+        list[NotChosen] | None,
+        Meta(
+            description="If a model ranked: the files that it was sent and has not chosen, in the"
+            " order of the local ranker; with the first page."
+        ),
+    ] = None
+    total_not_chosen: Annotated[
+        int | None,
+        Meta(description="How many these are, if `not_chosen` was shortened."),
+    ] = None
     terms: Annotated[list[TermReport], Meta(description="The fate of every search term.")]
     total_by_index: Annotated[
         int | None,

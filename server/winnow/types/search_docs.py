@@ -132,9 +132,7 @@ class DocumentMatches(Result, frozen=True, kw_only=True):
     root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
         None
     )
-    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
-        None
-    )
+    uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
 
 
 class UnreadDocument(Result, frozen=True, kw_only=True):

@@ -90,9 +90,7 @@ class Passage(Result, frozen=True, kw_only=True):
     root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
         None
     )
-    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
-        None
-    )
+    uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
 
 
 class SemanticSearchResult(LocalAnswer, frozen=True, kw_only=True):

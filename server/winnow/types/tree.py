@@ -68,9 +68,7 @@ class TreeEntry(Result, frozen=True, kw_only=True):
     unsaved: Annotated[
         bool, Meta(description="Open in the editor with text that is not saved.")
     ] = False
-    uri: Annotated[str | None, Meta(description="The exact path, if its bytes are no Unicode.")] = (
-        None
-    )
+    uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
 
 
 class TreeResult(Answer, frozen=True, kw_only=True):

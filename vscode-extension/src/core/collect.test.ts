@@ -66,6 +66,19 @@ describe('a keyword search', () => {
     expect(seen(ranking)).toEqual({ paths: ['a', 'b'], others: 2 })
   })
 
+  test('shows below what was not chosen and not streamed', () => {
+    const ranking = new Ranking('/root')
+    ranking.partial({ files: [file('a')], ranked_by: LOCAL })
+    const not_chosen = [{ path: 'a', line: 3 }, { path: 'c', line: 7 }]
+    ranking.result({ ...result([file('b')], MODEL), not_chosen })
+    expect(seen(ranking)).toEqual({ paths: ['b', 'a', 'c'], others: 1 })
+    expect(ranking.shown().rows.map((row) => [row.label, row.detail])).toEqual([
+      ['b', 'why b'],
+      ['a', 'why a'],
+      ['c:7', ''],
+    ])
+  })
+
   test('shows everything below if the model has chosen nothing', () => {
     const ranking = new Ranking('/root')
     ranking.partial({ files: [file('a')], ranked_by: LOCAL })

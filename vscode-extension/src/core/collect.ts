@@ -58,6 +58,7 @@ export class Appending<Partial, Result extends SearchAnswer> implements Collecto
 export class Ranking implements Collector<KeywordSearchPartial, KeywordSearchResult> {
   private local: RankedFile[] = []
   private chosen: RankedFile[] = []
+  private notChosen: RankedFile[] = []
   rankedBy: RankedBy = { kind: 'local' }
 
   constructor(private root: string) {}
@@ -76,6 +77,8 @@ export class Ranking implements Collector<KeywordSearchPartial, KeywordSearchRes
   result(value: KeywordSearchResult): void {
     this.root = value.root
     this.rankedBy = value.ranked_by
+    const unsaid = { reason: '', terms: [], matches: [] }
+    this.notChosen = (value.not_chosen ?? []).map((file) => ({ ...unsaid, ...file }))
     if (value.ranked_by.kind === 'llm') {
       this.chosen = value.files
     } else {
@@ -88,7 +91,10 @@ export class Ranking implements Collector<KeywordSearchPartial, KeywordSearchRes
     const rows = new Map<string, Row>()
     for (const row of this.rowsOf(this.chosen)) rows.set(row.key, row)
     const others = rows.size
-    for (const row of this.rowsOf(this.local)) if (!rows.has(row.key)) rows.set(row.key, row)
+    // What was streamed says more of a file than its name.
+    for (const row of this.rowsOf([...this.local, ...this.notChosen])) {
+      if (!rows.has(row.key)) rows.set(row.key, row)
+    }
     const byModel = this.rankedBy.kind === 'llm'
     return { rows: [...rows.values()], others: byModel ? others : rows.size }
   }

@@ -109,8 +109,15 @@ export interface Usage {
   cost_usd?: number
 }
 
+/** A file that a model was sent, and has not chosen. */
+export interface NotChosen extends Located {
+  line?: number
+  preview_uri?: string
+}
+
 export interface KeywordSearchResult extends SearchAnswer {
   files: RankedFile[]
+  not_chosen?: NotChosen[]
   no_relevant_files: boolean
   ranked_by: RankedBy
   terms: TermReport[]
