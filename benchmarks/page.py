@@ -369,14 +369,16 @@ def main() -> int:
         if isinstance(value, str)
     }
     started = time.perf_counter()
-    made, failed = {}, []
-    for name in chosen(options.parts):
-        made[name], good = section(name, PARTS[name], values)
+    names, failed = chosen(options.parts), []
+    peers = versions(PEERS)
+    for name in names:
+        text, good = section(name, PARTS[name], values)
         failed += [name] * (not good)
-    page = options.page.read_text("utf-8") if options.page.exists() else ""
-    options.page.write_text(page_with(page, versions(PEERS), made, PARTS), "utf-8")
+        # At once: a later one may be interrupted.
+        page = options.page.read_text("utf-8") if options.page.exists() else ""
+        options.page.write_text(page_with(page, peers, {name: text}, PARTS), "utf-8")
     minutes = (time.perf_counter() - started) / 60
-    print(f"\n{len(made)} parts in {minutes:.1f} minutes, see {options.page}")
+    print(f"\n{len(names)} parts in {minutes:.1f} minutes, see {options.page}")
     if failed:
         print(f"failed: {', '.join(failed)}")
     return bool(failed)

@@ -41,6 +41,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -57,6 +58,7 @@ from winnow.text.ripgrep import find_ripgrep
 HERE = Path(__file__).parent
 RG = find_ripgrep(None)
 NOT_FOUND = 32_000
+INDEX_SECONDS = 120
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
 PUBLISHED = """\
 published by semble, 1,251 questions   348 tokens in the mean (grep and read: 45,587);
@@ -138,9 +140,16 @@ class Server:
         version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
         self._request("initialize", version)
         self._send({"method": "notifications/initialized"})
-        self.call("refresh", {"wait": True})
-        state = self.call("index_status", {})["structuredContent"]["completeness"]["index"]
-        assert state["state"] == "ready", state
+        # It is begun once something was asked.
+        ended = time.monotonic() + INDEX_SECONDS
+        while self._index_state() != "ready":
+            if time.monotonic() > ended:
+                raise TimeoutError(f"the index of {folder.name} is {self._index_state()}")
+            time.sleep(0.05)
+
+    def _index_state(self) -> str:
+        status = self.call("index_status", {})["structuredContent"]
+        return str(status["completeness"]["index"]["state"])
 
     def call(self, name: str, arguments: Plain) -> Plain:
         """The answer of a tool."""

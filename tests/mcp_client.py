@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import sys
@@ -37,6 +38,17 @@ async def connected(
     )
     async with Client(server, mode=mode, read_timeout_seconds=30) as client:
         yield client
+
+
+async def indexed(client: Client) -> None:
+    """Wait until the index is there, which is begun once something was asked."""
+    for _ in range(400):
+        answer = await client.call_tool("index_status", {})
+        assert answer.structured_content is not None
+        if answer.structured_content["completeness"]["index"]["state"] == "ready":
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(text_of(answer))
 
 
 def text_of(result: types.CallToolResult) -> str:

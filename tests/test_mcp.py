@@ -21,7 +21,7 @@ import pytest
 from mcp import MCPError
 
 from conftest import SLOW_TERM, alive, child_environment, requires_posix, write_files
-from mcp_client import COMMAND, WITHOUT_INDEX, connected, text_of
+from mcp_client import COMMAND, WITHOUT_INDEX, connected, indexed, text_of
 from reference.example import prepare, project
 from winnow.agents import AGENTS
 from winnow.config import Bash, Config
@@ -178,7 +178,7 @@ async def test_every_tool_fits_the_budget_that_it_is_given(tmp_path: Path) -> No
     limited = {name for name, tool in offered.items() if "max_tokens" in _properties(tool)}
     assert set(asked) == limited
     async with connected(folder, "--max-tokens", "900", home=tmp_path, settings=settings) as client:
-        await client.call_tool("refresh", {"wait": True})
+        await indexed(client)
         for name, params in asked.items():
             whole = await client.call_tool(name, {**params, "max_tokens": 0})
             short = await client.call_tool(name, params)
@@ -436,16 +436,7 @@ async def test_the_index_is_begun_once_something_was_asked_and_hears_of_changes(
     async with connected(project, settings='[index]\nembeddings = "off"\n') as client:
         assert not (project / ".winnow").exists()
         await client.list_tools()
-
-        async def state() -> str:
-            answer = await client.call_tool("index_status", {})
-            assert answer.structured_content is not None
-            return str(answer.structured_content["completeness"]["index"]["state"])
-
-        end = time.monotonic() + 20
-        while await state() != "ready":
-            assert time.monotonic() < end
-            await asyncio.sleep(0.05)
+        await indexed(client)
         write_files(project, {"src/new.py": "def only_just_written():\n    pass\n"})
         answer = await client.call_tool("find_symbol", {"name": "only_just_written"})
         assert text_of(answer).startswith("src/new.py:1")

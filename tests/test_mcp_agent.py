@@ -16,7 +16,7 @@ import pytest
 from mcp import Client
 
 from conftest import write_files
-from mcp_client import connected, text_of
+from mcp_client import connected, indexed, text_of
 
 pytestmark = pytest.mark.wire
 
@@ -137,7 +137,7 @@ async def test_an_agent_finds_the_one_line_to_change_by_the_tools_alone(
 ) -> None:
     project = drawn(tmp_path / "project", seed)
     async with connected(project.folder, home=tmp_path, settings=SETTINGS) as client:
-        await client.call_tool("refresh", {"wait": True})
+        await indexed(client)
         agent = Agent(client)
         assert await agent.line_to_change(TASK) == project.wrong
         assert agent.called == ["code_search", "read_file", "find_references"]
