@@ -314,17 +314,19 @@ def _version(command: Sequence[str]) -> str:
     return found[0] if found else "(version unknown)"
 
 
-def sections_of(page: str) -> dict[str, str]:
-    """The sections of a page by their titles."""
+def sections_of(page: str, parts: Mapping[str, Part]) -> dict[str, str]:
+    """The sections of a page by their titles; what a table has may look like another title."""
+    titles = "|".join(re.escape(part.title) for part in parts.values())
+    pieces = re.split(rf"^(## (?:{titles}))$", page, flags=re.M)[1:]
     return {
-        text.partition("\n")[0]: f"## {text.strip()}\n"
-        for text in re.split(r"^## ", page, flags=re.M)[1:]
+        head.removeprefix("## "): f"{head}\n\n{text.strip()}\n"
+        for head, text in zip(pieces[::2], pieces[1::2], strict=True)
     }
 
 
 def page_with(page: str, peers: str, made: Mapping[str, str], parts: Mapping[str, Part]) -> str:
     """The page with new sections, in the order of the parts; the others as they were."""
-    had = sections_of(page)
+    had = sections_of(page, parts)
     texts = [f"{HEAD}\n{peers}\n"]
     for name, part in parts.items():
         never = [*_head(part), "", f"Not run yet: `benchmarks/run {name}`"]

@@ -1,0 +1,108 @@
+"""The page of benchmarks: what failed or was left out stands on it, and nothing of the machine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "benchmarks"))
+
+import page  # noqa: E402
+from page import PAGE, PARTS, Part, page_with, section, sections_of  # noqa: E402
+from questions import ndcg  # noqa: E402
+
+
+def script(folder: Path, text: str) -> str:
+    file = folder / "script.py"
+    file.write_text(text)
+    return str(file)
+
+
+def test_a_part_stands_with_its_table_and_command_and_without_paths(tmp_path: Path) -> None:
+    print_row = "import sys; print('a row', sys.argv[1]); print('in', sys.argv[1] + '/more')"
+    command = script(tmp_path, print_row) + " {corpora}"
+    text, good = section("one", Part("One", [command], "It shows."), {"corpora": str(tmp_path)})
+    assert good
+    assert text.startswith("## One\n\nIt shows.\n\n`python benchmarks/")
+    assert "```text\na row …\nin …/more\n```\n" in text
+    assert "script.py CORPORA`" in text
+    assert str(tmp_path) not in text
+
+
+def test_a_part_that_fails_is_said_with_what_it_printed(tmp_path: Path) -> None:
+    failing = "import sys; print('half a table'); print('why'); sys.exit('no such thing')"
+    text, good = section("one", Part("One", [script(tmp_path, failing)], "It shows."), {})
+    assert not good
+    assert (
+        "```text\nhalf a table\nwhy\n```\n\n**It has failed**: exit code 1: no such thing" in text
+    )
+
+
+def test_a_part_without_what_it_needs_is_said_to_be_left_out() -> None:
+    text, good = section("one", Part("One", ["one.py --truth {symbol_truth}"], "It shows."), {})
+    assert good
+    assert "Left out: `benchmarks/run one` needs `--symbol-truth`." in text
+
+
+def test_what_was_not_run_stays_and_what_never_was_is_named() -> None:
+    parts = {name: Part(name.title(), [f"{name}.py"], f"Of {name}.") for name in "abc"}
+    first = page_with(
+        "", "Peers: none.", {"b": "## B\n\nnew\n\n```text\n## not a title\n```"}, parts
+    )
+    second = page_with(first, "Peers: some.", {"a": "## A\n\nlater"}, parts)
+    assert list(sections_of(second, parts)) == ["A", "B", "C"]
+    assert sections_of(second, parts)["A"] == "## A\n\nlater\n"
+    assert sections_of(second, parts)["B"] == "## B\n\nnew\n\n```text\n## not a title\n```\n"
+    assert sections_of(second, parts)["C"] == "## C\n\nOf c.\n\nNot run yet: `benchmarks/run c`\n"
+    assert "Peers: some." in second
+    assert "Peers: none." not in second
+
+
+def test_a_peer_that_is_not_installed_is_said_to_be_missing() -> None:
+    peers = {"python": [sys.executable, "--version"], "nonsense": ["no-such-program", "--version"]}
+    told = page.versions(peers)
+    assert re.fullmatch(r"Peers: python 3\.\d+\.\d+\S*, nonsense \(missing\)\.", told)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_each_part_has_its_script_and_its_section(name: str) -> None:
+    for command in PARTS[name].commands:
+        assert (ROOT / "benchmarks" / command.split()[0]).is_file()
+    assert PARTS[name].title in sections_of(PAGE.read_text("utf-8"), PARTS)
+
+
+def test_the_page_names_no_place_of_a_machine() -> None:
+    text = PAGE.read_text("utf-8")
+    assert not re.search(r"(?<![\w.…])/(?:root|home|tmp|Users|work|var)/", text)
+
+
+def test_the_parts_can_be_listed_without_installing_anything() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks/page.py"), "--list"],
+        capture_output=True,
+        text=True,
+    )
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(PARTS)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks/page.py"), "nonsense"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "no such part: nonsense" in done.stderr
+
+
+def test_ndcg_counts_each_target_once_and_wants_its_lines() -> None:
+    targets = [{"path": "src/a.py"}, {"path": "src/b.py", "start_line": 10, "end_line": 20}]
+    a, b = {"path": "a.py"}, {"path": "b.py", "line": 15, "end_line": 30}
+    assert ndcg([a, b], targets) == 1
+    assert ndcg([b, a], targets) == 1
+    assert ndcg([a, a], targets) == ndcg([a], targets) < 1
+    assert ndcg([a, {**b, "line": 21}], targets) == ndcg([a], targets)
+    assert ndcg([], targets) == 0
+    assert ndcg([{"path": "other_a.py"}], targets) == 0
