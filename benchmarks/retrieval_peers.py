@@ -6,7 +6,7 @@
 nothing is fetched at run time; `bm25` is plain BM25 over windows of lines, by the package `bm25s`.
 `probe` is the command of the npm package `@probelabs/probe`, a run for each question; `ripgrep`
 looks for each word of the question, and orders files by how many of them they have, the rarer ones
-weighing more. They need an environment of their own: `benchmarks/peers.txt`.
+weighing more. The packages need an environment of their own: `benchmarks/peers.txt`.
 
 A line with `"texts": true` is answered by semble with what an agent reads: `answer`, the text of
 its MCP server by its own defaults; `entries`, what that has of each of the 50 best passages; and
@@ -16,6 +16,7 @@ its MCP server by its own defaults; `entries`, what that has of each of the 50 b
 from __future__ import annotations
 
 import argparse
+import atexit
 import importlib.util
 import json
 import math
@@ -31,12 +32,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import bm25s
-import Stemmer
-from safetensors.numpy import load_file, save_file
-from semble import SembleIndex
-from semble.utils import format_results
-
 RESULTS = 10
 # Of semble: what its own benchmark of tokens looks at; what its MCP server answers by itself.
 MOST_CHUNKS = 50
@@ -46,11 +41,18 @@ WINDOW = 50
 MOST_BYTES = 1_000_000
 
 Request = dict[str, Any]
-Answers = Callable[[Request], Any]
+# What answers a request, and the seconds that its index took.
+Made = tuple[Callable[[Request], Any], float]
 
 
-def semble(corpus: Path, model: Path) -> Answers:
+def semble(corpus: Path) -> Made:
+    from semble import SembleIndex
+    from semble.utils import format_results
+
+    model = model_of_wordllama()
+    started = time.perf_counter()
     index = SembleIndex.from_path(corpus, model_path=str(model))
+    seconds = time.perf_counter() - started
 
     def search(request: Request) -> Any:
         query = request["query"]
@@ -71,11 +73,15 @@ def semble(corpus: Path, model: Path) -> Answers:
             "chunks": [one.chunk.content for one in found],
         }
 
-    return search
+    return search, seconds
 
 
-def model_of_wordllama(folder: Path) -> None:
-    """Lay the vectors and the tokenizer of wordllama out as a model2vec folder."""
+def model_of_wordllama() -> Path:
+    """The vectors and the tokenizer of wordllama, laid out as a model2vec folder."""
+    from safetensors.numpy import load_file, save_file
+
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
     spec = importlib.util.find_spec("wordllama")
     assert spec is not None
     assert spec.submodule_search_locations
@@ -84,9 +90,14 @@ def model_of_wordllama(folder: Path) -> None:
     save_file({"embeddings": table.astype("float32")}, folder / "model.safetensors")
     shutil.copy(package / "tokenizers/l2_supercat_tokenizer_config.json", folder / "tokenizer.json")
     (folder / "config.json").write_text(json.dumps({"normalize": True}))
+    return folder
 
 
-def bm25(corpus: Path, model: Path) -> Answers:
+def bm25(corpus: Path) -> Made:
+    import bm25s
+    import Stemmer
+
+    started = time.perf_counter()
     command = ["rg", "--files", "--null"]
     listed = subprocess.run(command, cwd=corpus, stdout=subprocess.PIPE, check=True).stdout
     places: list[tuple[str, int, int]] = []
@@ -103,6 +114,7 @@ def bm25(corpus: Path, model: Path) -> Answers:
     stemmer = Stemmer.Stemmer("english")
     index = bm25s.BM25()
     index.index(bm25s.tokenize(texts, stemmer=stemmer, show_progress=False), show_progress=False)
+    seconds = time.perf_counter() - started
 
     def search(request: Request) -> Any:
         asked = bm25s.tokenize(request["query"], stemmer=stemmer, show_progress=False)
@@ -114,10 +126,10 @@ def bm25(corpus: Path, model: Path) -> Answers:
             for path in list(ordered)[:RESULTS]
         ]
 
-    return search
+    return search, seconds
 
 
-def probe(corpus: Path, model: Path) -> Answers:
+def probe(corpus: Path) -> Made:
     def search(request: Request) -> Any:
         command = ["probe", "search", request["query"], str(corpus), "--format", "json"]
         command += ["--max-results", str(RESULTS)]
@@ -133,10 +145,10 @@ def probe(corpus: Path, model: Path) -> Answers:
             for one in found
         ]
 
-    return search
+    return search, 0.0
 
 
-def ripgrep(corpus: Path, model: Path) -> Answers:
+def ripgrep(corpus: Path) -> Made:
     def files(word: str) -> dict[str, int]:
         command = ["rg", "--count-matches", "--ignore-case", "--fixed-strings", "--null"]
         run = subprocess.run([*command, "-e", word, "."], cwd=corpus, stdout=subprocess.PIPE)
@@ -149,10 +161,10 @@ def ripgrep(corpus: Path, model: Path) -> Answers:
             found = files(word)
             for path, count in found.items():
                 score[path] += math.log(1 + count) / (1 + math.log(1 + len(found)))
-        best = sorted(score, key=lambda path: -score[path])
+        best = sorted(score, key=lambda path: (-score[path], path))
         return [{"path": path} for path in best[:RESULTS]]
 
-    return search
+    return search, 0.0
 
 
 PEERS = {"semble": semble, "bm25": bm25, "probe": probe, "ripgrep": ripgrep}
@@ -165,15 +177,10 @@ def main() -> None:
     parser.add_argument("peer", choices=PEERS)
     parser.add_argument("corpus", type=Path)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        model_of_wordllama(Path(folder))
-        make = PEERS[arguments.peer]
-        started = time.perf_counter()
-        search = make(arguments.corpus, Path(folder))
-        seconds = time.perf_counter() - started
-        print(json.dumps({"index_seconds": seconds}), file=sys.stderr, flush=True)
-        for line in iter(sys.stdin.readline, ""):
-            print(json.dumps(search(json.loads(line))), flush=True)
+    search, seconds = PEERS[arguments.peer](arguments.corpus.resolve())
+    print(json.dumps({"index_seconds": seconds}), file=sys.stderr, flush=True)
+    for line in iter(sys.stdin.readline, ""):
+        print(json.dumps(search(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,8 +99,12 @@ def test_the_parts_can_be_listed_without_installing_anything() -> None:
 
 
 def test_ndcg_counts_each_target_once_and_wants_its_lines() -> None:
-    targets = [{"path": "src/a.py"}, {"path": "src/b.py", "start_line": 10, "end_line": 20}]
-    a, b = {"path": "a.py"}, {"path": "b.py", "line": 15, "end_line": 30}
+    targets: list[dict[str, Any]] = [
+        {"path": "src/a.py"},
+        {"path": "src/b.py", "start_line": 10, "end_line": 20},
+    ]
+    a: dict[str, Any] = {"path": "a.py"}
+    b: dict[str, Any] = {"path": "b.py", "line": 15, "end_line": 30}
     assert ndcg([a, b], targets) == 1
     assert ndcg([b, a], targets) == 1
     assert ndcg([a, a], targets) == ndcg([a], targets) < 1
