@@ -132,8 +132,9 @@ PARTS = {
         "What an agent reads, for 30 questions, until it has a right file, beside the loop of grep"
         " and read, semble and probe. `keyword_search` names files with reasons and shows no code,"
         " which makes it cheap; the others show code, ten passages or more unless told otherwise,"
-        " so that their whole answer costs more than semble's five. As in the table above, search"
-        " by meaning has learned from these questions; grep, keyword terms and the peers have not.",
+        " so that their whole answer costs more than semble's five. As in the table above, the"
+        " index's ranker has learned from these questions, which flatters all rows of Winnow but"
+        " the one without an index.",
     ),
     "ranker": Part(
         "Search by meaning, judged by rankers that do not know the questions",
