@@ -272,7 +272,7 @@ def section(name: str, part: Part, values: Mapping[str, str]) -> tuple[str, bool
         lines += ["```text", outcome.printed, "```", ""]
         if outcome.problem:
             good = False
-            lines += [f"**It has failed**: {outcome.problem}", ""]
+            lines += [f"**It has failed, or misses a limit**: {outcome.problem}", ""]
     return without_places("\n".join(lines), values), good
 
 

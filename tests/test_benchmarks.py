@@ -15,7 +15,8 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import page  # noqa: E402
 from page import PAGE, PARTS, Part, page_with, section, sections_of  # noqa: E402
-from questions import ndcg  # noqa: E402
+from questions import Question, Repository, ndcg  # noqa: E402
+from token_cost import drawn, end_of_right  # noqa: E402
 
 
 def script(folder: Path, text: str) -> str:
@@ -39,9 +40,8 @@ def test_a_part_that_fails_is_said_with_what_it_printed(tmp_path: Path) -> None:
     failing = "import sys; print('half a table'); print('why'); sys.exit('no such thing')"
     text, good = section("one", Part("One", [script(tmp_path, failing)], "It shows."), {})
     assert not good
-    assert (
-        "```text\nhalf a table\nwhy\n```\n\n**It has failed**: exit code 1: no such thing" in text
-    )
+    assert "```text\nhalf a table\nwhy\n```\n" in text
+    assert text.endswith("**It has failed, or misses a limit**: exit code 1: no such thing\n")
 
 
 def test_a_part_without_what_it_needs_is_said_to_be_left_out() -> None:
@@ -96,6 +96,32 @@ def test_the_parts_can_be_listed_without_installing_anything() -> None:
     )
     assert done.returncode == 2
     assert "no such part: nonsense" in done.stderr
+
+
+def test_an_answer_is_read_to_the_end_of_the_entry_of_the_first_right_file() -> None:
+    question = Question("q", "semantic", [{"path": "src/b.py"}])
+    entries = ["a.py:1-3  A  why\n1\tsee b.py:7\n", "b.py:7-9  B  why\n7\tdef b():\n"]
+    notes = "\n[2 of 9 passages]"
+    text = "".join(entries) + "a.py:9\n" + notes
+    assert end_of_right(text, ["a.py", "b.py", "a.py"], question) == len("".join(entries))
+    assert end_of_right("".join(entries) + notes, ["a.py", "b.py"], question) == len(
+        "".join(entries) + notes
+    )
+    assert end_of_right(text, ["a.py"], question) is None
+    # Keyword search names files by their absolute paths.
+    absolute = "/r/a.py: reason\n/r/b.py: reason"
+    assert end_of_right(absolute, ["a.py", "b.py"], question) == len(absolute)
+
+
+def test_questions_are_drawn_from_all_repositories_in_turn() -> None:
+    def repository(name: str, count: int) -> Repository:
+        questions = [Question(f"{name}{n}", "semantic", []) for n in range(count)]
+        return Repository(name, "python", Path(name), questions, {})
+
+    some = [repository("a", 1), repository("b", 5), repository("c", 5)]
+    counts = {one.name: len(questions) for one, questions in drawn(some, 7, 1)}
+    assert counts == {"a": 1, "b": 3, "c": 3}
+    assert drawn(some, 7, 1) == drawn(some, 7, 1)
 
 
 def test_ndcg_counts_each_target_once_and_wants_its_lines() -> None:
