@@ -82,10 +82,10 @@ PARTS = {
         "Text, by the index",
         ["text_index.py --tree django --queries 30 --edits 100 --anew --most 100"],
         "Random queries on Django, before and after random edits, each held against what ripgrep"
-        " finds; beside ripgrep, and ripgrepx, which keeps an index of its own. On a tree of this"
-        " size ripgrep itself needs little, so an index gains little, and ours is slower than"
-        " ripgrepx's: it lists the files anew to say what it left out, answers JSON over a wire,"
-        " and is one index for symbols and meaning, too. `text-index-kernel` is where it pays.",
+        " finds; beside ripgrep, and ripgrepx, which keeps an index of its own. Ours is one index"
+        " for symbols and meaning, too, so it takes longer to make; and an answer costs the wire,"
+        " JSON, and what it says of the files that it left out. On a small tree, ripgrep itself"
+        " needs no more than that; `text-index-kernel` is where an index pays.",
     ),
     "text-index-kernel": Part(
         "Text, by the index, on the kernel's source",
@@ -252,9 +252,9 @@ def run(command: str, values: Mapping[str, str]) -> Outcome:
     return Outcome("".join(printed).strip("\n"), time.perf_counter() - started, problem)
 
 
-def section(name: str, part: Part, values: Mapping[str, str]) -> tuple[str, bool]:
-    """Run a part; its section of the page, and whether all went well."""
-    lines = [*_head(part), ""]
+def tables(name: str, part: Part, values: Mapping[str, str]) -> tuple[str, bool]:
+    """Run a part; its tables for the page, and whether all went well."""
+    lines = []
     good = True
     for command in part.commands:
         missing = [word for word in _names(command) if word not in values]
@@ -274,10 +274,6 @@ def section(name: str, part: Part, values: Mapping[str, str]) -> tuple[str, bool
             good = False
             lines += [f"**It has failed, or misses a limit**: {outcome.problem}", ""]
     return without_places("\n".join(lines), values), good
-
-
-def _head(part: Part) -> list[str]:
-    return [f"## {part.title}", "", *textwrap.wrap(part.shows, 100)]
 
 
 def _names(command: str) -> list[str]:
@@ -315,24 +311,26 @@ def _version(command: Sequence[str]) -> str:
     return found[0] if found else "(version unknown)"
 
 
-def sections_of(page: str, parts: Mapping[str, Part]) -> dict[str, str]:
-    """The sections of a page by their titles; what a table has may look like another title."""
+def tables_of(page: str, parts: Mapping[str, Part]) -> dict[str, str]:
+    """What stands on a page below the words of each section, by their titles; what a table has may
+    look like another title."""
     titles = "|".join(re.escape(part.title) for part in parts.values())
-    pieces = re.split(rf"^(## (?:{titles}))$", page, flags=re.M)[1:]
+    pieces = re.split(rf"^## ({titles})$", page, flags=re.M)[1:]
     return {
-        head.removeprefix("## "): f"{head}\n\n{text.strip()}\n"
-        for head, text in zip(pieces[::2], pieces[1::2], strict=True)
+        title: text.strip().partition("\n\n")[2]
+        for title, text in zip(pieces[::2], pieces[1::2], strict=True)
     }
 
 
 def page_with(page: str, peers: str, made: Mapping[str, str], parts: Mapping[str, Part]) -> str:
-    """The page with new sections, in the order of the parts; the others as they were."""
-    had = sections_of(page, parts)
+    """The page with new tables, in the order of the parts; the others as they were."""
+    had = tables_of(page, parts)
     texts = [f"{HEAD}\n{peers}\n"]
     for name, part in parts.items():
-        never = [*_head(part), "", f"Not run yet: `benchmarks/run {name}`"]
-        text = made.get(name) or had.get(part.title) or "\n".join(never)
-        texts.append(text.strip() + "\n")
+        head = "\n".join([f"## {part.title}", "", *textwrap.wrap(part.shows, 100)])
+        never = f"Not run yet: `benchmarks/run {name}`"
+        below = made.get(name) or had.get(part.title) or never
+        texts.append(f"{head}\n\n{below.strip()}\n")
     return "\n".join(texts)
 
 
@@ -375,7 +373,7 @@ def main() -> int:
     names, failed = chosen(options.parts), []
     peers = versions(PEERS)
     for name in names:
-        text, good = section(name, PARTS[name], values)
+        text, good = tables(name, PARTS[name], values)
         failed += [name] * (not good)
         # At once: a later one may be interrupted.
         page = options.page.read_text("utf-8") if options.page.exists() else ""

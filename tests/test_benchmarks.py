@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "benchmarks"))
 
 import page  # noqa: E402
-from page import PAGE, PARTS, Part, page_with, section, sections_of  # noqa: E402
+from page import PAGE, PARTS, Part, page_with, tables, tables_of  # noqa: E402
 from questions import Question, Repository, ndcg  # noqa: E402
 from token_cost import drawn, end_of_right  # noqa: E402
 
@@ -28,9 +28,9 @@ def script(folder: Path, text: str) -> str:
 def test_a_part_stands_with_its_table_and_command_and_without_paths(tmp_path: Path) -> None:
     print_row = "import sys; print('a row', sys.argv[1]); print('in', sys.argv[1] + '/more')"
     command = script(tmp_path, print_row) + " {corpora}"
-    text, good = section("one", Part("One", [command], "It shows."), {"corpora": str(tmp_path)})
+    text, good = tables("one", Part("One", [command], "It shows."), {"corpora": str(tmp_path)})
     assert good
-    assert text.startswith("## One\n\nIt shows.\n\n`python benchmarks/")
+    assert text.startswith("`python benchmarks/")
     assert "```text\na row …\nin …/more\n```\n" in text
     assert "script.py CORPORA`" in text
     assert str(tmp_path) not in text
@@ -38,28 +38,30 @@ def test_a_part_stands_with_its_table_and_command_and_without_paths(tmp_path: Pa
 
 def test_a_part_that_fails_is_said_with_what_it_printed(tmp_path: Path) -> None:
     failing = "import sys; print('half a table'); print('why'); sys.exit('no such thing')"
-    text, good = section("one", Part("One", [script(tmp_path, failing)], "It shows."), {})
+    text, good = tables("one", Part("One", [script(tmp_path, failing)], "It shows."), {})
     assert not good
     assert "```text\nhalf a table\nwhy\n```\n" in text
     assert text.endswith("**It has failed, or misses a limit**: exit code 1: no such thing\n")
 
 
 def test_a_part_without_what_it_needs_is_said_to_be_left_out() -> None:
-    text, good = section("one", Part("One", ["one.py --truth {symbol_truth}"], "It shows."), {})
+    text, good = tables("one", Part("One", ["one.py --truth {symbol_truth}"], "It shows."), {})
     assert good
     assert "Left out: `benchmarks/run one` needs `--symbol-truth`." in text
 
 
 def test_what_was_not_run_stays_and_what_never_was_is_named() -> None:
     parts = {name: Part(name.title(), [f"{name}.py"], f"Of {name}.") for name in "abc"}
-    first = page_with(
-        "", "Peers: none.", {"b": "## B\n\nnew\n\n```text\n## not a title\n```"}, parts
-    )
-    second = page_with(first, "Peers: some.", {"a": "## A\n\nlater"}, parts)
-    assert list(sections_of(second, parts)) == ["A", "B", "C"]
-    assert sections_of(second, parts)["A"] == "## A\n\nlater\n"
-    assert sections_of(second, parts)["B"] == "## B\n\nnew\n\n```text\n## not a title\n```\n"
-    assert sections_of(second, parts)["C"] == "## C\n\nOf c.\n\nNot run yet: `benchmarks/run c`\n"
+    table = "new\n\n```text\n## not a title\n```"
+    first = page_with("", "Peers: none.", {"b": table}, parts)
+    parts["b"] = Part("B", ["b.py"], "In other words.")
+    second = page_with(first, "Peers: some.", {"a": "later"}, parts)
+    assert tables_of(second, parts) == {
+        "A": "later",
+        "B": table,
+        "C": "Not run yet: `benchmarks/run c`",
+    }
+    assert "## B\n\nIn other words.\n\nnew\n" in second
     assert "Peers: some." in second
     assert "Peers: none." not in second
 
@@ -74,7 +76,7 @@ def test_a_peer_that_is_not_installed_is_said_to_be_missing() -> None:
 def test_each_part_has_its_script_and_its_section(name: str) -> None:
     for command in PARTS[name].commands:
         assert (ROOT / "benchmarks" / command.split()[0]).is_file()
-    assert PARTS[name].title in sections_of(PAGE.read_text("utf-8"), PARTS)
+    assert PARTS[name].title in tables_of(PAGE.read_text("utf-8"), PARTS)
 
 
 def test_the_page_names_no_place_of_a_machine() -> None:
