@@ -112,13 +112,13 @@ PARTS = {
         "Held against what pyright, tsserver and clangd answered, on the development split;"
         " universal-ctags' definitions, and pyright's search for names, against the same. What"
         " those servers do not know counts as wrong here, so precision is a lower bound.",
-        long=True,
     ),
     "retrieval": Part(
         "Search by meaning",
         [
             "retrieval.py winnow semble probe ripgrep"
-            " --annotations {retrieval_annotations} --corpora {retrieval_corpora}"
+            " --annotations {retrieval_annotations} --repositories {retrieval_repositories}"
+            " --corpora {retrieval_corpora}"
         ],
         "The development half of semble's public annotations: 25 repositories, 18 languages. The"
         " ranker that is shipped learned from these very questions, so its quality here is no"
@@ -128,7 +128,10 @@ PARTS = {
     ),
     "tokens": Part(
         "Tokens until the right file",
-        ["token_cost.py --annotations {retrieval_annotations} --corpora {retrieval_corpora}"],
+        [
+            "token_cost.py --annotations {retrieval_annotations}"
+            " --repositories {retrieval_repositories} --corpora {retrieval_corpora}"
+        ],
         "What an agent reads, for 30 questions, until it has a right file, beside the loop of grep"
         " and read, semble and probe. `keyword_search` names files with reasons and shows no code,"
         " which makes it cheap; the others show code, ten passages or more unless told otherwise,"
@@ -193,6 +196,13 @@ PARTS = {
         "To make, keep and ask them; the peer is model2vec, if it is installed.",
         long=True,
     ),
+    "stores": Part(
+        "Where postings and vectors could be kept",
+        ["stores.py"],
+        "SQLite's FTS5, tantivy and our segments; usearch and numpy. Peers that are not installed"
+        " are said to be missing.",
+        long=True,
+    ),
     "segments": Part(
         "The index's files",
         ["segments.py"],
@@ -211,6 +221,8 @@ PEERS = {
     "ripgrepx": ["rgx", "--version"],
     "ripgrep-all": ["rga", "--version"],
 }
+# What begins the text below the words of a section, with a table and without one.
+COMMAND, LEFT_OUT = "`python benchmarks/", "Left out"
 _NUMBER = re.compile(r"\d+(?:\.\d+)+[\w.-]*")
 
 
@@ -260,7 +272,7 @@ def tables(name: str, part: Part, values: Mapping[str, str]) -> tuple[str, bool]
         missing = [word for word in _names(command) if word not in values]
         if missing:
             options = ", ".join(f"`--{word.replace('_', '-')}`" for word in missing)
-            lines += [f"Left out: `benchmarks/run {name}` needs {options}.", ""]
+            lines += [f"{LEFT_OUT}: `benchmarks/run {name}` needs {options}.", ""]
             print(f"{name} is left out: it needs {options}", flush=True)
             continue
         shown = command.format_map({word: word.upper() for word in values})
@@ -268,7 +280,7 @@ def tables(name: str, part: Part, values: Mapping[str, str]) -> tuple[str, bool]
         outcome = run(command, values)
         print(f"=== {outcome.seconds:.0f} s {outcome.problem}".rstrip(), flush=True)
         where = f"{date.today()}, {machine()}, {outcome.seconds:.0f} s"
-        lines += [f"`python benchmarks/{shown}` ({where}):", ""]
+        lines += [f"{COMMAND}{shown}` ({where}):", ""]
         lines += ["```text", outcome.printed, "```", ""]
         if outcome.problem:
             good = False
@@ -323,13 +335,16 @@ def tables_of(page: str, parts: Mapping[str, Part]) -> dict[str, str]:
 
 
 def page_with(page: str, peers: str, made: Mapping[str, str], parts: Mapping[str, Part]) -> str:
-    """The page with new tables, in the order of the parts; the others as they were."""
+    """The page with new tables, in the order of the parts; the others as they were, and so where a
+    part was left out."""
     had = tables_of(page, parts)
     texts = [f"{HEAD}\n{peers}\n"]
     for name, part in parts.items():
         head = "\n".join([f"## {part.title}", "", *textwrap.wrap(part.shows, 100)])
         never = f"Not run yet: `benchmarks/run {name}`"
         below = made.get(name) or had.get(part.title) or never
+        if below.startswith(LEFT_OUT) and had.get(part.title, "").startswith(COMMAND):
+            below = had[part.title]
         texts.append(f"{head}\n\n{below.strip()}\n")
     return "\n".join(texts)
 
@@ -349,7 +364,7 @@ def options_of() -> argparse.ArgumentParser:
         "--retrieval-annotations", metavar="FILE", help="see benchmarks/questions.py"
     )
     parser.add_argument("--retrieval-corpora", metavar="FOLDER", help="the repositories for them")
-    parser.add_argument("--retrieval-repositories", metavar="FILE", help="their repos.json")
+    parser.add_argument("--retrieval-repositories", metavar="FILE", help="repos.json beside them")
     parser.add_argument("--symbol-truth", metavar="FOLDER", help="see benchmarks/symbols.py")
     parser.add_argument("--symbol-corpora", metavar="FOLDER", help="the sources for it")
     return parser
@@ -369,6 +384,9 @@ def main() -> int:
         for name, value in vars(options).items()
         if isinstance(value, str)
     }
+    if annotations := values.get("retrieval_annotations"):
+        beside = str(Path(annotations).with_name("repos.json"))
+        values.setdefault("retrieval_repositories", beside)
     started = time.perf_counter()
     names, failed = chosen(options.parts), []
     peers = versions(PEERS)

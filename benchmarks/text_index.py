@@ -100,7 +100,7 @@ class Rgx:
         self._environment = {**os.environ, "RGX_CACHE_DIR": str(cache)}
         started = time.perf_counter()
         self._run("--server", "start")
-        while "ready" not in self._run("--server", "status")[0].decode():
+        while not re.search(rb"state +ready", self._run("--server", "status")[0]):
             if time.perf_counter() - started > BUILD_SECONDS:
                 raise TimeoutError("rgx is not ready")
             time.sleep(0.05)

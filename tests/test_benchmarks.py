@@ -66,6 +66,14 @@ def test_what_was_not_run_stays_and_what_never_was_is_named() -> None:
     assert "Peers: none." not in second
 
 
+def test_a_part_that_is_left_out_leaves_the_table_of_an_earlier_run() -> None:
+    parts = {"a": Part("A", ["a.py {truth}"], "Of a.")}
+    table, left_out = "`python benchmarks/a.py` (then):", "Left out: it needs something."
+    assert tables_of(page_with("", "", {"a": left_out}, parts), parts)["A"] == left_out
+    earlier = page_with("", "", {"a": table}, parts)
+    assert tables_of(page_with(earlier, "", {"a": left_out}, parts), parts)["A"] == table
+
+
 def test_a_peer_that_is_not_installed_is_said_to_be_missing() -> None:
     peers = {"python": [sys.executable, "--version"], "nonsense": ["no-such-program", "--version"]}
     told = page.versions(peers)
