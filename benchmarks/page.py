@@ -340,7 +340,9 @@ def page_with(page: str, peers: str, made: Mapping[str, str], parts: Mapping[str
     had = tables_of(page, parts)
     texts = [f"{HEAD}\n{peers}\n"]
     for name, part in parts.items():
-        head = "\n".join([f"## {part.title}", "", *textwrap.wrap(part.shows, 100)])
+        head = "\n".join(
+            [f"## {part.title}", "", *textwrap.wrap(part.shows, 100, break_on_hyphens=False)]
+        )
         never = f"Not run yet: `benchmarks/run {name}`"
         below = made.get(name) or had.get(part.title) or never
         if below.startswith(LEFT_OUT) and had.get(part.title, "").startswith(COMMAND):
