@@ -1,55 +1,87 @@
 """Peers as runners for a retrieval benchmark, with the lines of `retrieval_runner.py`.
 
-    python benchmarks/retrieval_peers.py semble|bm25 CORPUS
+    python benchmarks/retrieval_peers.py semble|bm25|probe|ripgrep CORPUS
 
 `semble` is the package of that name, which here has the vectors of the package `wordllama`, since
 nothing is fetched at run time; `bm25` is plain BM25 over windows of lines, by the package `bm25s`.
-They need an environment of their own: ``pip install semble wordllama bm25s PyStemmer``.
+`probe` is the command of the npm package `@probelabs/probe`, a run for each question; `ripgrep`
+looks for each word of the question, and orders files by how many of them they have, the rarer ones
+weighing more. The packages need an environment of their own: `benchmarks/peers.txt`.
+
+A line with `"texts": true` is answered by semble with what an agent reads: `answer`, the text of
+its MCP server by its own defaults; `entries`, what that has of each of the 50 best passages; and
+`chunks`, their code.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import importlib.util
 import json
+import math
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import bm25s
-import Stemmer
-from safetensors.numpy import load_file, save_file
-from semble import SembleIndex
-
 RESULTS = 10
+# Of semble: what its own benchmark of tokens looks at; what its MCP server answers by itself.
+MOST_CHUNKS = 50
+AGENTS_RESULTS, AGENTS_LINES = 5, 10
 # Of the windows of BM25, in lines; each begins where half of the one before has passed.
 WINDOW = 50
 MOST_BYTES = 1_000_000
 
-Answers = Callable[[str], list[dict[str, Any]]]
+Request = dict[str, Any]
+# What answers a request, and the seconds that its index took.
+Made = tuple[Callable[[Request], Any], float]
 
 
-def semble(corpus: Path, model: Path) -> Answers:
+def semble(corpus: Path) -> Made:
+    from semble import SembleIndex
+    from semble.utils import format_results
+
+    model = model_of_wordllama()
+    started = time.perf_counter()
     index = SembleIndex.from_path(corpus, model_path=str(model))
+    seconds = time.perf_counter() - started
 
-    def search(query: str) -> list[dict[str, Any]]:
+    def search(request: Request) -> Any:
+        query = request["query"]
+        if request.get("texts"):
+            return texts(query)
         chunks = [one.chunk for one in index.search(query, top_k=RESULTS)]
         return [
             {"path": one.file_path, "line": one.start_line, "end_line": one.end_line}
             for one in chunks
         ]
 
-    return search
+    def texts(query: str) -> Any:
+        found = index.search(query, top_k=MOST_CHUNKS)
+        few = index.search(query, top_k=AGENTS_RESULTS, max_snippet_lines=AGENTS_LINES)
+        return {
+            "answer": json.dumps(format_results(query, few, AGENTS_LINES)),
+            "entries": format_results(query, found, AGENTS_LINES)["results"],
+            "chunks": [one.chunk.content for one in found],
+        }
+
+    return search, seconds
 
 
-def model_of_wordllama(folder: Path) -> None:
-    """Lay the vectors and the tokenizer of wordllama out as a model2vec folder."""
+def model_of_wordllama() -> Path:
+    """The vectors and the tokenizer of wordllama, laid out as a model2vec folder."""
+    from safetensors.numpy import load_file, save_file
+
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
     spec = importlib.util.find_spec("wordllama")
     assert spec is not None
     assert spec.submodule_search_locations
@@ -58,9 +90,14 @@ def model_of_wordllama(folder: Path) -> None:
     save_file({"embeddings": table.astype("float32")}, folder / "model.safetensors")
     shutil.copy(package / "tokenizers/l2_supercat_tokenizer_config.json", folder / "tokenizer.json")
     (folder / "config.json").write_text(json.dumps({"normalize": True}))
+    return folder
 
 
-def bm25(corpus: Path, model: Path) -> Answers:
+def bm25(corpus: Path) -> Made:
+    import bm25s
+    import Stemmer
+
+    started = time.perf_counter()
     command = ["rg", "--files", "--null"]
     listed = subprocess.run(command, cwd=corpus, stdout=subprocess.PIPE, check=True).stdout
     places: list[tuple[str, int, int]] = []
@@ -77,9 +114,10 @@ def bm25(corpus: Path, model: Path) -> Answers:
     stemmer = Stemmer.Stemmer("english")
     index = bm25s.BM25()
     index.index(bm25s.tokenize(texts, stemmer=stemmer, show_progress=False), show_progress=False)
+    seconds = time.perf_counter() - started
 
-    def search(query: str) -> list[dict[str, Any]]:
-        asked = bm25s.tokenize(query, stemmer=stemmer, show_progress=False)
+    def search(request: Request) -> Any:
+        asked = bm25s.tokenize(request["query"], stemmer=stemmer, show_progress=False)
         found, _ = index.retrieve(asked, k=min(10 * RESULTS, len(texts)), show_progress=False)
         best = {places[number][0]: places[number] for number in reversed(found[0].tolist())}
         ordered = dict.fromkeys(places[number][0] for number in found[0].tolist())
@@ -88,10 +126,48 @@ def bm25(corpus: Path, model: Path) -> Answers:
             for path in list(ordered)[:RESULTS]
         ]
 
-    return search
+    return search, seconds
 
 
-PEERS = {"semble": semble, "bm25": bm25}
+def probe(corpus: Path) -> Made:
+    def search(request: Request) -> Any:
+        command = ["probe", "search", request["query"], str(corpus), "--format", "json"]
+        command += ["--max-results", str(RESULTS)]
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        # Where there is nothing, it says so in words.
+        found = json.loads(run.stdout)["results"] if run.stdout.startswith(b"{") else []
+        return [
+            {
+                "path": os.path.relpath(one["file"], corpus),
+                "line": one["lines"][0],
+                "end_line": one["lines"][1],
+            }
+            for one in found
+        ]
+
+    return search, 0.0
+
+
+def ripgrep(corpus: Path) -> Made:
+    def files(word: str) -> dict[str, int]:
+        command = ["rg", "--count-matches", "--ignore-case", "--fixed-strings", "--null"]
+        run = subprocess.run([*command, "-e", word, "."], cwd=corpus, stdout=subprocess.PIPE)
+        rows = (line.split(b"\0") for line in run.stdout.splitlines())
+        return {os.fsdecode(path).removeprefix("./"): int(count) for path, count in rows}
+
+    def search(request: Request) -> Any:
+        score: dict[str, float] = defaultdict(float)
+        for word in dict.fromkeys(re.findall(r"\w{3,}", request["query"].lower())):
+            found = files(word)
+            for path, count in found.items():
+                score[path] += math.log(1 + count) / (1 + math.log(1 + len(found)))
+        best = sorted(score, key=lambda path: (-score[path], path))
+        return [{"path": path} for path in best[:RESULTS]]
+
+    return search, 0.0
+
+
+PEERS = {"semble": semble, "bm25": bm25, "probe": probe, "ripgrep": ripgrep}
 
 
 def main() -> None:
@@ -101,15 +177,10 @@ def main() -> None:
     parser.add_argument("peer", choices=PEERS)
     parser.add_argument("corpus", type=Path)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        model_of_wordllama(Path(folder))
-        make = PEERS[arguments.peer]
-        started = time.perf_counter()
-        search = make(arguments.corpus, Path(folder))
-        seconds = time.perf_counter() - started
-        print(json.dumps({"index_seconds": seconds}), file=sys.stderr, flush=True)
-        for line in iter(sys.stdin.readline, ""):
-            print(json.dumps(search(json.loads(line)["query"])), flush=True)
+    search, seconds = PEERS[arguments.peer](arguments.corpus.resolve())
+    print(json.dumps({"index_seconds": seconds}), file=sys.stderr, flush=True)
+    for line in iter(sys.stdin.readline, ""):
+        print(json.dumps(search(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

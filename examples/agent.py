@@ -41,7 +41,11 @@ class Winnow:
     async def __aenter__(self) -> Winnow:
         pipe = asyncio.subprocess.PIPE
         command = [sys.executable, "-m", "winnow", "serve"]
-        self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+        # Else `-m` would run modules of the folder that happen to have a name that it looks for.
+        environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+        self._process = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, env=environment
+        )
         self._reading = asyncio.create_task(self._read())
         root = {"name": self._folder.name, "uri": self._folder.as_uri()}
         client = {"processId": os.getpid(), "capabilities": {}, "workspaceFolders": [root]}

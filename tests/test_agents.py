@@ -21,7 +21,7 @@ else:
     import tomli as tomllib
 
 JSON_AGENTS = sorted(name for name, agent in AGENTS.items() if agent.file.endswith(".json"))
-START = [sys.executable, "-m", "winnow"]
+START = [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-m", "winnow"]
 
 
 def init(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -72,12 +72,16 @@ def test_an_entry_starts_this_program(project: Path, name: str) -> None:
 
 
 def test_the_entry_is_one_that_starts_the_server(project: Path) -> None:
-    """What is written is what the client library starts, as an agent does."""
+    """What is written is what the client library starts, as an agent does: in the project."""
     import asyncio
 
     from mcp import Client, StdioServerParameters
 
     init(project, "claude")
+    if sys.version_info >= (3, 11):
+        # Which Python would take for its own.
+        hostile = "raise SystemExit('code of the project has run')\n"
+        write_files(project, {"typing.py": hostile, "winnow/__main__.py": hostile})
     entry = settings(project / ".mcp.json")["mcpServers"]["winnow"]
     environment = child_environment(project.parent)
 
@@ -229,11 +233,13 @@ def test_a_command_on_path_is_called_by_its_name(
     program = write_files(tmp_path, {"scripts/winnow": "#!/bin/sh\n"}) / "scripts/winnow"
     program.chmod(0o755)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert command() == START
+    assert command() == [str(program)]
     monkeypatch.setenv("PATH", str(program.parent))
     assert command() == ["winnow"]
     # Another program of that name is not this one.
     other = write_files(tmp_path, {"other/winnow": "#!/bin/sh\n"}) / "other/winnow"
     other.chmod(0o755)
     monkeypatch.setenv("PATH", str(other.parent))
+    assert command() == [str(program)]
+    program.unlink()
     assert command() == START

@@ -174,8 +174,8 @@ async def test_a_definition_with_its_lines(workspace: Workspace, project: Path) 
     assert recorder.messages == ["Looking for symbols: Loader.load_plugin"]
     assert plain(result) == (
         "src/loader.py:5-6  Loader.load_plugin  method\n"
-        "     5:     def load_plugin(self, name):\n"
-        "     6:         return registry[name]\n\n"
+        "5\t    def load_plugin(self, name):\n"
+        "6\t        return registry[name]\n\n"
         "[1 of 1, symbol search: 'Loader.load_plugin': it has the form of a name]"
     )
     coloured = text(result, Style(colour=True), str(project / "src"))

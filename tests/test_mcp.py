@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,44 +18,21 @@ import mcp_types as types
 import msgspec
 import psutil
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import MCPError
 
 from conftest import SLOW_TERM, alive, child_environment, requires_posix, write_files
+from mcp_client import COMMAND, WITHOUT_INDEX, connected, indexed, text_of
 from reference.example import prepare, project
 from winnow.agents import AGENTS
 from winnow.config import Bash, Config
 from winnow.mcp import MAX_TOKENS
 from winnow.shorten import BYTES_PER_TOKEN
+from winnow.tool import Tool
 from winnow.tools import TOOLS, for_agents
 from winnow.types import no_progress
 from winnow.workspace import Workspace
 
 pytestmark = pytest.mark.wire
-
-COMMAND = [sys.executable, "-m", "winnow", "mcp"]
-WITHOUT_INDEX = "[index]\nenabled = false\n"
-
-
-@contextlib.asynccontextmanager
-async def connected(
-    folder: Path,
-    *arguments: str,
-    home: Path | None = None,
-    mode: str = "legacy",
-    settings: str = WITHOUT_INDEX,
-) -> AsyncIterator[Client]:
-    """A client of a server that was started for it in a folder, with a user's settings."""
-    home = home or folder.parent
-    if settings:
-        write_files(home, {".config/winnow/config.toml": settings})
-    server = StdioServerParameters(
-        command=COMMAND[0],
-        args=[*COMMAND[1:], *arguments],
-        cwd=folder,
-        env={"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"], **child_environment(home)},
-    )
-    async with Client(server, mode=mode, read_timeout_seconds=30) as client:
-        yield client
 
 
 def servers() -> list[psutil.Process]:
@@ -76,12 +52,6 @@ async def until(condition: Callable[[], Any], seconds: float = 10) -> Any:
         assert time.monotonic() < end
         await asyncio.sleep(0.01)
     return found
-
-
-def text_of(result: types.CallToolResult) -> str:
-    [content] = result.content
-    assert isinstance(content, types.TextContent)
-    return content.text
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +149,55 @@ async def test_answers_fit_the_budget_unless_the_agent_names_another(tmp_path: P
         assert await tokens(max_tokens=0, context_lines=0) > 10_000
     async with connected(folder) as client:
         assert 4000 < await tokens() <= MAX_TOKENS
+
+
+async def test_every_tool_fits_the_budget_that_it_is_given(tmp_path: Path) -> None:
+    """On a project of which every answer would be longer."""
+    folder = tmp_path / "many"
+    lines = "".join(f"needle = thing({number})  # a needle in a haystack\n" for number in range(99))
+    code = f"def thing(n):\n    return n\n\n\n{lines}"
+    write_files(folder, {f"part{n}/needle_{n}.py": code for n in range(40)})
+    page = "".join(f"<p>A needle on line {number} of the handbook</p>" for number in range(2_000))
+    write_files(folder, {f"docs/{n}.html": page for n in range(5)})
+    asked: dict[str, dict[str, Any]] = {
+        "bash": {"command": "rg needle"},
+        "code_search": {"query": '"needle"', "limit": 200},
+        "document_text": {"path": "docs/0.html"},
+        "find_references": {"path": "part1/needle_1.py", "line": 1, "column": 5},
+        "find_symbol": {"name": "thing", "max_results": 100},
+        "glob": {"pattern": "**/*", "max_results": 1000},
+        "grep": {"pattern": "needle", "max_results": 1000, "context_lines": 5},
+        "keyword_search": {"query": "a needle", "search_terms": ["needle", r"thing\(9"]},
+        "read_file": {"path": "part1/needle_1.py"},
+        "search_docs": {"query": "needle", "max_results": 100},
+        "semantic_search": {"query": "a needle in a haystack", "top_k": 100},
+        "tree": {"depth": 3, "show_sizes": True},
+    }
+    settings = '[bash]\nenabled = true\n[index]\nembeddings = "off"\n'
+    offered = for_agents(Config(bash=Bash(enabled=True)))
+    limited = {name for name, tool in offered.items() if "max_tokens" in _properties(tool)}
+    assert set(asked) == limited
+    async with connected(folder, "--max-tokens", "900", home=tmp_path, settings=settings) as client:
+        await indexed(client)
+        for name, params in asked.items():
+            whole = await client.call_tool(name, {**params, "max_tokens": 0})
+            short = await client.call_tool(name, params)
+            for answer in (whole, short):
+                assert not answer.is_error, (name, text_of(answer))
+            assert _tokens(whole) > 900, name
+            assert _tokens(short) <= 900, name
+            assert len(text_of(short)) / BYTES_PER_TOKEN <= 900, name
+            assert short.structured_content is not None
+            assert short.structured_content["truncated"], name
+
+
+def _properties(tool: Tool[Any, Any]) -> dict[str, Any]:
+    properties: dict[str, Any] = tool.input_schema["properties"]
+    return properties
+
+
+def _tokens(answer: types.CallToolResult) -> float:
+    return len(msgspec.json.encode(answer.structured_content)) / BYTES_PER_TOKEN
 
 
 # --- progress, cancellation, errors --------------------------------------------------------
@@ -417,16 +436,7 @@ async def test_the_index_is_begun_once_something_was_asked_and_hears_of_changes(
     async with connected(project, settings='[index]\nembeddings = "off"\n') as client:
         assert not (project / ".winnow").exists()
         await client.list_tools()
-
-        async def state() -> str:
-            answer = await client.call_tool("index_status", {})
-            assert answer.structured_content is not None
-            return str(answer.structured_content["completeness"]["index"]["state"])
-
-        end = time.monotonic() + 20
-        while await state() != "ready":
-            assert time.monotonic() < end
-            await asyncio.sleep(0.05)
+        await indexed(client)
         write_files(project, {"src/new.py": "def only_just_written():\n    pass\n"})
         answer = await client.call_tool("find_symbol", {"name": "only_just_written"})
         assert text_of(answer).startswith("src/new.py:1")

@@ -694,10 +694,10 @@ def test_a_span_of_two_gigabytes_is_read_without_holding_them(tmp_path: Path) ->
 def test_plain_text_has_numbers_separators_and_notes(numbered: Path) -> None:
     result = read(numbered, "a.txt", spans=["9-10", "100-"], max_lines=3)
     assert plain(result) == (
-        "     9\tline 9\n"
-        "    10\tline 10\n"
+        "9\tline 9\n"
+        "10\tline 10\n"
         "...\n"
-        "   100\tline 100\n"
+        "100\tline 100\n"
         "[3 of 383 lines asked for of 480 in the file]\n"
         f"[more with the cursor {result.cursor}]"
     )
@@ -708,10 +708,10 @@ def test_plain_text_is_harmless_and_as_many_lines_as_the_file(tmp_path: Path) ->
     result = read(tmp_path, "a.txt")
     sign = "\N{REPLACEMENT CHARACTER}"
     assert plain(result).split("\n") == [
-        f"     1\t{sign}[31mred{sign}",
-        f"     2\ta{sign}b{sign}",
-        "     3\t",
-        "     4\t",
+        f"1\t{sign}[31mred{sign}",
+        f"2\ta{sign}b{sign}",
+        "3\t",
+        "4\t",
         "[line endings: mixed]",
     ]
     kept = read(tmp_path, "a.txt", line_endings="keep")

@@ -91,8 +91,8 @@ async def test_the_answer_has_all_that_the_contract_promises(
     assert (rest.truncated, rest.cursor) == (False, None)
     assert plain(result) == (
         "src/registry.py:3-4  defines register_plugin; matches register_plugin\n"
-        "     3: def register_plugin(name, plugin):\n"
-        "     4:     registry[name] = plugin\n\n"
+        "3\tdef register_plugin(name, plugin):\n"
+        "4\t    registry[name] = plugin\n\n"
         "[1 of 2 passages, text]\n"
         f"[incomplete: {reason}]\n"
         f"[more: cursor {result.cursor}]\n"

@@ -118,12 +118,19 @@ class Done(Struct, frozen=True):
 
 def command() -> list[str]:
     """How an agent starts Winnow: by its name where that leads here, since a project's file is for
-    others, too; else by the path of this Python."""
+    others, too; else by its path, or that of this Python.
+
+    The agent starts it in the project, whose modules must not be taken for Winnow's or Python's
+    own, as by `-m` alone they are.
+    """
     scripts = sysconfig.get_path("scripts")
     found, ours = shutil.which(NAME), shutil.which(NAME, path=scripts)
     if found and ours and os.path.realpath(found) == os.path.realpath(ours):
         return [NAME]
-    return [sys.executable, "-m", NAME]
+    if ours:
+        return [ours]
+    safe = ["-P"] if sys.version_info >= (3, 11) else []
+    return [sys.executable, *safe, "-m", NAME]
 
 
 def found_in(folder: Path, home: Path) -> list[str]:

@@ -15,10 +15,12 @@ from winnow.types import Answer
 
 class Style(Struct, frozen=True):
     """How to emphasise; without ``colour`` every method gives the text as it is. ``options`` stands
-    before the name of a param: a person types it as an option."""
+    before the name of a param: a person types it as an option. Numbers of lines are in a column for
+    people; an agent pays for each blank before them."""
 
     colour: bool
     options: str = "--"
+    column: int = 6
 
     @classmethod
     def for_stream(cls, stream: TextIO) -> Style:
@@ -35,6 +37,10 @@ class Style(Struct, frozen=True):
     def match(self, text: str) -> str:
         return self._code("1;31", text)
 
+    def number(self, line: int) -> str:
+        """A line's number and the tab behind it, as `cat -n` shows them."""
+        return self.dim(str(line).rjust(self.column)) + "\t"
+
     def good(self, text: str) -> str:
         return self._code("32", text)
 
@@ -45,7 +51,7 @@ class Style(Struct, frozen=True):
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
-FOR_AGENTS = Style(colour=False, options="")
+FOR_AGENTS = Style(colour=False, options="", column=0)
 
 
 class Placed(Protocol):

@@ -214,7 +214,7 @@ class _Passages:
         there = _spelled(question, (chunks.counts["body"][:, best] > 0).tolist())
         if there:
             asked = len(dict.fromkeys(question.spelled))
-            why.append(f"{len(there)} of {asked} query terms in lines {first}-{last}")
+            why.append(f"has {len(there)} of {asked} query terms")
         return Found(file, first, last, score, tuple(why))
 
     def _why(self, place: int, file: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from winnow.display import printable
 from winnow.errors import (
@@ -15,7 +15,7 @@ from winnow.errors import (
     UnreadableDocument,
 )
 from winnow.learning.calls import reads
-from winnow.terminal import Style
+from winnow.terminal import FOR_AGENTS, Style
 from winnow.tool import tool
 from winnow.types import Progress
 from winnow.types.read_file import Chunk, ReadFileParams, ReadFileResult
@@ -23,25 +23,25 @@ from winnow.workspace import Workspace
 
 
 def plain(result: ReadFileResult) -> str:
-    """The lines with their numbers, as `cat -n` shows them, then notes in square brackets."""
+    """The lines with their numbers, then notes in square brackets."""
     more = [f"more with the cursor {result.cursor}"] if result.cursor else []
-    return "\n".join([*_rows(result, str), *(f"[{note}]" for note in [*_notes(result), *more])])
+    notes = (f"[{note}]" for note in [*_notes(result), *more])
+    return "\n".join([*_rows(result, FOR_AGENTS), *notes])
 
 
 def text(result: ReadFileResult, style: Style, folder: str) -> str:
-    """The same, with quiet numbers and notes."""
+    """The same, with quiet numbers in a column, as `cat -n` shows them, and quiet notes."""
     more = [f"more: --cursor {result.cursor}"] if result.cursor else []
     notes = (style.dim(f"[{note}]") for note in [*_notes(result), *more])
-    return "\n".join([*_rows(result, style.dim), *notes])
+    return "\n".join([*_rows(result, style), *notes])
 
 
-def _rows(result: ReadFileResult, number: Callable[[str], str]) -> Iterator[str]:
-    width = max(6, len(str(result.chunks[-1].end))) if result.chunks else 6
+def _rows(result: ReadFileResult, style: Style) -> Iterator[str]:
     for place, chunk in enumerate(result.chunks):
         if place:
-            yield number("...")
+            yield style.dim("...")
         for line, content in enumerate(_lines(chunk), chunk.start):
-            yield f"{number(f'{line:{width}}')}\t{content}"
+            yield style.number(line) + content
 
 
 def _lines(chunk: Chunk) -> list[str]:

@@ -53,7 +53,7 @@ def numbered(snippet: str | None, first: int, style: Style) -> Iterator[str]:
     if snippet is None:
         return
     for number, line in enumerate(snippet.split("\n"), first):
-        yield f"{style.dim(f'{number:6}:')} {line}"
+        yield style.number(number) + line
 
 
 def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
