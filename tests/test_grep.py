@@ -643,7 +643,14 @@ async def test_matches_that_take_too_much_memory_do_not_cost_the_others(
     assert (alone.matches, alone.completeness.reasons) == ([], [reason])
 
 
-async def test_cut_and_giant_lines_are_told(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("probe_seconds", [0.005, 0.01, 0.02, 0.04, 0.06])
+async def test_cut_and_giant_lines_are_told(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    probe_seconds: float,
+) -> None:
+    monkeypatch.setattr("winnow.text.grep.PROBE_SECONDS", probe_seconds)
     (tmp_path / "a.js").write_text("a" * 1000 + "needle" + "b" * 1000 + "needle\n")
     (tmp_path / "b.js").write_text("needle" + "b" * 5_000_000)
     result = await grep(make_workspace(tmp_path), "needle")

@@ -95,14 +95,20 @@ class TextSearch:
     unreadable: set[str] = field(default_factory=set)
     binary: int = 0
     partly_binary: set[str] = field(default_factory=set)
-    long_lines: int = 0
     too_large: set[str] = field(default_factory=set)
     _late: dict[str, int] = field(default_factory=dict)
+    # By file: one that is searched again tells of the same lines again.
+    _long_lines: dict[str, int] = field(default_factory=dict)
     _found: int = 0
     _in_buffers: int = 0
     _stopped: bool = False
     _running: Child | None = None
     _has_run_out: bool = False
+
+    @property
+    def long_lines(self) -> int:
+        """How many matching lines were left out, as they are too long to be read."""
+        return sum(self._long_lines.values())
 
     def stop(self) -> None:
         """End :meth:`lines` soon: the reader has enough."""
@@ -270,9 +276,10 @@ class TextSearch:
     ) -> AsyncGenerator[Found, None]:
         """The lines of one run, and of ``late`` binary files those before their first NUL byte.
         ``prefix`` is given for a run over unsaved documents."""
-        path, wanted, any_found = "", True, False
+        path, wanted, any_found, told = "", True, False, 0
         async for event in events(child, self.limits.line_characters):
             if isinstance(event, FileBegin):
+                told = self._tell_long(path, child, told)
                 path = (prefix or "") + plain(event.path)
                 wanted = self._is_wanted(path, unsaved=prefix is not None)
                 any_found = False
@@ -284,7 +291,14 @@ class TextSearch:
                 yield path, event
             elif isinstance(event, FileEnd) and any_found and event.binary:
                 self.partly_binary |= set() if self.query.binary else {path}
-        self.long_lines += sum(head.startswith(MATCH) for head in child.dropped)
+        self._tell_long(path, child, told)
+
+    def _tell_long(self, path: str, child: Child, told: int) -> int:
+        """Count the lines of a file that were dropped; gives how many are told of now."""
+        heads = child.dropped[told:]
+        if count := sum(head.startswith(MATCH) for head in heads):
+            self._long_lines[path] = count
+        return told + len(heads)
 
     # --- counts ----------------------------------------------------------------------------
 
