@@ -261,6 +261,7 @@ export class Picker {
     this.headline = undefined
     this.search = undefined
     this.activeKey = undefined
+    this.movedAt = 0
     this.renderedAt = 0
     this.collector = undefined
     this.showTitle()
@@ -363,7 +364,8 @@ export class Picker {
       return
     }
     const before = this.shown
-    const row = before.rows.find((one) => one.key === this.activeKey)
+    // What somebody has moved to stays, though the answer may lack it.
+    const row = this.movedAt ? before.rows.find((one) => one.key === this.activeKey) : undefined
     this.shown = withRow(this.collector?.shown() ?? before, row, before)
     if (!isSame(before, this.shown) || this.needsConsent !== this.asks) this.render()
     this.showTitle()
