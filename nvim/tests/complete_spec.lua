@@ -42,8 +42,9 @@ return {
         end, 50)
       end)
       t.equal({ kind = 'llm', model = 'my-model', provider = 'editor' }, answer.ranked_by)
+      local rest = 'not chosen by the model'
       t.equal(
-        { 'it is the last' },
+        { 'it is the last', rest, rest, rest },
         vim.tbl_map(function(item)
           return item.reason
         end, items)

@@ -95,7 +95,7 @@ test('moving shows the file at the line, and Escape restores what was open', asy
   await editor.resume()
   await page.keyboard.press('ArrowDown')
   const row = await editor.active.innerText()
-  const [, name, line] = /^(\w+)\.py:(\d+)/.exec(row.trim())
+  const [, name, line] = /^([^\s:]+?)(?:\.\w+)?:(\d+)/.exec(row.trim())
   await page.locator('.tab.active', { hasText: name }).waitFor()
   await until(async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `), `line ${line}`)
   await editor.screenshot('keyword-search')
@@ -138,7 +138,7 @@ test('Escape restores a preview, and a preview beside what is open', async () =>
 test('Enter opens the file at the line', async () => {
   await editor.resume()
   const active = await editor.active.innerText()
-  const [, activeName, activeLine] = /^(\w+)\.py:(\d+)/.exec(active.trim())
+  const [, activeName, activeLine] = /^([^\s:]+?)(?:\.\w+)?:(\d+)/.exec(active.trim())
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: activeName }).waitFor()
   await until(async () => (await editor.position.innerText()).startsWith(`Ln ${activeLine}, `), `line ${activeLine}`)
