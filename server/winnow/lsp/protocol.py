@@ -222,7 +222,7 @@ class WinnowProtocol(LanguageServerProtocol):
             return
         body = b'{"jsonrpc":"%b","id":%b,"result":%b}' % (
             self.VERSION.encode(),
-            msgspec.json.encode(msg_id),
+            json.dumps(msg_id).encode(),  # it may be half of a surrogate pair
             result,
         )
         kind = f"{self.CONTENT_TYPE}; charset={self.CHARSET}"
