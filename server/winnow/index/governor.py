@@ -59,7 +59,7 @@ FILE_BYTES = 400
 FRESH_BYTES = 30 * MB
 # The largest file that is parsed may have this part of the limit at most, since its answer has four
 # times its bytes, of which the server holds three copies for a moment; and this part at least.
-PARSED_SHARE, LEAST_SHARE = 0.006, 0.0015
+PARSED_SHARE, LEAST_SHARE = 0.0045, 0.0015
 SHARED_FOLDERS = (
     *("/tmp", "/var/tmp", "/var", "/usr", "/etc", "/opt", "/srv", "/mnt", "/media"),  # noqa: S108
     *("/home", "/root", "/Users", "/Volumes", "/Library", "/System", "/Applications"),
