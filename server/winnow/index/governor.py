@@ -71,7 +71,7 @@ def most_parsed(limits: Index, files: int) -> int:
     tree of so many files."""
     limit = limits.max_memory_usage_mb * MB
     room = limit - SERVER_BYTES - FILE_BYTES * files - FRESH_BYTES
-    return int(max(min(room / TIMES_TEXT, PARSED_SHARE * limit), LEAST_SHARE * limit))
+    return round(max(min(room / TIMES_TEXT, PARSED_SHARE * limit), LEAST_SHARE * limit))
 
 
 def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
