@@ -266,9 +266,9 @@ def test_a_program_that_is_missing_is_named_with_what_installs_it(
     stand_in(empty, "rga", "exit 1")
     engine = make(empty)
     if sys.platform == "linux":
-        assert engine.reads("/x/a.docx") == (
-            "pandoc is not installed: apt install pandoc, or dnf install pandoc"
-        )
+        problem = engine.reads("/x/a.docx")
+        assert problem is not None
+        assert re.fullmatch(r"pandoc is not installed: [\w ,-]+ install pandoc", problem)
         assert engine.reads("/x/a.pdf.gz") == (
             "pdftotext is not installed: apt install poppler-utils, or dnf install poppler-utils"
         )
