@@ -35,7 +35,8 @@ CHUNK_BYTES = 64 * 1024
 # What a child may have in memory for itself: ripgrep holds a line as a whole, and a pattern with
 # nested repetitions can make grep and find take all there is. Linux only.
 MEMORY_BYTES = 2 * 1024**3
-PROBE_SECONDS = 5.0
+# A search that is cancelled meanwhile waits for it.
+PROBE_SECONDS = 2.0
 HEAD_BYTES = 64  # what is kept of a record that is dropped
 
 
@@ -497,21 +498,38 @@ async def _started_fenced(
         process = await asyncio.get_running_loop().run_in_executor(threads, start)
     finally:
         threads.shutdown(wait=False)
-    return await Fenced(process).connect() if process else None
+    if process is None:
+        return None
+    try:
+        return await Fenced(process).connect()
+    except OSError:  # there are no descriptors left
+        _end_group(process)
+        raise
 
 
 def _runs(program: str) -> bool:
-    """Whether a program runs on this thread."""
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        tried = subprocess.run(
+    """Whether a program runs on this thread; what it may have started is ended with it."""
+    with contextlib.suppress(OSError):
+        tried = subprocess.Popen(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=PROBE_SECONDS,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
-        return tried.returncode == 0
+        try:
+            return tried.wait(PROBE_SECONDS) == 0
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            _end_group(tried)
     return False
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _spool() -> IO[bytes]:
