@@ -562,7 +562,9 @@ async def test_what_was_listed_in_time_is_answered(
 ) -> None:
     """A ripgrep that stops half way stands for a slow disk."""
     slow = tmp_path / "rg"
-    slow.write_text("#!/bin/sh\nprintf 'src/main.py\\0src/lo'\nexec sleep 20\n")
+    slow.write_text(
+        "#!/bin/sh\n[ $1 = --version ] && exit\nprintf 'src/main.py\\0src/lo'\nexec sleep 20\n"
+    )
     slow.chmod(0o755)
     root = write_files(tmp_path / "root", {"src/main.py": ""})
     layer = {"limits": {"search_seconds": 0.4}, "programs": {"rg": str(slow)}}

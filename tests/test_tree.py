@@ -414,7 +414,10 @@ async def test_a_listing_that_takes_too_long_says_so(
     with pytest.raises(SearchTimedOut):
         await tree(make_workspace(root, config=tiny))
     slow = tmp_path / "rg"
-    slow.write_text("#!/bin/sh\necho 'rg: DEBUG|x' >&2\nprintf './src/a\\0./s'\nexec sleep 20\n")
+    slow.write_text(
+        "#!/bin/sh\n[ $1 = --version ] && exit\n"
+        "echo 'rg: DEBUG|x' >&2\nprintf './src/a\\0./s'\nexec sleep 20\n"
+    )
     slow.chmod(0o755)
     layer = {"limits": {"search_seconds": 0.4}, "programs": {"rg": str(slow)}}
     config, _ = merged(Config(), layer, "test")

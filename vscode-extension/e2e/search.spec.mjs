@@ -111,8 +111,7 @@ test('moving shows the file at the line, and Escape restores what was open', asy
 })
 
 test('Escape restores a preview, and a preview beside what is open', async () => {
-  const explorer = page.locator('.explorer-folders-view .monaco-list-row')
-  await explorer.filter({ hasText: 'optimizer.py' }).click()
+  await editor.probe('preview', { file: path.join(folder, 'django/db/migrations/optimizer.py') })
   await page.locator('.tab.active', { hasText: 'optimizer' }).waitFor()
   for (const activate of [async () => {}, () => page.locator('.tab', { hasText: 'registry' }).click()]) {
     await activate()

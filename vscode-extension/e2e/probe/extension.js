@@ -47,6 +47,10 @@ const actions = {
     )
     return found.map((one) => `${one.uri.fsPath}:${one.range.start.line + 1}`)
   },
+  preview: async ({ file }) => {
+    await vscode.window.showTextDocument(vscode.Uri.file(file), { preview: true })
+    return {}
+  },
   configure: async ({ settings }) => {
     const configuration = vscode.workspace.getConfiguration()
     for (const [name, value] of Object.entries(settings)) {
