@@ -648,10 +648,8 @@ async def test_ripgrep_prints_what_is_no_json(
 async def test_ripgrep_prints_without_end(
     make_workspace: MakeWorkspace, project: Path, tmp_path: Path
 ) -> None:
-    """None of it is kept: it has no line that ripgrep would write."""
     config = stand_in(tmp_path, '[ "$1" = --version ] || exec yes')
-    config, _ = merged(config, {"limits": {"search_seconds": 1}}, "test")
-    with pytest.raises(SearchTimedOut):
+    with pytest.raises(SearchFailed):
         await search(make_workspace(project, config=config), "a", "b")
 
 
@@ -752,7 +750,7 @@ async def test_names_with_spaces_newlines_and_dashes(
     write_files(folder, dict.fromkeys(names, "needle\n"))
     result = await search(make_workspace(folder), "needle", "other")
     assert sorted(paths(result)) == sorted(name.replace("\n", r"\x0a") for name in names)
-    assert result.root == str(folder)
+    assert result.root == str(folder).replace("\n", r"\x0a")
 
 
 async def test_files_of_other_encodings_and_line_ends(
