@@ -645,6 +645,27 @@ async def test_ripgrep_prints_what_is_no_json(
 
 
 @requires_posix
+async def test_files_of_broad_terms_are_told_before_these_are_shrunk(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    root = write_files(tmp_path / "root", {f"{n}.py": "needle\n" * 3000 for n in range(9)})
+    told = tmp_path / "told"
+    waits = f'while [ ! -e "{told}" ]; do sleep 0.02; done'
+    script = f'case "$*" in *--count*) {waits};; esac\nexec {find_ripgrep(None)} "$@"'
+    workspace = make_workspace(root, config=stand_in(tmp_path, script))
+
+    class Listener(Progress):
+        def __call__(self, message: str, *, percentage: Any = None, partial: Any = None) -> None:
+            if partial is not None:
+                told.touch()
+
+    raw = {"query": "needle", "search_terms": ["needle"], "broad_terms": "shrink"}
+    result = await TOOL.call(workspace, raw, Listener())
+    assert told.exists()
+    assert result.terms[0].matches == 27_000
+
+
+@requires_posix
 async def test_ripgrep_prints_without_end(
     make_workspace: MakeWorkspace, project: Path, tmp_path: Path
 ) -> None:

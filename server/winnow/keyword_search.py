@@ -170,9 +170,7 @@ async def _searched(request: Request) -> Search:
     teller = asyncio.create_task(_tell_while_searching(request, search))
     try:
         async with _overlaid(request, search):
-            await search.run()
-            if params.broad_terms == "shrink":
-                await search.shrink_broad_terms()
+            await search.run(shrink=params.broad_terms == "shrink")
     finally:
         teller.cancel()
         await asyncio.gather(teller, return_exceptions=True)
@@ -231,8 +229,10 @@ async def _tell_while_searching(request: Request, search: Search) -> None:
         await request.news.wait()
         await asyncio.sleep(pause)
         request.news.clear()
-        found = candidates_of([found for found in search.terms if not found.over])
-        candidates = list(map(request.laid.numbered, found))
+        told = [found for found in search.terms if found.files and not found.over]
+        if not told and request.params.broad_terms == "shrink":
+            told = search.terms  # some files of each, until they are shrunk
+        candidates = list(map(request.laid.numbered, candidates_of(told)))
         said = request.index.said if request.index else None
         if said is not None:
             candidates = said.joined(candidates)

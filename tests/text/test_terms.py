@@ -48,6 +48,8 @@ async def searched(
     limits: Limits,
     seconds: float = 20,
     candidates: list[str] | None = None,
+    *,
+    shrink: bool = False,
 ) -> Search:
     params = KeywordSearchParams(query="q", search_terms=terms)
     search = Search(
@@ -60,7 +62,7 @@ async def searched(
         terms=[TermMatches(term) for term in terms],
         candidates={} if candidates is None else dict.fromkeys(terms, candidates),
     )
-    await search.run()
+    await search.run(shrink=shrink)
     return search
 
 
@@ -121,11 +123,9 @@ async def test_a_file_that_is_deleted_meanwhile_is_no_error(tree: Path) -> None:
 async def test_a_broad_term_is_shrunk_by_the_first_step_that_fits(
     tree: Path, term: str, limit: int, form: str
 ) -> None:
-    search = await searched(tree, [term], Limits(term_bytes=limit))
-    [found] = search.terms
-    states = [found.over]
-    await search.shrink_broad_terms()
-    assert [*states, found.over] == [True, False]
+    [broad] = (await searched(tree, [term], Limits(term_bytes=limit))).terms
+    [found] = (await searched(tree, [term], Limits(term_bytes=limit), shrink=True)).terms
+    assert (broad.over, broad.files, found.over) == (True, {}, False)
     assert form in (found.shrunk or "")
     assert 0 < found.bytes <= limit + 3
     assert found.matches

@@ -92,8 +92,20 @@ class Search:
     searched: int | None = None
     candidates: dict[str, Sequence[str]] = field(default_factory=dict)
 
-    async def run(self) -> None:
-        """Search for every term; what was found when the deadline came stands in ``terms``."""
+    async def run(self, *, shrink: bool = False) -> None:
+        """Search for every term; what was found when the deadline came stands in ``terms``.
+
+        Of a term that is over its limit, what was found before stays until all is done: it can be
+        shown meanwhile. ``shrink`` keeps such terms, in smaller forms, as far as time allows.
+        """
+        await self._search_all()
+        if shrink:
+            await self._shrink_broad_terms()
+        for found in self.terms:
+            if found.over:
+                found.files.clear()
+
+    async def _search_all(self) -> None:
         await asyncio.gather(*map(self._search_overlay, self.terms))
         known = [found for found in self.terms if found.term in self.candidates]
         others = [found for found in self.terms if found.term not in self.candidates]
@@ -117,8 +129,7 @@ class Search:
         finally:
             await _cancel(probes)
 
-    async def shrink_broad_terms(self) -> None:
-        """Keep the terms that are over their limit, in smaller forms, as far as time allows."""
+    async def _shrink_broad_terms(self) -> None:
         for found in self.terms:
             if found.over and not self.timed_out:
                 await self._shrink(found)
@@ -386,7 +397,6 @@ class Search:
                 searched = event.searched
             if found.bytes + pending - SEPARATOR > self.limits.term_bytes:
                 found.over = True
-                found.files.clear()
                 return None
         found.long_lines += sum(head.startswith(ripgrep.MATCH) for head in child.dropped)
         return searched
