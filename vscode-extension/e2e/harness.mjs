@@ -222,6 +222,13 @@ export class Editor {
     }, async () => `terms for “${query}”, the first row is “${await proposed()}”`)
   }
 
+  /** The name of the active row's file, without what it ends in, and its line. */
+  async activePlace() {
+    const label = (await this.active.locator('.label-name').first().innerText()).trim()
+    const [, name, line] = /^(.+?)(?:\.\w+)?(?::(\d+))?$/.exec(label)
+    return [name, line ?? '1']
+  }
+
   /** The texts of the rows that are shown, each with its second line. */
   async rowTexts() {
     return (await this.rows.allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim())
@@ -248,12 +255,14 @@ export class Editor {
 
   /**
    * Records in the page what the quick pick shows from the next Enter on: `began` and each time in
-   * milliseconds, with the title, the rows and the active one. Gives a function that gives it.
+   * milliseconds, with the title, the rows, the active one, and how often somebody has moved down.
+   * Gives a function that gives it.
    */
   async recording() {
     await this.page.evaluate(() => {
       const frames = []
       let began
+      let downs = 0
       const look = () => {
         const widget = document.querySelector('.quick-input-widget')
         if (began === undefined || !widget) return
@@ -263,12 +272,13 @@ export class Editor {
         const active = text(widget.querySelector('.quick-input-list .monaco-list-row.focused'))
         const last = frames.at(-1)
         const same = last && last.title === title && last.active === active && last.rows.join() === rows.join()
-        if (!same) frames.push({ at: performance.now() - began, title, rows, active })
+        if (!same) frames.push({ at: performance.now() - began, title, rows, active, downs })
       }
       const observer = new MutationObserver(look)
       observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true })
       const start = (event) => {
         if (event.key === 'Enter') began ??= performance.now()
+        if (event.key === 'ArrowDown') downs++
       }
       document.addEventListener('keydown', start, true)
       window.__recorded = () => {

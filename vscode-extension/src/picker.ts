@@ -1,6 +1,6 @@
 import * as vscode from 'vscode'
 
-import type { Collector, Shown } from './core/collect'
+import { type Collector, Ranking, type Shown } from './core/collect'
 import { remembered } from './core/history'
 import type { Headline } from './core/headline'
 import { type AnyMode, KEYWORD, MODES, type Search, termsIn, termsText } from './core/modes'
@@ -376,7 +376,8 @@ export class Picker {
     this.showTitle()
     const items = this.items()
     const first = items.find((item) => item.row)
-    const active = items.find((item) => item.row && item.row.key === this.activeKey) ?? first
+    const stays = items.find((item) => item.row && item.row.key === this.activeKey)
+    const active = this.followsBest ? first : (stays ?? first)
     // A list that is shown for the first time goes to its active row, one that changes stays.
     this.pick.keepScrollPosition = this.renderedAt > 0
     this.renderedAt = Date.now()
@@ -387,6 +388,15 @@ export class Picker {
       this.activeKey = active.row?.key
       this.pick.activeItems = [active]
     }
+  }
+
+  /**
+   * Whether the best row is active, whatever it is: until somebody moves, while the local ranker
+   * still orders what is being found, which takes a moment only.
+   */
+  private get followsBest(): boolean {
+    const isLocal = this.collector instanceof Ranking && this.collector.rankedBy.kind === 'local'
+    return isLocal && !this.movedAt
   }
 
   private items(): Item[] {
