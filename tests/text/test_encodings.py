@@ -111,7 +111,7 @@ def zipped(*names: str) -> bytes:
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF\0", "a JPEG image"),
         (b"GIF89a\x10\0\x10\0\xf0", "a GIF image"),
-        (gzip.compress(b"x" * 100), "gzip-compressed data"),
+        (gzip.compress(b"x" * 100, mtime=0), "gzip-compressed data"),
         (zipped("a.txt"), "a ZIP archive"),
         (zipped("[Content_Types].xml", "word/document.xml"), "a Word document"),
         (zipped("[Content_Types].xml", "xl/workbook.xml"), "an Excel workbook"),
