@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_type_hints
 
@@ -171,7 +171,7 @@ class Tool(Generic[P, R]):
         try:
             return msgspec.convert(raw, self.params)
         except msgspec.ValidationError as error:
-            raise _invalid(str(error)) from None
+            raise _invalid(str(error), kinds) from None
 
     @cached_property
     def summary(self) -> str:
@@ -299,13 +299,17 @@ def check_texts(value: object, path: str) -> None:
 _JSON_NAMES = {"str": "string", "bool": "boolean", "int": "integer", "float": "number"}
 
 
-def _invalid(message: str) -> InvalidParams:
-    """msgspec's message with the field first: "`search_terms[1]`: expected string, got integer"."""
+def _invalid(message: str, fields: Iterable[str]) -> InvalidParams:
+    """msgspec's message with the field first: "`search_terms[1]`: expected string, got integer".
+    Who names a field that is none of ``fields`` is told these: an agent needs no other look then.
+    """
     problem, _, path = message.partition(" - at `$")
     path = path.rstrip("`").removeprefix(".")
     if found := re.search(r"(missing required|contains unknown) field `(.*)`", problem, re.S):
-        path = f"{path}.{found[2]}" if path else found[2]
         problem = "required" if found[1].startswith("missing") else "unknown field"
+        if problem == "unknown field" and not path:
+            problem += f"; known are {', '.join(fields)}"
+        path = f"{path}.{found[2]}" if path else found[2]
     problem = re.sub(r"`(\w+)`", lambda word: _JSON_NAMES.get(word[1], word[1]), problem).replace(
         "Expected", "expected"
     )
