@@ -229,10 +229,10 @@ async def _tell_while_searching(request: Request, search: Search) -> None:
         await request.news.wait()
         await asyncio.sleep(pause)
         request.news.clear()
-        told = [found for found in search.terms if found.files and not found.over]
+        told = candidates_of([found for found in search.terms if not found.over])
         if not told and request.params.broad_terms == "shrink":
-            told = search.terms  # some files of each, until they are shrunk
-        candidates = list(map(request.laid.numbered, candidates_of(told)))
+            told = candidates_of(search.terms)  # some files of each, until they are shrunk
+        candidates = list(map(request.laid.numbered, told))
         said = request.index.said if request.index else None
         if said is not None:
             candidates = said.joined(candidates)
