@@ -101,8 +101,8 @@ async def test_what_the_index_could_not_read_is_told(workspace: Workspace) -> No
     assert (result.completeness.complete, result.completeness.reasons) == (
         False,
         [
-            "1 files took too much time or memory to be read: code_search with search_type 'text'"
-            " searches them",
+            "1 files took too much time or memory to be parsed, or their parser failed:"
+            " code_search with search_type 'text' searches them",
             "1 files could not be read",
         ],
     )

@@ -86,7 +86,10 @@ def left_out_in_words(left_out: NotCovered) -> tuple[list[str], list[str]]:
             f"{count:,} files are not in the index, which has index.max_index_size_mb: {searched}"
         )
     if count := left_out.failed:
-        reasons.append(f"{count:,} files took too much time or memory to be read: {searched}")
+        reasons.append(
+            f"{count:,} files took too much time or memory to be parsed, or their parser failed:"
+            f" {searched}"
+        )
     if count := left_out.unreadable:
         reasons.append(f"{count:,} files could not be read")
     if count := left_out.excluded:

@@ -458,7 +458,11 @@ export class Picker {
     if (this.phase !== 'results' || !item?.row || item.row.key === this.activeKey) return
     const { row } = item
     // A new list has its first row active for a moment, before the one that is to be.
-    if (row.key === this.firstKey && Date.now() - this.renderedAt < ECHO_MS) return
+    if (row.key === this.firstKey && Date.now() - this.renderedAt < ECHO_MS) {
+      // Or somebody has moved there: then it still is active when that moment is over.
+      this.later('echo', ECHO_MS, () => this.activeChanged(this.pick.activeItems[0]))
+      return
+    }
     this.activeKey = row.key
     this.movedAt = Date.now()
     this.later('preview', PREVIEW_MS, () => void this.parts.previews.show(row.place))
