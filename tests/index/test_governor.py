@@ -240,8 +240,8 @@ def test_as_many_workers_as_processors_memory_and_battery_allow(
 
 def test_what_is_parsed_follows_from_the_limit() -> None:
     assert most_parsed(Index(), 0) == 900_000
-    assert most_parsed(Index(), 16_000) == 848_000
-    assert most_parsed(Index(), 78_000) == 517_333
+    assert most_parsed(Index(), 16_000) == 826_667
+    assert most_parsed(Index(), 78_000) == 413_333
     assert most_parsed(Index(), 1_000_000) == 300_000
     assert most_parsed(Index(max_memory_usage_mb=1_000), 78_000) == 4_500_000
     assert most_parsed(Index(max_memory_usage_mb=64), 0) == 96_000

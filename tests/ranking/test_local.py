@@ -223,10 +223,10 @@ def test_500_candidates_are_ranked_in_a_moment() -> None:
         candidate(f"src/area{number % 20}/part_{number}.py", text, text, text)
         for number in range(500)
     ]
-    started = time.perf_counter()
+    started = time.process_time()
     rank("how the session keeps the cookies of a response", ["session"], files)
 
-    assert time.perf_counter() - started < 0.3  # ten times what it takes: machines differ
+    assert time.process_time() - started < 0.5  # twenty times what it takes: machines differ
 
 
 # --- reasons -------------------------------------------------------------------------------

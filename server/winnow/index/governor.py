@@ -55,7 +55,7 @@ GIVEN_SHARE = 0.9
 WORKERS_SHARE = 0.95
 # What the server has for each file of a tree while it is indexed, and a worker that has yet to
 # parse.
-FILE_BYTES = 400
+FILE_BYTES = 500
 FRESH_BYTES = 30 * MB
 # The largest file that is parsed may have this part of the limit at most, since its answer has four
 # times its bytes, of which the server holds three copies for a moment; and this part at least.

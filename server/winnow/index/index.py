@@ -483,11 +483,13 @@ class Index:
     async def refresh(self, paths: Collection[str | Path], seconds: float) -> bool:
         """Look at some files, or at all, whatever was told; whether what was found is in the index
         before the time is up."""
+        end = asyncio.get_running_loop().time() + seconds
         for folder in self._current():
             if not paths:
                 folder.look_soon()
         self.files_changed(paths)
         await self._catch_up(seconds)
+        await _finished(self._checking, end - asyncio.get_running_loop().time())
         return not (_is_busy(self._taking) or _is_busy(self._checking) or self._builds)
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
