@@ -139,6 +139,13 @@ def time_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
 MakeWorkspace = Callable[..., Workspace]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that open a workspace."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "make_workspace" in item.fixturenames:
+            item.add_marker("workspace")
+
+
 @pytest_asyncio.fixture
 async def make_workspace() -> AsyncIterator[MakeWorkspace]:
     """Workspaces on folders, closed at the end; without any key unless one is given."""

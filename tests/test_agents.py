@@ -45,6 +45,7 @@ def files(folder: Path) -> set[str]:
     return {one.relative_to(folder).as_posix() for one in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_entry_starts_this_program(project: Path, name: str) -> None:
     agent = AGENTS[name]

@@ -705,6 +705,7 @@ def winnow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_persons_own_call_turns_it_on(project: Path) -> None:
     done = winnow(project, "bash", "rg -n Loader src/main.py | head -1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "1:from loader import Loader\n", "")

@@ -244,6 +244,7 @@ def test_a_cursor_of_the_command_line_continues_it(project: Path) -> None:
     assert second.stdout == "     5\t    def load_plugin(self, name):\n"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_an_error(project: Path) -> None:
     (project / "a.gif").write_bytes(b"GIF89a\0\0")
     for path, said in (

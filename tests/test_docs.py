@@ -242,6 +242,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [

@@ -87,6 +87,7 @@ def test_a_wrong_setting_is_told_and_is_no_failure(project: Path, tmp_path: Path
     assert not findings["configuration"]["good"]
 
 
+@pytest.mark.slow
 def test_the_index_is_told_of_and_not_made(project: Path) -> None:
     findings, code = examined(project)
     assert code == 0

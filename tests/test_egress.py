@@ -223,6 +223,7 @@ for number in range(first, first + 40):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cap", "requests"), [(1_000_000, 160), (2_500, 25)])
 def test_many_processes_write_one_log_and_share_a_cap(
     tmp_path: Path, cap: int, requests: int
@@ -481,6 +482,7 @@ def command_line(folder: Path, *arguments: str, home: Path, **variables: str) ->
     return done.stdout
 
 
+@pytest.mark.slow
 def test_consent_at_the_command_line(project: Path) -> None:
     key: dict[str, Any] = {"OPENAI_API_KEY": FAKE_KEY, "home": project.parent / "home"}
     asked = ("keyword-search", "how are plugins loaded", "load_plugin")

@@ -49,6 +49,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)\n```$", section, re.M | re.S)
 
 
+@pytest.mark.slow
 async def test_the_pages_are_what_scripts_docs_writes() -> None:
     made = await all_pages()
     assert generated_files() == set(made)
@@ -77,6 +78,7 @@ def test_a_workspace_may_not_set_what_names_programs_addresses_or_keys() -> None
     }
 
 
+@pytest.mark.slow
 @each_tool
 def test_commands_print_what_their_page_shows(tool: AnyTool, example: Path) -> None:
     page = page_of(tool)
@@ -108,6 +110,7 @@ def test_requests_answer_what_their_page_shows(tool: AnyTool) -> None:
     assert json.loads(msgspec.json.encode(result)) == answer
 
 
+@pytest.mark.slow
 @each_tool
 async def test_a_tool_sends_the_partial_results_that_its_page_names(
     tool: AnyTool, example: Path

@@ -76,6 +76,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
 @settings(max_examples=40)
 @given(st.data())

@@ -345,6 +345,7 @@ class Operations:
         self.some(self.root.rglob("*")).rename(self.outside / f"out{self.count}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_after_random_changes_all_is_known(
     watching: Watching, tmp_path: Path, seed: int
@@ -362,6 +363,7 @@ async def test_after_random_changes_all_is_known(
     assert mirror.lost == 0
 
 
+@pytest.mark.slow
 async def test_after_changes_beside_it_all_is_known(watching: Watching, tmp_path: Path) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
     root.mkdir()

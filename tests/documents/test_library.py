@@ -148,6 +148,7 @@ async def test_what_is_gone_is_gone(make_library: MakeLibrary, tmp_path: Path) -
         await library.text(document, 20)
 
 
+@pytest.mark.slow
 @requires_posix
 async def test_a_document_that_cannot_be_read_says_why_and_is_not_tried_again(
     make_library: MakeLibrary, tmp_path: Path

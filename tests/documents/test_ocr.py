@@ -38,6 +38,7 @@ def test_a_page_without_text_is_recognised() -> None:
     assert found.failed == ()
 
 
+@pytest.mark.slow
 @installed
 def test_recognition_prints_nothing_and_opens_no_connection(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"

@@ -99,6 +99,7 @@ async def texts_by_rga() -> dict[str, tuple[list[str], TextMap]]:
     return {one.path: await engine.text(one, deadline) for one in documents}
 
 
+@pytest.mark.slow
 @requires("rga", "pdftotext", "pandoc")
 @requires_posix
 async def test_ripgrep_all_finds_the_same_words_on_the_same_pages() -> None:

@@ -399,6 +399,7 @@ async def test_long_lines_are_cut_around_the_first_match(
 # --- archives -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @requires_rga
 async def test_members_of_archives_in_archives_are_named(
     make: Callable[..., Rga], folder: Path
@@ -558,6 +559,7 @@ async def test_pandoc_that_is_missing_is_said_of_each_document(
         assert isinstance(one, Found) or one.reason.startswith("pandoc is not installed: ")
 
 
+@pytest.mark.slow
 @requires_rga
 async def test_a_line_of_a_gigabyte_is_not_read_and_others_are_searched(
     make: Callable[..., Rga], folder: Path
@@ -660,6 +662,7 @@ def test_whether_a_regex_asks_for_the_beginning_of_a_line(pattern: str, is_ancho
 # --- the cache ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @requires_rga
 async def test_a_cache_that_is_damaged_is_begun_anew(
     make: Callable[..., Rga], folder: Path, tmp_path: Path
@@ -705,6 +708,7 @@ async def test_a_document_that_has_changed_is_read_again(
         assert found.line.text == f"needle {number}"
 
 
+@pytest.mark.slow
 @requires_rga
 async def test_more_documents_than_one_run_takes(make: Callable[..., Rga], folder: Path) -> None:
     paths = [folder / f"{number}.gz" for number in range(PORTION + 3)]
@@ -755,6 +759,7 @@ def programs(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.slow
 async def test_a_hanging_rga_ends_at_the_deadline_and_what_it_found_is_kept(
     make: Callable[..., Rga], folder: Path, programs: Path, tmp_path: Path
 ) -> None:
@@ -803,6 +808,7 @@ async def test_what_rga_has_started_ends_with_it(
     assert not alive(pandoc)
 
 
+@pytest.mark.slow
 async def test_a_hundred_megabytes_of_complaints_are_read_and_failures_behind_them_known(
     make: Callable[..., Rga], folder: Path, programs: Path
 ) -> None:

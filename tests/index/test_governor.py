@@ -263,6 +263,7 @@ def test_a_home_folder_a_drive_and_what_all_share_are_not_indexed_unasked(tmp_pa
 # --- real machines -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_program_that_burns_all_processors_is_seen_and_our_own_is_not(
     burners: Callable[[], list[int]],
 ) -> None:
@@ -408,6 +409,7 @@ async def test_what_nobody_waits_for_any_more_takes_no_turn_from_others(
     assert len(await second) == 8
 
 
+@pytest.mark.slow
 async def test_a_worker_that_has_grown_is_replaced_and_nothing_is_lost(
     ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,6 +438,7 @@ async def test_a_worker_that_has_grown_is_replaced_and_nothing_is_lost(
     assert all(anonymous_bytes(pid) < rules.bytes for pid in workers.pids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "is_kept"),
     [
@@ -462,6 +465,7 @@ async def test_large_files_come_last_and_alone(
     assert bool({*pids[0]}.intersection(pids[-1])) == is_kept
 
 
+@pytest.mark.slow
 async def test_nothing_more_is_begun_for_somebody_who_does_not_read(
     ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -479,6 +483,7 @@ async def test_nothing_more_is_begun_for_somebody_who_does_not_read(
     assert len([path async for path, _ in answers]) == 399
 
 
+@pytest.mark.slow
 async def test_a_worker_that_ended_while_nobody_read_comes_back(
     ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,6 +170,7 @@ async def asked(
         await models.aclose()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["openai-test", "anthropic-test"])
 async def test_a_model_sees_names_of_folders_alone_and_orders_them(
     server: FolderServer, name: str
@@ -212,6 +213,7 @@ async def test_an_answer_that_is_no_order_of_these_folders_is_none(
     assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["error_500", "hang", "cut", "refusal", "endless", "drip"])
 async def test_a_model_that_fails_is_asked_once(server: FolderServer, mode: str) -> None:
     server.mode = mode

@@ -273,6 +273,7 @@ def test_a_store_that_was_deleted_is_not_current(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 @requires_posix
 def test_a_process_that_is_killed_leaves_a_store(tmp_path: Path) -> None:
     """kill -9 at any moment: every transaction is there as a whole, or not at all."""

@@ -123,6 +123,7 @@ async def test_brackets_nested_very_deep(
     assert found["deep.py"]  # its names or a problem: an answer
 
 
+@pytest.mark.slow
 async def test_a_grammar_that_never_returns_costs_one_file(
     make_workers: MakeWorkers, tmp_path: Path
 ) -> None:
@@ -150,6 +151,7 @@ async def test_a_parser_that_crashes_costs_one_file(
     }
 
 
+@pytest.mark.slow
 @requires_posix
 async def test_a_worker_that_is_killed_costs_nothing(
     make_workers: MakeWorkers, processes: Processes, tmp_path: Path
@@ -223,6 +225,7 @@ async def test_workers_that_cannot_start_are_an_error(processes: Processes, tmp_
     await workers.aclose()
 
 
+@pytest.mark.slow
 @requires_posix
 async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path) -> None:
     from index.conftest import environment_with_languages
@@ -256,6 +259,7 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 async def test_work_is_not_kept_for_a_worker_that_is_only_starting(
     make_workers: MakeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

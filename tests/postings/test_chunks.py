@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def test_a_line_of_data_does_not_make_a_chunk_of_each_line() -> None:
     assert chunks_of(text, ()) == [(1, 3), (4, 6)]
 
 
+@pytest.mark.slow
 def test_an_enormous_text_has_longer_chunks() -> None:
     found = chunks_of(b"\n" * 5_000_000, ())
     assert len(found) <= MOST_CHUNKS

@@ -117,6 +117,7 @@ def test_what_a_text_imports_is_known(language: str, source: str, imported: list
     assert 0 not in has(made(source, language), "import", *imported)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     ["use words and more words\n", "pub use a\n", "word ", "from a ", "/* ", '""" ', "export "],

@@ -41,6 +41,7 @@ def ask_everything(segment: Segment) -> None:
         lists.unpack(0, len(lists.keys))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [1, 0xFF])
 def test_every_byte_that_was_changed_is_found(change: int, whole: bytes) -> None:
     told = 0

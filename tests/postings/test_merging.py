@@ -15,6 +15,7 @@ from winnow.postings.merging import merge_segments
 from winnow.postings.segment import MOST_DOCUMENTS, in_memory, write_segment
 
 
+@pytest.mark.slow
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
 )
@@ -39,6 +40,7 @@ def test_merging_makes_what_writing_the_texts_that_are_kept_does(
     assert size == len(merged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 64, 1000])
 def test_the_size_of_blocks_changes_nothing(
     block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

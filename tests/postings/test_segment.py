@@ -131,6 +131,7 @@ def listed(array: Any) -> Any:
     return None if array is None else array.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(texts=some_texts())
 def test_a_segment_tells_what_was_written(texts: dict[bytes, Contents]) -> None:

@@ -312,6 +312,7 @@ PIECES = st.recursive(
 AROUND = st.text(st.sampled_from(LETTERS), max_size=3)
 
 
+@pytest.mark.slow
 def test_the_texts_that_ripgrep_finds_have_what_the_pattern_requires(tmp_path: Path) -> None:
     ripgrep = find_ripgrep(None)
     matched = narrowed = 0

@@ -119,6 +119,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("mode", FAILURES)
 async def test_a_failure_is_told_within_the_deadline_and_without_the_key(
@@ -202,6 +203,7 @@ async def test_the_next_model_takes_over(model_server: ModelServer) -> None:
     await asked.models.aclose()
 
 
+@pytest.mark.slow
 async def test_a_silent_model_leaves_time_for_the_next_one(model_server: ModelServer) -> None:
     model_server.mode = ["hang", "ok"]
     asked = Asked(model_server, "openai-test", "openai-other", deadline_seconds=4.0)

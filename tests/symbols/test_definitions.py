@@ -108,6 +108,7 @@ def test_text_that_is_not_utf_8_has_definitions_all_the_same() -> None:
     assert names[-2:] == ["A", "A.after"]
 
 
+@pytest.mark.slow
 def test_a_file_of_one_line_takes_no_longer_than_others() -> None:
     one = "function a(b){return b};var é=function(){return 1};"
     source = ("/* x */\n" + one * 20_000).encode()
@@ -119,6 +120,7 @@ def test_a_file_of_one_line_takes_no_longer_than_others() -> None:
     assert found[-1].columns == (column + 19_999, column, column)
 
 
+@pytest.mark.slow
 def test_what_nests_without_end_is_left_out() -> None:
     deep = "".join(f"function f{number}() {{" for number in range(3000)) + "}" * 3000
     names = [one.name for one in definitions_of("a.js", (deep + "\nfunction g() {}").encode())]

@@ -62,6 +62,7 @@ def made_up_names(count: int) -> list[str]:
     return list(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 20, 400])
 def test_of_many_the_best_are_found(limit: int) -> None:
     """In the order of classes that a score for each name gives; within one, about the shortest."""

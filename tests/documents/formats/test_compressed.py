@@ -69,6 +69,7 @@ def test_several_frames_are_one_text_and_zeros_behind_them_nothing(end: str) -> 
     assert (found.lines, found.failed) == (["one", "two"], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", PACK)
 def test_of_a_cut_file_there_is_what_came_before(end: str) -> None:
     chance = random.Random(1)
@@ -109,6 +110,7 @@ def test_an_empty_text_is_no_failure(end: str) -> None:
     assert (found.lines, found.failed) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_log_of_a_gigabyte_is_read_up_to_the_limit(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "a.log.gz", "wb", 1) as file:
         for _ in range(1100):

@@ -93,6 +93,7 @@ def test_nothing_is_a_fault(markup: str, expected: list[str]) -> None:
     assert page(markup) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["<", "<a ", "<!--", "<!", "</", "&", "<a='", '<a="x', "<div>", "<table><tr><td>", "<![CDATA["],

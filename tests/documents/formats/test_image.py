@@ -49,6 +49,7 @@ def test_without_the_extra_its_name_is_told() -> None:
     assert reason("a.png", b"") == ocr.MISSING
 
 
+@pytest.mark.slow
 @installed
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "BMP", "WEBP"])
 def test_characters_are_recognised_in_each_format(kind: str) -> None:
@@ -57,6 +58,7 @@ def test_characters_are_recognised_in_each_format(kind: str) -> None:
     assert (found.anchors, found.failed) == ((), ())
 
 
+@pytest.mark.slow
 @installed
 def test_each_page_of_a_tiff_is_a_part() -> None:
     pages = [picture_of([text]) for text in TEXT]
@@ -65,6 +67,7 @@ def test_each_page_of_a_tiff_is_a_part() -> None:
     assert [anchor.place for anchor in found.anchors] == [Place(page=1), Place(page=2)]
 
 
+@pytest.mark.slow
 @installed
 def test_a_picture_is_recognised_upright_and_on_white() -> None:
     from PIL import Image

@@ -143,6 +143,7 @@ CELLS = nested("<text:p>deep</text:p>", "table:table-cell")
 TABLE = f"<table:table><table:table-row>{CELLS}</table:table-row></table:table>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "document"),
     [
@@ -225,6 +226,7 @@ def zip_of(path: Path, parts: dict[str, tuple[bytes, bytes, int, bytes]]) -> Pat
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="measured by /proc")
 
 
+@pytest.mark.slow
 @needs_proc
 def test_a_part_that_unpacks_to_a_gigabyte_ends_with_the_budget(tmp_path: Path) -> None:
     begin = f"<w:document {W}><w:body>{paragraph('Seen')}".encode()
@@ -235,6 +237,7 @@ def test_a_part_that_unpacks_to_a_gigabyte_ends_with_the_budget(tmp_path: Path) 
     assert found[2] == ["it unpacks to more than 256 MiB: the rest is left out"]
 
 
+@pytest.mark.slow
 @needs_proc
 def test_one_paragraph_of_a_gigabyte_ends_with_the_room_for_text(tmp_path: Path) -> None:
     begin = f"<w:document {W}><w:body>{paragraph('Seen')}<w:p><w:r><w:t>".encode()

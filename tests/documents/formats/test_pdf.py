@@ -277,6 +277,7 @@ def test_without_its_table_of_objects_a_file_is_read() -> None:
     assert read(whole[:table] + whole[trailer:])[0] == ["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tree", "damaged"),
     [
@@ -324,6 +325,7 @@ def in_a_child(content: bytes, folder: Path) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
 def test_ten_thousand_pages_are_read_in_little_memory(tmp_path: Path) -> None:
     pages = [[f"page {page}, line {line}" for line in range(20)] for page in range(10_000)]
