@@ -7,6 +7,7 @@ import copy
 import json
 import queue
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -291,6 +292,14 @@ HEADERS = [
 BLANK = b"\r\n" * 2_048
 
 
+def damaged_header(damage: Damage, length: int) -> bytes:
+    """A header that does not ask for the messages behind the next blank lines as well."""
+    while True:
+        header = damage.bytes(b"Content-Length: %d\r\n\r\n" % length)
+        if all(int(one) < length + len(BLANK) // 2 for one in re.findall(rb"\d+", header)):
+            return header
+
+
 def garbage(damage: Damage, number: int) -> bytes:
     """Bytes that are no framed message, or one with something before it."""
     body = damage.message(number)[:2_000]
@@ -300,7 +309,7 @@ def garbage(damage: Damage, number: int) -> bytes:
             damage.random.choice(HEADERS) + damage.random.choice([b"", body]),
             b"Content-Length: %d\r\n\r\n" % wrong + body,
             body,
-            damage.bytes(b"Content-Length: %d\r\n\r\n" % len(body)) + body,
+            damaged_header(damage, len(body)) + body,
             damage.random.randbytes(damage.random.choice([1, 10, 1_000])),
             b"Content-Length: %d\r\n\r\n" % (2 * len(body))
             + body.decode("latin-1").encode("utf-16-le"),

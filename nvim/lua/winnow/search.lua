@@ -69,6 +69,7 @@ end
 ---@param items winnow.Item[]
 ---@param before winnow.Item[]
 local function with_lines(items, before)
+  ---@type table<string, winnow.Item>
   local known = {}
   for _, item in ipairs(before) do
     known[item.key] = item

@@ -38,6 +38,14 @@
 ---@field last integer
 ---@field end_lnum? integer the line in which `last` is, if not `lnum`
 
+---A file that a model was sent and did not choose.
+---@class winnow.NotChosen
+---@field path string
+---@field root? string
+---@field uri? string
+---@field line? integer
+---@field preview_uri? string
+
 ---What every answer has, beside its results.
 ---@class winnow.Answer
 ---@field root string
@@ -49,7 +57,7 @@
 ---@field completeness winnow.Completeness
 ---@field warnings string[]
 ---@field ranked_by? winnow.RankedBy
----@field not_chosen? { path: string, root?: string, uri?: string, line?: integer, preview_uri?: string }[]
+---@field not_chosen? winnow.NotChosen[]
 ---@field usage? { input_tokens: integer, output_tokens: integer, cost_usd?: number }
 ---@field redactions? table<string, integer>
 ---@field terms? { term: string, status: string, detail?: string }[]
