@@ -92,9 +92,7 @@ PARTS = {
         ["text_index.py --edits 100 --anew"],
         "The same on 78,000 files, with the time, size and memory of the index. The draw decides:"
         " words of generated headers, which are a quarter of all bytes, and queries that match"
-        " nothing cost most. Of three draws, the medians for all files were 0.09 to 0.12 of"
-        " ripgrep's time in two, and 0.25 to 0.30 in one. Made beside other work, its index took"
-        " 25.5 minutes, with at most 190 MB of memory.",
+        " nothing cost most.",
         long=True,
     ),
     "symbols": Part(

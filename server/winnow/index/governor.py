@@ -53,8 +53,8 @@ GIVEN_SHARE = 0.9
 # What the server and workers that have begun may have of the limit before there is one worker less:
 # what they have is looked at now and then, and at the end of an index the server takes more.
 WORKERS_SHARE = 0.95
-# What the server has for each file of a tree while it is indexed, and a worker that has yet to
-# parse.
+# What the server has for each file of a tree while it is indexed (470 where the kernel's 78,000
+# are), and a worker that has yet to parse.
 FILE_BYTES = 500
 FRESH_BYTES = 30 * MB
 # The largest file that is parsed may have this part of the limit at most, since its answer has four

@@ -489,6 +489,7 @@ class Index:
                 folder.look_soon()
         self.files_changed(paths)
         await self._catch_up(seconds)
+        # A query does not wait as long for a look.
         await _finished(self._checking, end - asyncio.get_running_loop().time())
         return not (_is_busy(self._taking) or _is_busy(self._checking) or self._builds)
 
