@@ -76,12 +76,10 @@ async def narrowed(
     if not workspace.has_index or not _is_plain(scope, params):
         return nothing
     # Costs the import of numpy.
-    from winnow.postings.trigrams import Condition, required_by
+    from winnow.postings.trigrams import condition_of
 
-    required = {query: required_by(query) for query in queries if not query.binary}
-    asked = {
-        query: Condition(one, query.multiline) for query, one in required.items() if not one.is_any
-    }
+    conditions = {query: condition_of(query) for query in queries if not query.binary}
+    asked = {query: one for query, one in conditions.items() if not one.required.is_any}
     if not asked:
         return nothing
     whole = PROCESS_SECONDS + FILE_SECONDS * workspace.index.state().files_total

@@ -14,10 +14,14 @@ from hypothesis import strategies as st
 
 from winnow.postings.trigrams import (
     ANYTHING,
+    AS_WRITTEN,
+    BLOCKS_FOLDED_ONLY,
+    FOLDED_ONLY,
     SLICE,
     Required,
     Trigrams,
     any_of,
+    condition_of,
     required_by,
     searched_text,
     trigrams_of,
@@ -26,10 +30,26 @@ from winnow.postings.trigrams import (
 from winnow.text.ripgrep import Query, find_ripgrep
 
 
-def blocks_of(found: Trigrams) -> list[list[int]]:
-    """The trigrams of each block of a text."""
+def all_of_blocks(found: Trigrams) -> list[list[int]]:
+    """All that is known of each block of a text."""
     numbers = iter(np.frombuffer(found.numbers, np.uint32).tolist())
     return [list(islice(numbers, size)) for size in np.frombuffer(found.sizes, np.uint32).tolist()]
+
+
+def blocks_of(found: Trigrams) -> list[list[int]]:
+    """The trigrams of each block of a text, with case folded."""
+    return [[number for number in block if number < AS_WRITTEN] for block in all_of_blocks(found)]
+
+
+def as_written(found: Trigrams) -> list[set[bytes] | None]:
+    """The trigrams of each block of a text as they are written, if they are known."""
+    blocks = [set(block) for block in all_of_blocks(found)]
+    return [
+        None
+        if FOLDED_ONLY in block
+        else {(number - AS_WRITTEN).to_bytes(3, "big") for number in block if number >= AS_WRITTEN}
+        for block in blocks
+    ]
 
 
 def trigrams(text: bytes) -> set[bytes]:
@@ -74,8 +94,10 @@ def test_letters_that_differ_in_case_have_the_same_trigrams() -> None:
 
 @given(st.binary(max_size=300))
 def test_the_trigrams_are_ascending_and_each_stands_there_once(text: bytes) -> None:
-    for block in blocks_of(trigrams_of(text)):
-        assert block == sorted(set(block))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("winnow.postings.trigrams.BLOCK_BYTES", 20)
+        for block in all_of_blocks(trigrams_of(text)):
+            assert block == sorted(set(block))
 
 
 def test_a_text_of_several_slices_has_the_trigrams_of_all_and_those_between() -> None:
@@ -117,6 +139,18 @@ def test_a_long_text_has_a_block_for_every_64_kib_and_the_rest_of_a_line() -> No
     assert first == trigrams_of_line(line.decode().strip())
     assert second == first | trigrams_of_line("another")
     assert last == trigrams_of_line("the end")
+
+
+def test_of_a_large_text_the_trigrams_are_known_as_they_are_written_too() -> None:
+    line = b"Some Names\n"
+    block = line * (64 * 1024 // len(line) + 1)
+    small = trigrams_of(block * (BLOCKS_FOLDED_ONLY - 1))
+    assert as_written(small) == [None] * BLOCKS_FOLDED_ONLY
+    large = trigrams_of(block * BLOCKS_FOLDED_ONLY + b"ENDS")
+    names = {b"Som", b"ome", b"me ", b"e N", b" Na", b"Nam", b"ame", b"mes"}
+    assert as_written(large) == [names] * BLOCKS_FOLDED_ONLY + [{b"END", b"NDS"}]
+    assert blocks_of(large)[:-2] == blocks_of(small)[:-1]
+    assert blocks_of(large)[-1] == sorted(trigrams_of_line("ends"))
 
 
 def test_of_a_file_in_utf_16_the_text_is_what_ripgrep_searches() -> None:
@@ -198,6 +232,27 @@ def test_a_literal_is_taken_as_it_is() -> None:
 )  # fmt: skip
 def test_nothing_is_required_where_nothing_is_certain(pattern: str) -> None:
     assert required_by(Query(pattern)) == ANYTHING
+
+
+def test_case_counts_where_trigrams_are_known_as_they_are_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def may_match(query: Query, text: bytes) -> bool:
+        required = condition_of(query).required
+        return any(satisfied(required, set(block)) for block in all_of_blocks(trigrams_of(text)))
+
+    sensitive, either = Query("Needle"), Query("Needle", case_sensitive=False)
+    inline, partly = Query("(?i)NEEDLE"), Query("[Nn]eedle|THREAD")
+    assert may_match(sensitive, b"NEEDLE")
+    monkeypatch.setattr("winnow.postings.trigrams.BLOCKS_FOLDED_ONLY", 0)
+    assert not may_match(sensitive, b"NEEDLE")
+    assert not may_match(sensitive, b"needle")
+    assert may_match(sensitive, b"a Needle")
+    assert all(may_match(query, b"nEEdle") for query in (either, inline))
+    assert may_match(partly, b"needle")
+    assert may_match(partly, b"THREAD")
+    assert not may_match(partly, b"thread")
+    assert condition_of(Query("..")).required == ANYTHING
 
 
 def test_nothing_is_required_of_texts_in_another_encoding() -> None:
@@ -363,7 +418,12 @@ def test_the_texts_that_ripgrep_finds_have_what_the_pattern_requires(tmp_path: P
         for file in run.stdout.splitlines():
             matched += 1
             narrowed += required != ANYTHING
-            assert holds((tmp_path / file).read_bytes(), required), (query, file)
+            raw = (tmp_path / file).read_bytes()
+            assert holds(raw, required), (query, file)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("winnow.postings.trigrams.BLOCKS_FOLDED_ONLY", 0)
+                (block,) = all_of_blocks(trigrams_of(raw))
+            assert satisfied(condition_of(query).required, set(block)), (query, file)
 
     check()
     # Else nothing was shown.

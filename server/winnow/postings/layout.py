@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-# Changes with anything that is written here, in `lists.py`, or in `building.py`.
-VERSION = 2
+# Changes with anything that is written here, in `lists.py`, in `building.py`, or in `trigrams.py`.
+VERSION = 3
 _MAGIC = b"\x89WINSEG\n"
 _FRONT = struct.pack("<8sII", _MAGIC, VERSION, 0)
 # Where the table is, its size; checksums of all before it, of it with what stands here before.

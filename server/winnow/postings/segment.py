@@ -227,10 +227,14 @@ class _Evaluation:
 
     def _any(self, alternatives: Sequence[Required], among: _Mask) -> _Mask:
         found = np.zeros_like(among)
+        rest = among
         for alternative in alternatives:
             if self._left <= 0:
                 return among
-            found |= self._of(alternative, among)
+            if not rest.any():
+                break
+            found |= self._of(alternative, rest)
+            rest = among & ~found
         return found
 
 
