@@ -385,6 +385,12 @@ def test_segments_are_merged_into_large_ones_and_each_text_seldom() -> None:
     assert moved < total
 
 
+def test_small_segments_are_those_that_are_small_together() -> None:
+    assert module._small({}) == module._small({1: 20}) == []
+    assert module._small({1: 20, 2: 10, 3: MOST_DOCUMENTS}) == [2, 1]
+    assert module._small({1: module.COMPACT - 20, 2: 21, 3: 10}) == [3, 2]
+
+
 def test_segments_that_are_half_full_do_not_keep_others_from_being_merged() -> None:
     full = dict.fromkeys(range(20), MOST_DOCUMENTS - 1)
     assert module._to_merge(full) == []

@@ -283,6 +283,21 @@ async def test_what_has_found_room_again_is_told_of_no_longer(
     assert workspace.index.hindrances() == []
 
 
+async def test_a_build_leaves_one_segment_of_small_ones(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {f"src/n{number}.py": f"def number_{number}_(): ...\n" for number in range(30)}
+    project = git_commit(tmp_path / "project", names)
+    workspace = make_workspace(project)
+    monkeypatch.setattr("winnow.index.folder.BATCH_BYTES", 0)  # each file is a batch
+    await workspace.index.build()
+    store = await folder_of(workspace).store()
+    with store.read() as reader:
+        assert list(reader.sizes().values()) == [30]
+    assert len(await holding(workspace, "def number_")) == 30
+    store.check()
+
+
 async def test_many_small_changes_do_not_leave_many_segments(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -534,6 +534,8 @@ class FolderIndex:
             if await self._make_room() and not urgent:
                 await self._leave_out([path for path in left if path not in taken], FULL)
                 break
+        if len(taken) > FEW_CHANGES and not urgent:
+            await self._with_store(Store.compact)
         if changes or not self.complete:
             await self._count_left_out()
         if counts:

@@ -20,7 +20,7 @@ import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import winnow
@@ -53,6 +53,9 @@ TRIM_SHARE = 0.05
 # about one size become one of the next. One that is half full at least stays as it is.
 MERGED = 8
 LEVELS = (64, 512, MOST_DOCUMENTS // 2)
+# A search looks into each segment: 20 queries of six trees took 10 to 20 % less when several had
+# become one, in 0.1 seconds. Small ones are made one, of so many documents at most.
+COMPACT = 1024
 # Packages and modules whose code decides what is kept.
 MAKERS = (winnow.symbols, winnow.postings, winnow.secrets)
 MAKER_FILES = ("extraction.py", "files.py")
@@ -200,6 +203,10 @@ class Store:
         self._keep(batch, gone, name, size, list(texts))
         self._merge()
 
+    def compact(self) -> None:
+        """Make one segment of the small ones, to be searched from now on."""
+        self._make_one(_small)
+
     def take_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
         """Of files by path, with their state and key, take those whose text another store knows;
         gives their paths."""
@@ -343,15 +350,21 @@ class Store:
     def _merge(self) -> None:
         """Make larger segments of small ones, where there are many."""
         for _ in LEVELS:
-            with self.read() as reader:
-                some = _to_merge(reader.sizes())
-                if not some:
-                    return
-                names = reader.segments()
-                live = {number: rows.live_documents(reader.connection, number) for number in some}
-            self._make_one(names, live)
+            if not self._make_one(_to_merge):
+                return
 
-    def _make_one(self, names: Mapping[int, str], live: Mapping[int, list[int]]) -> None:
+    def _make_one(self, choose: Callable[[Mapping[int, int]], list[int]]) -> bool:
+        """Make one segment of some that are chosen by their sizes, of the documents that live;
+        whether there are any."""
+        with self.read() as reader:
+            some = choose(reader.sizes())
+            names = reader.segments()
+            live = {number: rows.live_documents(reader.connection, number) for number in some}
+        if some:
+            self._merge_segments(names, live)
+        return bool(some)
+
+    def _merge_segments(self, names: Mapping[int, str], live: Mapping[int, list[int]]) -> None:
         """Make one segment of some, of the documents that live."""
         import numpy as np
 
@@ -395,7 +408,7 @@ class Store:
             live = {number: rows.live_documents(reader.connection, number) for number in names}
         for number, documents in live.items():
             if len(documents) < sizes[number]:
-                self._make_one(names, {number: documents})
+                self._merge_segments(names, {number: documents})
         with self._transaction() as connection:
             rows.next_stamp(connection)
             connection.execute("PRAGMA incremental_vacuum").fetchall()
@@ -538,8 +551,19 @@ def _to_merge(sizes: Mapping[int, int]) -> list[int]:
     for level in LEVELS:
         some = sorted((size, number) for number, size in sizes.items() if smallest <= size < level)
         if len(some) >= MERGED:
-            documents = itertools.accumulate(size for size, _ in some)
-            fit = sum(count <= MOST_DOCUMENTS for count in documents)
-            return [number for _, number in some[:fit]]
+            return _fitting(some, MOST_DOCUMENTS)
         smallest = level
     return []
+
+
+def _small(sizes: Mapping[int, int]) -> list[int]:
+    """The same, of those that are small together."""
+    some = _fitting(sorted((size, number) for number, size in sizes.items()), COMPACT)
+    return some if len(some) > 1 else []
+
+
+def _fitting(segments: Sequence[tuple[int, int]], most: int) -> list[int]:
+    """The first of some segments, by size and number, that have no more documents together."""
+    documents = itertools.accumulate(size for size, _ in segments)
+    fit = sum(count <= most for count in documents)
+    return [number for _, number in segments[:fit]]
