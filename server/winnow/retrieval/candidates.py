@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from winnow.postings.corpus import Corpus, Part
 from winnow.retrieval.best import Floats, best_of_each
-from winnow.retrieval.paths import KINDS, PathIndex
+from winnow.retrieval.paths import PathIndex, unasked_kinds
 from winnow.retrieval.question import Question
 
 Numbers = npt.NDArray[np.int64]
@@ -135,18 +135,10 @@ def find_candidates(
         if count and (most := float(found.max())) > 0:
             rough += found * np.float32(_WEIGHTS[name] / most)
     chosen = _listed(rough, LISTED, allowed)
-    unasked = np.array(
-        [
-            any(
-                is_one and not words & question.stems
-                for is_one, (_, _, words) in zip(index.traits(file).kinds, KINDS, strict=True)
-            )
-            for file in chosen
-        ],
-        bool,
-    )
     if len(chosen) > CANDIDATES:
-        again = rough[chosen] * np.where(unasked, UNASKED, 1.0)
+        kinds = unasked_kinds(question.stems)
+        asked = [index.traits(file).kinds.isdisjoint(kinds) for file in chosen]
+        again = rough[chosen] * np.where(asked, 1.0, UNASKED)
         chosen = [chosen[place] for place in np.argsort(-again, kind="stable")[:CANDIDATES]]
         for found in scores.values():
             chosen += _listed(found, SINGLE, allowed)

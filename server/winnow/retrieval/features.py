@@ -18,7 +18,7 @@ from winnow.postings.contents import TYPES
 from winnow.retrieval.best import Floats, best_of_each, top_of_each
 from winnow.retrieval.candidates import DOCUMENT_FIELDS, bm25
 from winnow.retrieval.evidence import Evidence
-from winnow.retrieval.paths import KINDS
+from winnow.retrieval.paths import KINDS, unasked_kinds
 from winnow.retrieval.question import Question
 
 # A chunk's bag has the words of the file's name twice, and of its folders once: what a file is
@@ -296,9 +296,10 @@ def _of_paths(evidence: Evidence) -> dict[str, Floats]:
 def _of_kinds(evidence: Evidence) -> dict[str, Floats]:
     """What kind of file each is. A kind that the question asks for counts as none."""
     question, measures = evidence.question, evidence.measures
+    unasked = unasked_kinds(question.stems)
     found = {
-        name: _column(one.kinds[place] and not words & question.stems for one in evidence.traits)
-        for place, (name, _, words) in enumerate(KINDS)
+        name: _column(name in unasked and name in one.kinds for one in evidence.traits)
+        for name, _, _ in KINDS
     }
     header = _column(one.header for one in evidence.traits)
     paired = _column(one.paired for one in evidence.traits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +70,11 @@ KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
 )
 
 
+def unasked_kinds(stems: Set[str]) -> frozenset[str]:
+    """The kinds that a question with these words does not ask for."""
+    return frozenset(name for name, _, words in KINDS if not words & stems)
+
+
 def name_of(path: str) -> tuple[str, str, bool]:
     """The folders and the name by which a file is known, and whether it speaks for its folder: of
     `parser/mod.rs` they are those of `parser`."""
@@ -85,7 +90,7 @@ class Traits(NamedTuple):
     """What kind of file it is, by its path. ``whole`` is the name as one term, and
     ``whole_name`` the same without stemming; ``numbers`` are theirs as terms."""
 
-    kinds: tuple[bool, ...]  # of each of `KINDS`
+    kinds: frozenset[str]  # names of `KINDS`
     front: bool
     header: bool
     declarations: bool
@@ -159,7 +164,7 @@ class PathIndex:
             in_one = "".join(words(name))
             terms = name_term(in_one), whole(in_one)
             found = self._traits[file] = Traits(
-                kinds=tuple(bool(pattern.search(path)) for _, pattern, _ in KINDS),
+                kinds=frozenset(name for name, pattern, _ in KINDS if pattern.search(path)),
                 front=front,
                 header=bool(_HEADER.search(path)),
                 declarations=bool(_DECLARATIONS.search(path)),
