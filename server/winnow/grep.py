@@ -452,26 +452,35 @@ async def _second_look(
     """Nothing matches: say what the files that were not searched would have."""
     if params.scope != "workspace":
         return [f"only the {len(search.scope.files or ())} files of scope={params.scope!r} count"]
-    look = _SecondLook(workspace, search, narrowed)
+    look, other_look = (_SecondLook(workspace, search, narrowed) for _ in range(2))
 
     async def count(params: GrepParams) -> int:
         return await look.in_scope(workspace.scope(params))
 
+    ways = list(_other_ways(params, search))
+    # Beside the list of what was left out, which takes longest.
+    others = [asyncio.create_task(other_look.otherwise(**changes)) for _, changes in ways]
+    try:
+        found, flags = await left_out(params, count)
+        counts = [await one for one in others]
+    finally:
+        for one in others:
+            one.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
     told = []
-    found, flags = await left_out(params, count)
     if flags:
         # Counts that were cut short do not say which of them it takes.
         how = " or ".join(WIDENING) if look.cut else " and ".join(flags)
         least = "at least " if look.cut else ""
         told.append(f"0 matches; {least}{found} in files that were left out: pass {how}")
-    for warning, changes in _other_ways(params, search):
-        if found := await look.otherwise(**changes):
+    for (warning, _), found in zip(ways, counts, strict=True):
+        if found:
             told.append(f"0 matches; {found} {warning}")
     if params.include or params.file_types:
         listing = await list_files(look.ripgrep, search.scope, search.overlay)
         if not listing.paths and not listing.timed_out:
             told.append("no file in scope matches `include` or `file_types`")
-    if look.cut:
+    if look.cut or other_look.cut:
         told.append("0 matches; there was no time for all of the files that were left out")
     return told
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from winnow.errors import InvalidParams
-from winnow.text.files import Scope, plain
+from winnow.text.files import Scope, joined, plain
 from winnow.text.paths import is_below
 from winnow.text.ripgrep import Query, Ripgrep
 from winnow.text.selection import file_type_globs
@@ -54,11 +54,10 @@ class Narrowed(Struct, frozen=True):
 
     def unknown(self, scope: Scope, listed: Sequence[str]) -> list[str]:
         """Those of some files that the index does not know: they may match, too."""
-        known = {
-            scope.prefix(place) + path
-            for place, root in enumerate(scope.roots)
-            for path in self.known.get(root, ())
-        }
+        known = set(self.known.get(scope.root, ()))
+        for place, root in enumerate(scope.roots[1:], 1):
+            prefix = scope.prefix(place)
+            known.update(prefix + path for path in self.known.get(root, ()))
         return [path for path in listed if path not in known]
 
 
@@ -126,7 +125,8 @@ def _of_scope(
             below = files(root)
             if filtered or len(scope.roots) > 1:
                 below = [path for path in below if _is_asked_for(scope, place, path, types)]
-            paths += [scope.prefix(place) + path for path in below]
+            prefix = scope.prefix(place)
+            paths += [prefix + path for path in below] if prefix else below
         return paths
 
     regular = _regular(scope.root, asked_for(found.files), most)
@@ -178,9 +178,10 @@ def _regular(root: Path, files: Sequence[str], most: int | None) -> list[str] | 
     """The files that still are: ripgrep follows a link that is named, and waits for ever at a FIFO.
     None if one has more bytes than ``most``."""
     found = []
+    folder = str(root)
     for path in files:
         try:
-            state = os.lstat(os.path.join(root, path))
+            state = os.lstat(joined(folder, path))
         except (OSError, ValueError):
             continue
         if not stat.S_ISREG(state.st_mode):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import stat
@@ -132,11 +133,15 @@ class Scope(Struct, frozen=True):
 def shown_below(root: Path, below: str, *, several: bool) -> Shown:
     """A path below a root, which may be one of several, as results show it."""
     text, encoded = shown_path(below)
-    named, changed = shown_path(str(root))
+    named, changed = _shown_root(str(root))
     exact = None
     if encoded or changed:
         exact = f"{root.as_uri()}/{encoded or quote_from_bytes(os.fsencode(below))}"
     return Shown(text, named if several else None, exact)
+
+
+# One answer may have thousands of files of a root.
+_shown_root = functools.lru_cache(16)(shown_path)
 
 
 def is_ignored(below: str, rules: Sequence[Rule]) -> bool:
@@ -173,6 +178,12 @@ def repository_root(folder: Path) -> Path:
                 return Path(candidate)
             above, candidate = candidate, os.path.dirname(candidate)
     return folder
+
+
+def joined(folder: str, path: str) -> str:
+    """What ``os.path.join`` makes of a folder and the path of a file, in a quarter of the time: it
+    is asked of thousands."""
+    return path if os.path.isabs(path) else f"{folder}{os.sep}{path}"
 
 
 def plain(path: str) -> str:

@@ -140,7 +140,7 @@ def command_lines(paths: Sequence[str]) -> list[list[str]]:
     portions: list[list[str]] = []
     room = 0
     for path in paths:
-        cost = len(os.fsencode(path)) + 3
+        cost = (len(path) if path.isascii() else len(os.fsencode(path))) + 3
         if cost > room or not portions:
             portions.append([])
             room = ARGUMENT_BYTES
