@@ -15,11 +15,12 @@ import pytest
 
 import winnow.grep
 import winnow.keyword_search
-from conftest import MakeWorkspace, git_init, write_files
+from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.narrowing import Narrowed
 from winnow.postings.trigrams import Condition
 from winnow.text.grep import TextSearch
+from winnow.text.listing import list_files
 from winnow.tools import TOOLS
 from winnow.types import Answer, SearchAnswer, no_progress
 from winnow.types.grep import GrepResult
@@ -211,6 +212,70 @@ async def test_where_nothing_matches_what_was_left_out_is_searched_by_itself(
         ["early.bin"],
     ]
     assert len(searched) == 3
+
+
+@requires_linux  # where a folder's links tell how many folders are in it
+async def test_what_was_left_out_is_listed_once_as_long_as_no_folder_changes(
+    tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "tree"
+    git_init(tree)
+    write_files(
+        tree,
+        {
+            ".gitignore": "ignored/\n",
+            "src/plain.py": "alpha = 1\n",
+            "ignored/one.txt": "ignored_word\n",
+            ".hidden/two.txt": "hidden_word\n",
+        },
+    )
+    (tree / "ignored/empty/inner").mkdir(parents=True)
+    (tree / "src/none/.none").mkdir(parents=True)
+    both = await beside(make_workspace, tree)
+    listed = 0
+
+    async def spied(*args: Any) -> Any:
+        nonlocal listed
+        listed += 1
+        return await list_files(*args)
+
+    monkeypatch.setattr(winnow.grep, "list_files", spied)
+
+    async def listings(pattern: str, *warnings: str) -> int:
+        nonlocal listed
+        listed = 0
+        found = await both.grep(pattern=pattern, mode="files")
+        assert (found.total_found, *found.warnings) == (0, *warnings)
+        return listed
+
+    ignored = "0 matches; 1 in files that were left out: pass include_ignored"
+    hidden = "0 matches; 1 in files that were left out: pass include_hidden"
+    # Folders that have changed a moment ago may do so once more unseen.
+    with monkeypatch.context() as patch:
+        patch.setattr("winnow.unindexed.RECENT_NS", 10**18)
+        assert [await listings("nowhere"), await listings("nowhere")] == [1, 1]
+    await asyncio.sleep(0.1)
+    assert [await listings("nowhere"), await listings("nowhere_else")] == [1, 0]
+    assert await listings("ignored_word", ignored) == 3  # what each flag adds
+    assert await listings("nowhere") == 0
+    for number, name in enumerate(
+        ["ignored/empty/inner/a", "ignored/empty/a", "src/none/.none/a", "src/.a", ".hidden/a/a"]
+    ):
+        assert await listings("nowhere") == 0
+        write_files(tree, {name: f"late_{number}\n"})
+        told = hidden if "/." in name or name.startswith(".") else ignored
+        assert await listings(f"late_{number}", told) > 0
+        await asyncio.sleep(0.1)
+        assert await listings("nowhere") == 1
+    (tree / "ignored").rename(tree / "moved")
+    assert (await both.grep(pattern="ignored_word", mode="files")).total_found == 1
+    (tree / "moved").rename(tree / "ignored")
+    assert await listings("ignored_word", ignored) > 0
+    await asyncio.sleep(0.1)
+    assert await listings("nowhere") == 1
+    # No folder changes, but what the index knows.
+    (tree / ".gitignore").write_text("ignored/\nsrc/\n")
+    assert await listings("alpha", ignored) > 0
 
 
 MODES: list[dict[str, Any]] = [

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -54,8 +55,10 @@ FEWEST_PLACES = 3
 # Of more files that an index does not know, a search of all is about as fast.
 FEW_OTHERS = 5_000
 _OUT_OF_MEMORY = "ripgrep ran out of memory"
-# What may stand in a pattern for a character that is not ASCII, besides dots and common classes.
+# What may stand in a pattern for a character that is not ASCII, besides dots and common classes;
+# and what may stand for such a one or for NUL.
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]|\\[xuUpP]")
+_GENERAL = re.compile(r"[^\x20-\x7e]|(?<!\\)(?:\\\\)*(?:\.|\[:?\^|\\[wWDsSpPxuU])")
 
 
 async def search_text(workspace: Workspace, params: GrepParams, progress: Progress) -> GrepResult:
@@ -397,6 +400,11 @@ def _warnings(search: TextSearch, page: Page | None) -> list[str]:
     return warnings
 
 
+def _is_general(query: Query) -> bool:
+    """Whether something in the pattern may stand for NUL, or for a character that is not ASCII."""
+    return not query.literal and bool(_GENERAL.search(query.pattern))
+
+
 class _SecondLook:
     """A look at what a search that has found nothing has left out. All counts together take a
     second at most; ``cut`` says that it did not suffice."""
@@ -414,11 +422,19 @@ class _SecondLook:
         """How many matches another scope has."""
         if self._narrowed is None:
             return await self._count(scope, self._search.query, None)
+        known, unindexed = self._narrowed.known, self._workspace.unindexed
+        kept = unindexed.of(scope, known)
+        if kept is not None and await asyncio.to_thread(kept.is_current):
+            return await self._count(scope, self._search.query, kept.files)
+        began = time.time_ns()
         listing = await list_files(self.ripgrep, scope, Overlay())
         self.cut |= listing.timed_out
         others = self._narrowed.unknown(scope, listing.paths)
-        few = others if len(others) < FEW_OTHERS else None
-        return await self._count(scope, self._search.query, few)
+        if len(others) >= FEW_OTHERS:
+            return await self._count(scope, self._search.query, None)
+        if not (listing.timed_out or listing.unreadable):
+            await asyncio.to_thread(unindexed.keep, scope, known, listing.paths, others, began)
+        return await self._count(scope, self._search.query, others)
 
     async def otherwise(self, **changes: Any) -> int:
         """How many matches there are if files are read in another way."""
@@ -426,7 +442,10 @@ class _SecondLook:
         candidates = None
         # In another encoding, other bytes may stand for what is not ASCII.
         if self._narrowed is not None and not (query.encoding and _NOT_ASCII.search(query.pattern)):
-            candidates = [*self._narrowed.files, *self._narrowed.binary()]
+            # What a pattern without NUL finds in a binary file, it has found in one that was named.
+            found = None if query.encoding or _is_general(query) else self._search.with_nulls
+            files = self._narrowed.files if found is None else found
+            candidates = [*files, *self._narrowed.binary()]
         return await self._count(self._search.scope, query, candidates)
 
     async def _count(self, scope: Scope, query: Query, candidates: Sequence[str] | None) -> int:
@@ -490,6 +509,5 @@ def _other_ways(params: GrepParams, search: TextSearch) -> Iterator[tuple[str, d
     if not params.include_binary and (search.notes is None or search.notes.binary):
         yield "in binary files: pass include_binary", {"binary": True}
     # What is no UTF-8 is matched by neither a character that is not ASCII nor by a dot or a class.
-    general = not params.literal and re.search(r"[.\\\[]", params.pattern)
-    if not params.encoding and (general or not params.pattern.isascii()):
+    if not params.encoding and (_is_general(search.query) or not params.pattern.isascii()):
         yield "if files are read as Latin-1: pass encoding='latin1'", {"encoding": "latin1"}

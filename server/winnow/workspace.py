@@ -23,6 +23,7 @@ from winnow.text.ripgrep import Ripgrep, find_ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.selection import Selector
 from winnow.types import FileParams, ScopeParams, SearchParams
+from winnow.unindexed import Unindexed
 
 if TYPE_CHECKING:
     from winnow.documents.library import Library, Reporting
@@ -63,6 +64,8 @@ class Workspace:
         self.pipelines = asyncio.Semaphore(1)
         # So may a search of documents.
         self.document_turns = asyncio.Semaphore(3)
+        # What searches by the index have listed besides.
+        self.unindexed = Unindexed()
         # Whom to tell of documents that are read in the background.
         self.reporting: Reporting | None = None
         # How an index is begun in the background, perhaps with consent to whatever it takes; None

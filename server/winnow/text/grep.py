@@ -96,6 +96,8 @@ class TextSearch:
     binary: int = 0
     partly_binary: set[str] = field(default_factory=set)
     too_large: set[str] = field(default_factory=set)
+    # Those of the candidates that match, or may, and have NUL bytes; None if that is not known.
+    with_nulls: set[str] | None = None
     _late: dict[str, int] = field(default_factory=dict)
     # By file: one that is searched again tells of the same lines again.
     _long_lines: dict[str, int] = field(default_factory=dict)
@@ -190,6 +192,7 @@ class TextSearch:
             return []
         if nulls and self.query.multiline:
             return []
+        self.with_nulls = set(nulls)
         self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
         texts = [path for path in named if nulls.get(path, BUFFER_BYTES) >= BUFFER_BYTES]
         return sorted(texts, key=order(self.scope))
@@ -397,6 +400,7 @@ class TextSearch:
             self.candidates = None
             self.unreadable.clear()
             return None
+        self.with_nulls = set(nulls)
         self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
         return {path: count for path, count in counts.items() if path not in nulls}
 
