@@ -218,15 +218,6 @@ def test_what_the_server_has_is_not_given_to_workers(monkeypatch: pytest.MonkeyP
     assert (governor.workers(), governor.worker_bytes()) == (1, 49 * MB)
 
 
-def test_workers_may_have_together_what_the_server_does_not_come_to_have() -> None:
-    machine = OtherMachine(cores=2)
-    governor = Governor(lambda: Index(max_memory_usage_mb=200), lambda: WORKERS, machine)
-    machine.each = 40 * MB
-    assert not governor.is_full()
-    machine.each = 41 * MB  # at once: a worker that is replaced is no reason to replace another
-    assert governor.is_full()
-
-
 @pytest.mark.parametrize(
     ("cores", "megabytes", "battery", "expected"),
     [
@@ -338,7 +329,6 @@ class Rules:
         self.most = workers
         self.bytes = worker_bytes
         self.left = left_bytes
-        self.full = True
         self.open = asyncio.Event()
         self.open.set()
         self.turns = 0
@@ -352,9 +342,6 @@ class Rules:
 
     def worker_bytes(self, *, alone: bool = False) -> int:
         return self.bytes
-
-    def is_full(self) -> bool:
-        return self.full
 
     def left_bytes(self) -> int:
         return self.left
@@ -443,13 +430,7 @@ async def test_a_worker_that_has_grown_is_replaced_and_nothing_is_lost(
     rules.bytes = anonymous_bytes(first) + 8_000_000
     await pids_while(names[8:16])
     assert seen == {first}
-    rules.bytes, rules.full = 10**9, False
     await pids_while(["large.py"])
-    rules.bytes = anonymous_bytes(first) - 1_000_000
-    await pids_while(names[:8])
-    assert seen == {first}
-    rules.full = True
-    await pids_while(names[:8])
     while first in workers.pids:
         await asyncio.sleep(0.01)
     await pids_while(names[16:])

@@ -226,12 +226,6 @@ class Governor:
         given = int(self._limit * GIVEN_SHARE) - self._server()
         return max(given if alone else given // self.workers(), WORKER_BYTES)
 
-    def is_full(self) -> bool:
-        """Whether the workers have all that they may have together. What was seen a moment ago is
-        none of a worker that has just ended."""
-        workers = sum(map(self._machine.memory_of, self._pids()))
-        return self._server() + workers > int(self._limit * GIVEN_SHARE)
-
     def left_bytes(self) -> int:
         """How much memory is left for the server and its workers."""
         return max(self._limit - self.memory(), 0)

@@ -76,12 +76,9 @@ class Regulator(Protocol):
         """How many workers may have batches of the background now."""
 
     def worker_bytes(self, *, alone: bool = False) -> int:
-        """How much memory one worker may have now, or the only one: a job that may take a large
-        part of it is done while no other one of the background is."""
-
-    def is_full(self) -> bool:
-        """Whether workers have all that they may have together: one with more than its part is then
-        replaced after its batch."""
+        """How much memory one worker may have now, or the only one: one with more is replaced after
+        its batch, and a job that may take a large part of it is done while no other one of the
+        background is."""
 
     def left_bytes(self) -> int:
         """How much memory is left for all together."""
@@ -466,8 +463,6 @@ class Workers(Generic[J, A]):
             return False
         age = asyncio.get_running_loop().time() - self._children[child]
         if age < REPLACE_SECONDS and not after.alone:
-            return False
-        if not (after.alone or self._regulator.is_full()):
             return False
         return anonymous_bytes(child.pid) > self._regulator.worker_bytes(alone=after.alone)
 
