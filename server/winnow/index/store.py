@@ -204,8 +204,10 @@ class Store:
         self._merge()
 
     def compact(self) -> None:
-        """Make one segment of the small ones, to be searched from now on."""
+        """Make one segment of the small ones, to be searched from now on; and what there is to
+        merge then, or the next file that is saved would have to wait for it."""
         self._make_one(_small)
+        self._merge()
 
     def take_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
         """Of files by path, with their state and key, take those whose text another store knows;
