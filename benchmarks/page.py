@@ -91,8 +91,8 @@ PARTS = {
         "Text, by the index, on the kernel's source",
         ["text_index.py --edits 100 --anew"],
         "The same on 78,000 files, with the time, size and memory of the index. The draw decides:"
-        " words of generated headers, which are a quarter of all bytes, and queries that match"
-        " nothing cost most.",
+        " what costs is to read the files that may match, and after a query without any match, to"
+        " see that no folder has changed, so that what ignore files hide need not be listed anew.",
         long=True,
     ),
     "symbols": Part(
