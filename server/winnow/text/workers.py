@@ -359,9 +359,9 @@ class Workers(Generic[J, A]):
                 return
             if not has_grown:
                 left = batch  # the worker has ended over it, or is not the one for it
-            elif not self._has_work():
+            elif not self._has_work() and len(self._running) > 1:
                 self._free -= 1
-                return
+                return  # the last one is replaced: who saves a file next would wait for it
 
     @contextlib.asynccontextmanager
     async def _started(self) -> AsyncIterator[Child]:
