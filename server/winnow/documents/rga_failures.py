@@ -26,9 +26,10 @@ _CAUSE = re.compile(r"^\s+(?:\d+: )?(?P<cause>\S.*)$")
 _COMPLAINT = re.compile(r"(?:^|: )(?P<why>[^:\n]+) \(os error (?P<number>\d+)\)$", re.M)
 _MISSING = re.compile(r'Could not find executable "(?P<program>[^"]+)"')
 _ENCRYPTED = re.compile(r"Incorrect password|Unsupported encryption|password.protected", re.I)
+# The first letter of pandoc's words may be in a line of another program's.
 _DAMAGED = re.compile(
-    r"Syntax Error|trailer dictionary|xref table|central directory|couldn't unpack"
-    r"|unexpected (?:end|eof)|deflate|More memory needed|corrupt|invalid|not a PDF|couldn't parse"
+    r"Syntax Error|trailer dictionary|xref table|central directory|n't unpack"
+    r"|unexpected (?:end|eof)|deflate|More memory needed|corrupt|invalid|not a PDF|n't parse"
     r"|malformed|\bheader\b|failed to",
     re.I,
 )
@@ -85,11 +86,14 @@ class Failure:
         if kind_of(os.path.basename(path)) != "members":
             return ""
         read = [found for line in self.lines if (found := _ADAPTER.match(line))]
-        names = [
-            found["name"]
-            for found in read
-            if not found["adapter"].startswith("postproc") and not os.path.isabs(found["name"])
-        ]
+        names: list[str] = []
+        for found in read:
+            name = found["name"]
+            # The text of a member is read as `<member>.txt`. Which program does so stands there,
+            # too, but another one may write into its name.
+            of_text = name.removesuffix(".txt") in names or found["adapter"].startswith("postproc")
+            if not of_text and not os.path.isabs(name):
+                names.append(name)
         return names[-1] if names else ""
 
     def _said(self) -> list[str]:
