@@ -70,6 +70,9 @@ THREADS = min(4, os.cpu_count() or 1)
 # all documents of its run: these are then searched in so many smaller ones.
 MEMORY_BYTES = 512 * 1024**2
 PARTS = 8
+# A cache that is damaged is begun anew, and where many programs do so at the same time, some are
+# told that it is locked.
+TRIES = 3
 OUT_OF_MEMORY = "memory allocation of"  # how a program in Rust says so
 TOO_LARGE = "it has lines that do not fit into memory"
 EVERY_LINE = DocumentQuery(Query(""), context=0, max_count=0, width=RECORD_BYTES)
@@ -286,24 +289,23 @@ class Rga:
                 self._pending.pop(document.absolute, None)
             else:
                 readable.append(document)
-        run = _Run.of(query, own, readable, directories)
-        async with contextlib.aclosing(self._answers(run, deadline)) as answers:
-            async for answer in answers:
-                yield answer
-        again = [run.documents[path] for path, one in run.failures.found.items() if one.of_cache]
-        if not again or self.timed_out:
-            return
-        _mend_cache(run)
-        second = _Run.of(query, own, again, directories)
-        async with contextlib.aclosing(self._answers(second, deadline, last=True)) as answers:
-            async for answer in answers:
-                yield answer
+        for tries in range(TRIES):
+            run = _Run.of(query, own, readable, directories)
+            last = tries == TRIES - 1
+            async with contextlib.aclosing(self._answers(run, deadline, last=last)) as answers:
+                async for answer in answers:
+                    yield answer
+            failures = run.failures.found.items()
+            readable = [run.documents[path] for path, one in failures if one.of_cache]
+            if not readable or self.timed_out:
+                return
+            _mend_cache(run)
 
     async def _answers(
         self, run: _Run, deadline: float, *, last: bool = False
     ) -> AsyncGenerator[Found | NotRead, None]:
-        """What one run tells of its documents. Those that suffer from a cache that is damaged are
-        left for another run, unless this is the last."""
+        """What one run tells of its documents. Those that suffer from rga's cache are left for
+        another run, unless this is the last."""
         if not run.documents:
             return
         again: list[_Text] = []
