@@ -133,12 +133,12 @@ def places_of(texts: Texts, found: Found, first: int, size: int) -> list[Place]:
 
 
 def _place(texts: Texts, at: int, hit: Hit, wanted: Wanted) -> Place | None:
-    if not texts.is_there(hit.path):
-        return None
     if hit.kind == "file":
-        return Place(at, hit, hit.first, hit.last)
+        return Place(at, hit, hit.first, hit.last) if texts.is_there(hit.path) else None
     lines = texts.lines(hit.path, hit.last)
     if lines is None:
+        if not texts.is_there(hit.path):
+            return None
         line = min(hit.marks, default=None)
         return Place(at, hit, hit.first or line, hit.last or line)
     if hit.first is not None and hit.first > len(lines):

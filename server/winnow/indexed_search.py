@@ -189,8 +189,9 @@ def _search(
             if one.score < NEAR:
                 continue  # nothing speaks for it
             learned = "near in meaning"
-        shown = len(hits) < asked.shown
-        hits.append(_hit(one, path, view.definitions_in(paths[-1]) if shown else (), learned))
+        in_question = len(hits) < asked.shown and one.symbol is None
+        inside = view.definitions_in(paths[-1]) if in_question else ()
+        hits.append(_hit(one, path, inside, learned))
     return hits, paths
 
 

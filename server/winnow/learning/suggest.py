@@ -83,6 +83,7 @@ class Asked:
 
     def __init__(self, word: str) -> None:
         self._word = word.lower()
+        self._letters, self._mistakes = set(self._word), mistakes(self._word)
         self._begins = {self._word[:1], self._word[:1].upper()}
         self._known: dict[str, float] = {}  # names have parts in common
         self.stem = stem(self._word)
@@ -91,11 +92,11 @@ class Asked:
         """How near a name, or a part of it, is to the word, from 0 to 1: spelled alike, of the same
         stem, one the beginning of the other, or a letter or two apart."""
         parts = _PART.findall(name)
-        # No stem has another first letter, and who mistypes a word seldom does so in its first one.
-        likely = [part.lower() for part in parts if part[0] in self._begins]
-        wholes = (name, name.replace("_", ""))
-        likely += [one.lower() for one in wholes if one[:1] in self._begins]
-        near = max(map(self._near, likely), default=0.0)
+        near = 0.0
+        for part in (*parts, name, name.replace("_", "")):
+            # No stem has another first letter, and who mistypes a word seldom does so in its first.
+            if part[:1] in self._begins:
+                near = max(near, self._near(part.lower()))
         # A name of many parts is about other things, too.
         return near * (0.8 + 0.2 / max(1, len(parts)))
 
@@ -110,12 +111,17 @@ class Asked:
         # Words of a stem differ in its last letter at most.
         if other.startswith(self.stem[:-1]) and self.stem == stem(other):
             return 0.9
-        shorter, longer = sorted((self._word, other), key=len)
-        if len(shorter) >= PREFIX and longer.startswith(shorter):
+        word, most = self._word, self._mistakes
+        begins = other.startswith(word) or word.startswith(other)
+        if begins and min(len(word), len(other)) >= PREFIX:
             return 0.8
-        if not _may_be_misspelled(self._word, other):
+        # Each letter that only one of them has takes a change.
+        letters = set(other)
+        if len(self._letters - letters) > most or len(letters - self._letters) > most:
             return 0.0
-        apart = distance(self._word, other, mistakes(self._word))
+        if not _may_be_misspelled(word, other):
+            return 0.0
+        apart = distance(word, other, most)
         return 0.0 if apart is None else 0.85 - 0.15 * apart
 
 

@@ -133,6 +133,11 @@ class _Block:
     def name(self, row: int) -> str:
         return bytes(self.rows[row]).rstrip(b"\0").decode("ascii")
 
+    def names(self, rows: NDArray[np.intp]) -> list[str]:
+        """The names of some rows."""
+        found: list[bytes] = self.rows[rows].view(f"S{self.rows.shape[1]}")[:, 0].tolist()
+        return [one.decode("ascii") for one in found]
+
 
 def _begins(rows: Bytes) -> NDArray[np.bool_]:
     """For each character, whether a word begins there, as `match.boundaries` has it."""
@@ -261,10 +266,9 @@ class Names:
             begins = (block.initials & first) | (block.letters & _ALL_DIGITS)
             rows = np.flatnonzero((lacking <= mistakes) & (begins != 0))
             rows = rows[np.lexsort((_lengths(block.rows[rows]), lacking[rows]))][:limit]
-            names = map(block.name, rows.tolist())
             found += [
                 (lacks, len(name), name)
-                for lacks, name in zip(lacking[rows].tolist(), names, strict=True)
+                for lacks, name in zip(lacking[rows].tolist(), block.names(rows), strict=True)
             ]
         return [name for _, _, name in sorted(found)[:limit]]
 
