@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from winnow.errors import SearchError
+from winnow.index.files import may_have_facts
 from winnow.index.index import again_if_damaged
 from winnow.navigation import Navigation
 from winnow.sources import Sources
@@ -140,7 +141,7 @@ async def _prepare(
     if asking.names:
         look = Look("|".join(map(re.escape, asking.names)))
         async with contextlib.aclosing(files_with(ripgrep, scope, look)) as found:
-            paths = [scope.absolute(path) async for path in found]
+            paths = [scope.absolute(path) async for path in found if may_have_facts(path)]
         async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
             taken += len(some)
             progress(f"{taken} files read")

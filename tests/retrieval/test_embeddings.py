@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -34,6 +35,8 @@ from winnow.retrieval.embeddings import (
     quantized,
     scale_of,
 )
+from winnow.retrieval.kept import kept
+from winnow.retrieval.pieces import tokenizer_at
 
 pytestmark = pytest.mark.skipif(
     not (importlib.util.find_spec("wordllama") and importlib.util.find_spec("tokenizers"))
@@ -379,3 +382,76 @@ def test_a_damaged_folder_is_told(file: str, data: bytes, reason: str, tmp_path:
     found = model_at(str(folder))
     assert found.model is None
     assert found.reason.startswith(f"the embeddings of {folder} cannot be used: {reason}")
+
+
+class Made(msgspec.Struct):
+    number: int
+
+
+def tables_kept(cache: Path) -> list[Path]:
+    return list((cache / "winnow/tables").iterdir())
+
+
+WORDS_TO_CUT = ["parse", "größe", "x" * 40, "事", "\x00", ""]
+
+
+def test_tables_of_a_tokenizer_are_kept_for_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    files = embeddings._files(AUTO)
+    assert files is not None
+    first = tokenizer_at(files[1])
+    [file] = tables_kept(tmp_path)
+    stamp = file.stat()
+    monkeypatch.setattr("winnow.retrieval.pieces._llama", None)  # it is not worked out again
+    second = tokenizer_at(files[1])
+    assert (second.size, second.pieces(WORDS_TO_CUT)) == (first.size, first.pieces(WORDS_TO_CUT))
+    assert file.stat() == stamp
+    if os.name == "posix":
+        assert stamp.st_mode & 0o077 == file.parent.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "a folder"])
+def test_tables_that_are_damaged_are_made_anew(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    files = embeddings._files(AUTO)
+    assert files is not None
+    first = tokenizer_at(files[1])
+    [file] = tables_kept(tmp_path)
+    written = file.read_bytes()
+    if damage == "a folder":
+        file.unlink()
+        file.mkdir()
+    else:
+        middle = len(written) // 2
+        changed = written[:middle] + bytes([written[middle] ^ 1]) + written[middle + 1 :]
+        file.write_bytes({"cut": written[:middle], "changed": changed, "empty": b""}[damage])
+    second = tokenizer_at(files[1])
+    assert (second.size, second.pieces(WORDS_TO_CUT)) == (first.size, first.pieces(WORDS_TO_CUT))
+    assert [one for one in tables_kept(tmp_path) if one != file] == []
+    if damage != "a folder":
+        assert file.read_bytes() == written
+
+
+def test_where_nothing_can_be_kept_tables_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    files = embeddings._files(AUTO)
+    assert files is not None
+    assert tokenizer_at(files[1]).pieces(["parse"]) != [()]
+
+
+def test_tables_of_few_versions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for number in range(20):
+        made = Made(number)
+        assert kept(b"%d" % number, "v", Made, lambda made=made: made) == made  # type: ignore[misc]
+    assert len(tables_kept(tmp_path)) == 8
+    assert kept(b"19", "v", Made, lambda: Made(-1)) == Made(19)
+    assert kept(b"0", "v", Made, lambda: Made(-1)) == Made(-1)
+    assert kept(b"19", "another", Made, lambda: Made(-2)) == Made(-2)

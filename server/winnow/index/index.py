@@ -60,9 +60,6 @@ if TYPE_CHECKING:
 
 # What a query waits for changes to be taken.
 CATCH_UP_SECONDS = 0.15
-# While so many files are indexed, what a search needs can be loaded. Of fewer, it would cost the
-# workers a tenth of the time.
-MANY = 1_000
 # And for a look for others, where it was told of some: what somebody asks about after a change is
 # that change, and in a large tree the look takes long.
 LOOK_SECONDS = 0.02
@@ -437,8 +434,7 @@ class Index:
                     await folder.watch(self._covers(folder), self.files_changed)
 
                 def reported(done: int, total: int) -> None:
-                    if total > MANY:
-                        self._prepare_soon()
+                    self._prepare_soon()
                     if report is not None:
                         report(done, total)
 

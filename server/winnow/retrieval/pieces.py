@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Raw, Struct
 
+from winnow.retrieval.kept import kept
 from winnow.retrieval.safetensors import Damaged
 
 
@@ -31,6 +32,8 @@ class Tokenizer(NamedTuple):
     size: int
 
 
+# Of what is kept of a tokenizer.
+VERSION = "llama-1"
 NO_LIBRARY = "its tokenizer needs the package tokenizers: pip install 'winnow-ls[embeddings]'"
 BLANK = "▁"
 # Llama's: a blank before the text, and blanks as a letter of their own.
@@ -63,15 +66,30 @@ class _File(Struct, frozen=True):
     pre_tokenizer: Any = None
 
 
+class _Llama(Struct, frozen=True):
+    """A tokenizer of Llama's kind as it is kept: rows of numbers in 8 bytes, see `BytePairs`."""
+
+    letters: dict[str, int]
+    of_bytes: list[int]
+    left: bytes
+    right: bytes
+    merged: bytes
+    size: int
+
+
+class _OtherKind(Exception):
+    """A tokenizer that is none of Llama's kind."""
+
+
 def tokenizer_at(file: Path) -> Tokenizer:
     """What cuts words into pieces as a tokenizer file says. Raises Damaged, and OSError."""
+    source = file.read_bytes()
     try:
-        told = msgspec.json.decode(file.read_bytes(), type=_File)
-        if _is_llama(told):
-            return _of_llama(told.model)
+        return _of_llama(kept(source, VERSION, _Llama, lambda: _llama(source)))
+    except _OtherKind:
+        return _of_library(file)
     except (msgspec.DecodeError, ValueError, KeyError) as error:
         raise Damaged(f"{file.name} is no tokenizer: {error}") from error
-    return _of_library(file)
 
 
 def _is_llama(told: _File) -> bool:
@@ -87,19 +105,29 @@ def _is_llama(told: _File) -> bool:
     )
 
 
-def _of_llama(model: _Kind) -> Tokenizer:
-    vocabulary = msgspec.json.decode(model.vocab, type=dict[str, int])
-    joined = msgspec.json.decode(model.merges, type=list[str | tuple[str, str]])
-    # Each worker begins with this: numpy's own rows take three times as long to fill.
-    numbers = array("q")
-    for pair in joined:
-        left, right = pair.split(" ") if isinstance(pair, str) else pair
-        numbers.extend((vocabulary[left], vocabulary[right], vocabulary[left + right]))
-    pairs = np.array(numbers).reshape(-1, 3).T
-    letters = {piece: number for piece, number in vocabulary.items() if len(piece) == 1}
-    of_bytes = [vocabulary[f"<0x{byte:02X}>"] for byte in range(256)]
-    size = max(vocabulary.values()) + 1
-    return Tokenizer(BytePairs(letters, of_bytes, *pairs), size)
+def _llama(source: bytes) -> _Llama:
+    """What a tokenizer file says. Raises _OtherKind, and what is raised for one that is damaged."""
+    told = msgspec.json.decode(source, type=_File)
+    if not _is_llama(told):
+        raise _OtherKind
+    vocabulary = msgspec.json.decode(told.model.vocab, type=dict[str, int])
+    joined = msgspec.json.decode(told.model.merges, type=list[str | tuple[str, str]])
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in joined]
+    return _Llama(
+        letters={piece: number for piece, number in vocabulary.items() if len(piece) == 1},
+        of_bytes=[vocabulary[f"<0x{byte:02X}>"] for byte in range(256)],
+        left=array("q", [vocabulary[left] for left, _ in pairs]).tobytes(),
+        right=array("q", [vocabulary[right] for _, right in pairs]).tobytes(),
+        merged=array("q", [vocabulary[left + right] for left, right in pairs]).tobytes(),
+        size=max(vocabulary.values()) + 1,
+    )
+
+
+def _of_llama(told: _Llama) -> Tokenizer:
+    left, right, merged = (
+        np.frombuffer(row, np.int64) for row in (told.left, told.right, told.merged)
+    )
+    return Tokenizer(BytePairs(told.letters, told.of_bytes, left, right, merged), told.size)
 
 
 class BytePairs:
