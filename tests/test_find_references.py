@@ -207,6 +207,19 @@ async def test_answers_say_how_much_the_index_knows(workspace: Workspace) -> Non
     assert places(warm) == places(cold) == SEND
 
 
+async def test_without_an_index_no_file_is_read_that_cannot_have_references(
+    tmp_path: Path, make_workspace: MakeWorkspace, recorder: Recorder
+) -> None:
+    write_files(tmp_path, {"a.py": "def needle():\n    pass\n", "use": "needle\n"})
+    write_files(tmp_path, {f"notes{number}.txt": "needle\n" for number in range(5)})
+    workspace = make_workspace(tmp_path, config=Config(index=Index(enabled=False)))
+    found = await TOOLS["find_references"].call(workspace, {"name": "needle"}, recorder)
+    assert isinstance(found, FindReferencesResult)
+    assert places(found) == ["a.py:1:5 definition certain"]
+    # One without an ending may be a script.
+    assert [one for one in recorder.messages if "read" in one][-1] == "2 files read"
+
+
 @pytest.mark.parametrize(
     "name",
     [
