@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, groupby, islice
 
 from msgspec import Struct
@@ -42,9 +43,15 @@ class Wanted:
         # No line has a word with a line end.
         in_lines = [word for word in self.words if "\n" not in word]
         by_length = sorted(in_lines, key=len, reverse=True)
-        pattern = "|".join(map(re.escape, by_length)) or r"(?!)"
-        self._any = re.compile(pattern, re.I)
-        self._any_lower = re.compile(pattern)
+        self._pattern = "|".join(map(re.escape, by_length)) or r"(?!)"
+
+    @cached_property
+    def _any(self) -> re.Pattern[str]:
+        return re.compile(self._pattern, re.I)
+
+    @cached_property
+    def _any_lower(self) -> re.Pattern[str]:
+        return re.compile(self._pattern)
 
     def in_lines(self, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, float]]]:
         """The places of lines that have some of the words, and what these weigh there; more if the

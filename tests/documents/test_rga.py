@@ -478,8 +478,11 @@ async def test_a_damaged_member_does_not_hide_what_stands_before_it(
     }
     (failed,) = [one for one in said if isinstance(one, NotRead)]
     assert (failed.document.path, failed.member) == ("a.zip", "b.docx")
-    # Where two programs write at the same time, their words may be in one line.
-    assert re.match(r"it is damaged: .*ouldn't unpack docx container", failed.reason)
+    # Where two programs write at the same time, some of rga's words may be in pandoc's line, and
+    # pandoc's first letter in rga's.
+    reason = re.match(r"it is damaged: (.*?)c?ouldn't unpack docx container", failed.reason)
+    assert reason is not None
+    assert reason[1] in "b.docx.txt adapter: postprocprefix"
     text, known = await make().text(document(path), asyncio.get_running_loop().time() + SECONDS)
     assert text[0] == "needle"
     assert [one.member for one in known.failed] == ["b.docx"]

@@ -388,25 +388,33 @@ class Made(msgspec.Struct):
     number: int
 
 
+@pytest.fixture
+def tokenizer_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That of the package, with an empty cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    files = embeddings._files(AUTO)
+    assert files is not None
+    return files[1]
+
+
 def tables_kept(cache: Path) -> list[Path]:
     return list((cache / "winnow/tables").iterdir())
 
 
-WORDS_TO_CUT = ["parse", "größe", "x" * 40, "事", "\x00", ""]
+def cut_by(file: Path) -> tuple[int, list[tuple[int, ...]]]:
+    """How a tokenizer file has words cut."""
+    tokenizer = tokenizer_at(file)
+    return tokenizer.size, tokenizer.pieces(["parse", "größe", "x" * 40, "事", "\x00", ""])
 
 
 def test_tables_of_a_tokenizer_are_kept_for_other_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tokenizer_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    files = embeddings._files(AUTO)
-    assert files is not None
-    first = tokenizer_at(files[1])
+    first = cut_by(tokenizer_file)
     [file] = tables_kept(tmp_path)
     stamp = file.stat()
     monkeypatch.setattr("winnow.retrieval.pieces._llama", None)  # it is not worked out again
-    second = tokenizer_at(files[1])
-    assert (second.size, second.pieces(WORDS_TO_CUT)) == (first.size, first.pieces(WORDS_TO_CUT))
+    assert cut_by(tokenizer_file) == first
     assert file.stat() == stamp
     if os.name == "posix":
         assert stamp.st_mode & 0o077 == file.parent.stat().st_mode & 0o077 == 0
@@ -414,12 +422,9 @@ def test_tables_of_a_tokenizer_are_kept_for_other_processes(
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "a folder"])
 def test_tables_that_are_damaged_are_made_anew(
-    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    damage: str, tokenizer_file: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    files = embeddings._files(AUTO)
-    assert files is not None
-    first = tokenizer_at(files[1])
+    first = cut_by(tokenizer_file)
     [file] = tables_kept(tmp_path)
     written = file.read_bytes()
     if damage == "a folder":
@@ -429,21 +434,18 @@ def test_tables_that_are_damaged_are_made_anew(
         middle = len(written) // 2
         changed = written[:middle] + bytes([written[middle] ^ 1]) + written[middle + 1 :]
         file.write_bytes({"cut": written[:middle], "changed": changed, "empty": b""}[damage])
-    second = tokenizer_at(files[1])
-    assert (second.size, second.pieces(WORDS_TO_CUT)) == (first.size, first.pieces(WORDS_TO_CUT))
+    assert cut_by(tokenizer_file) == first
     assert [one for one in tables_kept(tmp_path) if one != file] == []
     if damage != "a folder":
         assert file.read_bytes() == written
 
 
 def test_where_nothing_can_be_kept_tables_are_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tokenizer_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    files = embeddings._files(AUTO)
-    assert files is not None
-    assert tokenizer_at(files[1]).pieces(["parse"]) != [()]
+    assert tokenizer_at(tokenizer_file).pieces(["parse"]) != [()]
 
 
 def test_tables_of_few_versions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -451,6 +453,8 @@ def test_tables_of_few_versions_are_kept(tmp_path: Path, monkeypatch: pytest.Mon
     for number in range(20):
         made = Made(number)
         assert kept(b"%d" % number, "v", Made, lambda made=made: made) == made  # type: ignore[misc]
+        for file in tables_kept(tmp_path):  # the clock of files may stand still for all of this
+            os.utime(file, ns=(0, file.stat().st_mtime_ns - 10**9))
     assert len(tables_kept(tmp_path)) == 8
     assert kept(b"19", "v", Made, lambda: Made(-1)) == Made(19)
     assert kept(b"0", "v", Made, lambda: Made(-1)) == Made(-1)

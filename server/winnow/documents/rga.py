@@ -401,12 +401,12 @@ class Rga:
             raise Unreadable(_encrypted(directory))
         directories = {document.absolute: directory}
         with settings(self._base, self._inside) as own:
-            run = _Run.of(EVERY_LINE, own, [document], directories)
-            text = await self._every_line(run, document, deadline)
-            if any(one.of_cache for one in run.failures.found.values()):
-                _mend_cache(run)
+            for _ in range(TRIES):
                 run = _Run.of(EVERY_LINE, own, [document], directories)
                 text = await self._every_line(run, document, deadline)
+                if not any(one.of_cache for one in run.failures.found.values()):
+                    break
+                _mend_cache(run)
         failures = run.failures.found.items()
         text.failed += [Failure(one.reason, one.member(path)) for path, one in failures]
         if directory.encrypted:

@@ -28,8 +28,8 @@ _MISSING = re.compile(r'Could not find executable "(?P<program>[^"]+)"')
 _ENCRYPTED = re.compile(r"Incorrect password|Unsupported encryption|password.protected", re.I)
 # The first letter of pandoc's words may be in a line of another program's.
 _DAMAGED = re.compile(
-    r"Syntax Error|trailer dictionary|xref table|central directory|n't unpack"
-    r"|unexpected (?:end|eof)|deflate|More memory needed|corrupt|invalid|not a PDF|n't parse"
+    r"Syntax Error|trailer dictionary|xref table|central directory|ouldn't unpack"
+    r"|unexpected (?:end|eof)|deflate|More memory needed|corrupt|invalid|not a PDF|ouldn't parse"
     r"|malformed|\bheader\b|failed to",
     re.I,
 )

@@ -23,6 +23,7 @@ import msgspec
 import winnow.documents
 from winnow import __version__
 from winnow.documents.places import TextMap
+from winnow.replacing import replacing
 
 HASHED_BYTES = 1024 * 1024
 # What was begun and not ended by then never will be.
@@ -124,9 +125,9 @@ class Texts:
         of it stays. Raises OSError where nothing can be written."""
         file = self.folder / text_path(key)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _replacing(file) as stream:
+        with replacing(file) as stream:
             made = take(stream.write)
-        with _replacing(self.folder / _map_path(key)) as stream:
+        with replacing(self.folder / _map_path(key)) as stream:
             stream.write(_encode(made))
         return made
 
@@ -197,17 +198,3 @@ def _folders(folder: Path) -> list[str]:
             ]
     except OSError:
         return []
-
-
-@contextlib.contextmanager
-def _replacing(file: Path) -> Iterator[IO[bytes]]:
-    """A stream whose bytes are the file's once the block has ended well."""
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix="new-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        os.replace(name, file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

@@ -1,8 +1,8 @@
 """Tables that are worked out of a file once, and kept in the user's cache folder.
 
-Each worker begins with those of a tokenizer: to work them out takes it 80 ms and 20 MB, to read
-them 3 ms. What cannot be read, or is not what was written, is worked out anew; where nothing can be
-written, nothing is kept.
+Each worker begins with those of a tokenizer: to work them out takes it 110 ms and 12 MB, to read
+them 5 ms and 5 MB. What cannot be read, or is not what was written, is worked out anew; where
+nothing can be written, nothing is kept.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from winnow.config import user_cache
+from winnow.replacing import replacing
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -53,16 +53,12 @@ def _digest(data: bytes) -> bytes:
 
 
 def _write(file: Path, data: bytes) -> None:
-    """Write a file in one step: other processes may be reading it. Raises OSError."""
+    """Write a file that other processes may be reading, and delete the oldest others. Raises
+    OSError."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(_digest(data) + data)
-        os.replace(name, file)
-    except BaseException:
-        os.unlink(name)
-        raise
-    others = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime, reverse=True)
-    for old in others[_MOST_KEPT:]:
+    with replacing(file) as stream:
+        stream.write(_digest(data) + data)
+    others = [one for one in file.parent.iterdir() if one != file]
+    others.sort(key=lambda one: one.stat().st_mtime_ns)
+    for old in others[: -(_MOST_KEPT - 1)]:
         old.unlink()

@@ -67,13 +67,12 @@ class _File(Struct, frozen=True):
 
 
 class _Llama(Struct, frozen=True):
-    """A tokenizer of Llama's kind as it is kept: rows of numbers in 8 bytes, see `BytePairs`."""
+    """A tokenizer of Llama's kind as it is kept. ``pairs`` are numbers in 8 bytes, three a pair:
+    its left and its right side, and what they are joined to; see `BytePairs`."""
 
     letters: dict[str, int]
     of_bytes: list[int]
-    left: bytes
-    right: bytes
-    merged: bytes
+    pairs: bytes
     size: int
 
 
@@ -112,22 +111,21 @@ def _llama(source: bytes) -> _Llama:
         raise _OtherKind
     vocabulary = msgspec.json.decode(told.model.vocab, type=dict[str, int])
     joined = msgspec.json.decode(told.model.merges, type=list[str | tuple[str, str]])
-    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in joined]
+    pairs = array("q")
+    for pair in joined:
+        left, right = pair.split(" ") if isinstance(pair, str) else pair
+        pairs.extend((vocabulary[left], vocabulary[right], vocabulary[left + right]))
     return _Llama(
         letters={piece: number for piece, number in vocabulary.items() if len(piece) == 1},
         of_bytes=[vocabulary[f"<0x{byte:02X}>"] for byte in range(256)],
-        left=array("q", [vocabulary[left] for left, _ in pairs]).tobytes(),
-        right=array("q", [vocabulary[right] for _, right in pairs]).tobytes(),
-        merged=array("q", [vocabulary[left + right] for left, right in pairs]).tobytes(),
+        pairs=pairs.tobytes(),
         size=max(vocabulary.values()) + 1,
     )
 
 
 def _of_llama(told: _Llama) -> Tokenizer:
-    left, right, merged = (
-        np.frombuffer(row, np.int64) for row in (told.left, told.right, told.merged)
-    )
-    return Tokenizer(BytePairs(told.letters, told.of_bytes, left, right, merged), told.size)
+    pairs = np.frombuffer(told.pairs, np.int64).reshape(-1, 3).T
+    return Tokenizer(BytePairs(told.letters, told.of_bytes, *pairs), told.size)
 
 
 class BytePairs:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,6 +25,7 @@ from msgspec import Struct
 
 from winnow.config import user_cache
 from winnow.errors import NotAllowed
+from winnow.replacing import replacing
 from winnow.text.installed import Inside
 
 # Formats of pandoc, and the ends of names that rga is to have it read.
@@ -120,7 +120,5 @@ def _write_config(folder: Path) -> None:
     config, file_name = json.dumps(_CONFIG), folder / "config.json"
     if file_name.is_file() and file_name.read_text("utf-8") == config:
         return
-    handle, name = tempfile.mkstemp(dir=folder)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(config)
-    os.replace(name, file_name)
+    with replacing(file_name) as file:
+        file.write(config.encode())
