@@ -7,7 +7,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,18 +104,27 @@ def descendants(pid: int) -> set[int]:
     return below.union(*map(descendants, below)) if below else below
 
 
+@pytest.fixture
+def client() -> Iterator[subprocess.Popen[bytes]]:
+    """The process that a server is told to be its client."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process
+        process.kill()
+
+
 @requires_posix
 @pytest.mark.parametrize("how", ENDS)
 @pytest.mark.parametrize("work", ["searching", "indexing"])
-def test_the_server_ends(slow_project: Path, tmp_path: Path, row: Row, how: str, work: str) -> None:
+def test_the_server_ends(
+    slow_project: Path, client: subprocess.Popen[bytes], row: Row, how: str, work: str
+) -> None:
     """With all that it has started, whatever it is at."""
     row.hazard = f"{how}, while {work}"
     if work == "indexing":
         for number in range(2_000):
             text = f"def function_{number}():\n    return {number}\n" * 50
             (slow_project / f"m{number}.py").write_text(text)
-    with subprocess.Popen(["sleep", "600"]) as client:
-        wire = Wire()
+    with Wire() as wire:
         params = {
             "processId": client.pid,
             "rootUri": slow_project.as_uri(),
@@ -140,7 +149,6 @@ def test_the_server_ends(slow_project: Path, tmp_path: Path, row: Row, how: str,
         seconds = time.monotonic() - began
         wait_until_gone(begun, END_SECONDS)
         wire.join()
-        client.kill()
     row.tries = 1
     row.result = f"ended after {seconds:.2f} s, 0 of {len(begun)} children left"
     assert seconds < END_SECONDS
@@ -149,14 +157,14 @@ def test_the_server_ends(slow_project: Path, tmp_path: Path, row: Row, how: str,
 
 def test_a_client_whose_number_means_nothing_here_is_served(project: Path) -> None:
     """In a container, processes have numbers of their own."""
-    wire = Wire()
     gone = subprocess.Popen(["true"])
     gone.wait()
-    params = {"processId": gone.pid, "rootUri": project.as_uri(), "capabilities": {}}
-    wire.request(0, "initialize", params)
-    assert "result" in wire.receive()
-    time.sleep(1.5)
-    wire.request(1, "initialize", params)
-    assert wire.receive()["error"]["message"] == "the server is initialized already"
-    assert os.path.exists(f"/proc/{wire.process.pid}")
-    assert wire.stop() == 0
+    with Wire() as wire:
+        params = {"processId": gone.pid, "rootUri": project.as_uri(), "capabilities": {}}
+        wire.request(0, "initialize", params)
+        assert "result" in wire.receive()
+        time.sleep(1.5)
+        wire.request(1, "initialize", params)
+        assert wire.receive()["error"]["message"] == "the server is initialized already"
+        assert os.path.exists(f"/proc/{wire.process.pid}")
+        assert wire.stop() == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import sys
@@ -136,26 +137,30 @@ def delete_tree(folder: Path) -> None:
 
 
 def children(pid: int) -> set[int]:
-    """The processes that a process has started and that are alive."""
-    found = set()
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            found |= {int(child) for child in (task / "children").read_text().split()}
-        except OSError:
-            continue
+    """The processes that a process has started and that are alive; none if it has ended itself."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                found |= {int(child) for child in (task / "children").read_text().split()}
     return found
+
+
+def command_line(pid: int) -> bytes:
+    """What a process was started as; nothing if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def searches(pid: int) -> set[int]:
     """The children that search; those that parse for the index live on."""
-    found = set()
-    for child in children(pid):
-        try:
-            if b"winnow.index.worker" not in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.add(child)
-        except OSError:
-            continue
-    return found
+    return {
+        child
+        for child in children(pid)
+        if (command := command_line(child)) and b"winnow.index.worker" not in command
+    }
 
 
 # What is cancelled would go on until its deadline, of ten seconds.

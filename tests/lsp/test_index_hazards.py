@@ -552,13 +552,10 @@ def test_no_search_and_no_watcher_makes_a_socket(
 
 def internet_sockets(pid: int) -> set[str]:
     """The sockets of a process that are of the internet, by their inodes."""
-    tables = ("tcp", "tcp6", "udp", "udp6", "raw", "raw6")
-    lines = [
-        line
-        for table in tables
-        if (file := Path(f"/proc/{pid}/net/{table}")).exists()
-        for line in file.read_text().splitlines()[1:]
-    ]
+    lines: list[str] = []
+    for table in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6"):
+        with contextlib.suppress(OSError):  # no such table here, or the process has ended
+            lines += Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
     inodes = {f"socket:[{line.split()[9]}]" for line in lines}
     return inodes & set(open_files(pid))
 

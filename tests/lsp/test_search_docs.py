@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from lsprotocol import types
 
 from conftest import requires_posix, write_files
 from documents.conftest import formats_of_tests
-from lsp.conftest import Client, StartClient, children
+from lsp.conftest import Client, StartClient, children, command_line
 
 pytestmark = pytest.mark.wire
 
@@ -155,19 +156,12 @@ async def test_a_worker_that_is_killed_costs_nothing(documents_client: Client, r
     killed: set[int] = set()
     while not task.done():
         for child in children(documents_client.pid) - killed:
-            command = _command(child)
-            if b"winnow.documents.worker" in command and len(killed) < 3:
-                os.kill(child, 9)
-                killed.add(child)
+            if b"winnow.documents.worker" in command_line(child) and len(killed) < 3:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, 9)
+                    killed.add(child)
         await asyncio.sleep(0.05)
     result: Any = await task
     assert [one["path"] for one in result["documents"]] == ["many/150.pag"]
     assert result["failed"] == []
     assert killed
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""

@@ -19,7 +19,7 @@ import pytest
 
 from conftest import alive, git_init, requires_permissions, requires_posix, write_files
 from index.conftest import environment_with_languages
-from lsp.conftest import children, delete_tree
+from lsp.conftest import children, command_line, delete_tree
 from lsp.wire import Wire
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard]
@@ -316,19 +316,17 @@ def test_an_unsaved_document_on_which_the_grammar_hangs(
 
 
 def workers(session: Session) -> list[int]:
-    found = []
-    for pid in children(session.wire.process.pid):
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        if b"winnow.index.worker" in command:
-            found.append(pid)
-    return found
+    pids = children(session.wire.process.pid)
+    return [pid for pid in pids if b"winnow.index.worker" in command_line(pid)]
 
 
 def kill_workers(session: Session) -> int:
-    pids = workers(session)
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    return len(pids)
+    killed = 0
+    for pid in workers(session):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+    return killed
 
 
 @requires_posix
