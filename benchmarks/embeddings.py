@@ -233,7 +233,10 @@ def print_asked(count: int) -> None:
         print(f"\nAsked: {len(corpus.paths):,} files of the kernel, {chunks:,} chunks")
         row("", "p50 ms", f"recall of {NEAREST}", f"of {FIRST}")
         questions = the_model().embed(QUESTIONS)
-        nearest = functools.partial(dense.nearest_files, corpus, most=NEAREST)
+
+        def nearest(question: Rows) -> list[int]:
+            return dense.Cosines(corpus, question).nearest(NEAREST)
+
         dense.MOST_CHUNKS = chunks
         exact, median = timed(nearest, questions)
         row("exact", median, "100%", "100%")
@@ -246,7 +249,7 @@ def print_asked(count: int) -> None:
         files = random.Random(SEED).sample(range(len(corpus.paths)), 200)
 
         def features(question: Rows) -> list[int]:
-            dense.dense_features(corpus, question, files)
+            dense.Cosines(corpus, question).of_files(files)
             return files
 
         row("features of 200 files", timed(features, questions)[1])

@@ -244,7 +244,7 @@ class Segments:
         penalties = self.lengths[field]
         scores = np.zeros(len(penalties), np.float32)
         for word in query:
-            units, counts = self.segment.postings(field, number_of(word))
+            [(units, counts)] = self.segment.postings(field, [number_of(word)])
             idf = math.log(1 + (len(scores) - len(units) + 0.5) / (len(units) + 0.5))
             often = counts.astype(np.float32)
             scores[units] += idf * (K1 + 1) * often / (often + penalties[units])

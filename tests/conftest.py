@@ -131,8 +131,11 @@ def no_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def time_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counting symlinks is given up where it takes long, as it may on a busy machine."""
+    """Counting, and looking for what was left out, is given up where it takes long, as it may on a
+    busy machine."""
     monkeypatch.setattr("winnow.answers.LINKS_SECONDS", 60.0)
+    monkeypatch.setattr("winnow.answers.SECOND_LOOK_SECONDS", 60.0)
+    monkeypatch.setattr("winnow.keyword_search.SECOND_LOOK_SECONDS", 60.0)
     monkeypatch.setattr("winnow.answers.SMALL_TREE_SECONDS", 60.0)
 
 

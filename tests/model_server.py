@@ -57,6 +57,7 @@ class ModelServer:
         self.headers: list[dict[str, str]] = []
         self.closed = threading.Event()
         self.sent_megabytes = 0
+        self.drip_seconds = 0.05
         self.redirect = ""
         self.choose: Callable[[dict[str, str]], list[dict[str, str]]] = lambda files: [
             {"id": name, "lines": "1-2", "reason": f"because of {path}"}
@@ -126,7 +127,7 @@ class ModelServer:
             for event in events(self._pieces(mode, body), mode):
                 handler.wfile.write(event.encode())
                 handler.wfile.flush()
-                if mode == "drip" and self.released.wait(0.05):
+                if mode == "drip" and self.released.wait(self.drip_seconds):
                     break
         except OSError:
             self.closed.set()

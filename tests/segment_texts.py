@@ -27,7 +27,7 @@ def postings(entries: dict[tuple[int, int], int], lengths: list[int]) -> Posting
 
 def contents(
     blocks: Sequence[set[int]],
-    chunks: list[tuple[int, int]],
+    chunks: list[tuple[int, int, int]],
     fields: list[Postings],
     measures: list[float],
     vectors: bytes = b"",
@@ -46,7 +46,7 @@ def contents(
 @st.composite
 def some_contents(draw: st.DrawFn) -> Contents:
     count = draw(st.integers(0, 5))
-    lines = draw(st.lists(st.integers(1, 2**32 - 1), min_size=2 * count, max_size=2 * count))
+    lines = draw(st.lists(st.integers(1, 2**32 - 1), min_size=3 * count, max_size=3 * count))
     fields = []
     for field in FIELDS:
         units = count if field.unit == "chunk" else 1
@@ -63,7 +63,7 @@ def some_contents(draw: st.DrawFn) -> Contents:
     vector_bytes = (count + 1) * DIMENSIONS
     return contents(
         draw(st.lists(trigrams, min_size=1, max_size=3)),
-        list(zip(lines[::2], lines[1::2], strict=True)),
+        list(zip(lines[::3], lines[1::3], lines[2::3], strict=True)),
         fields,
         draw(st.lists(finite, min_size=len(MEASURES), max_size=len(MEASURES))),
         draw(st.one_of(st.just(b""), st.binary(min_size=vector_bytes, max_size=vector_bytes))),
@@ -94,7 +94,7 @@ def random_texts(count: int, chunks: int = 3, vocabulary: int = 30) -> dict[byte
                 {chance.randrange(vocabulary) for _ in range(20)} | {1000 + document}
                 for _ in range(1 + document % 2)
             ],
-            [(1 + 10 * chunk, 10 + 10 * chunk) for chunk in range(chunks)],
+            [(1 + 10 * chunk, 10 + 10 * chunk, chunk) for chunk in range(chunks)],
             fields,
             [float(document)] * len(MEASURES),
             chance.randbytes((chunks + 1) * DIMENSIONS),

@@ -236,7 +236,7 @@ async def test_an_attempt_is_refused_by_name_and_changes_nothing(
     started = time.monotonic()
     with pytest.raises(NotAllowed) as refused:
         await bash(workspace, line)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 15  # what hangs would be ended after 30
     assert refused.value.data["what"] == what
     assert len(refused.value.data["why"]) > 15
     assert SECRET not in refused.value.message
@@ -263,7 +263,7 @@ async def test_recursive_programs_do_not_follow_links_or_wait_for_fifos(
     ):
         started = time.monotonic()
         result = await bash(workspace, line)
-        assert time.monotonic() - started < 5, line
+        assert time.monotonic() - started < 15, line
         assert SECRET not in result.stdout, line
         # What a link says is shown, but not what is there.
         assert "secret.py" not in result.stdout, line
@@ -352,7 +352,11 @@ async def test_what_models_write_works(
         assert result.completeness.complete
 
 
-async def test_the_answer_says_what_the_programs_said(workspace: Workspace, project: Path) -> None:
+async def test_the_answer_says_what_the_programs_said(
+    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # `head` may have ended before `cat` has complained.
+    monkeypatch.setattr("winnow.bash.GRACE_SECONDS", 20.0)
     result = await bash(workspace, "cat docs/plugins.md nothing | head -1")
     assert result.stdout == "# Plugins\n"
     assert result.stderr == "cat: nothing: No such file or directory\n"
@@ -389,12 +393,12 @@ async def test_time_ends_the_programs_and_what_there_was_is_the_answer(
     (slow_project / "a.txt").write_text("x 2 3 4 5 6 7 8 2024\n")
     workspace = make_workspace(slow_project, config=ON, environment=user_environment(tmp_path))
     started = time.monotonic()
-    result = await bash(workspace, f"rg --sort path '{SLOW_TERM}'", timeout=1)
-    assert time.monotonic() - started < 8
+    result = await bash(workspace, f"rg --sort path '{SLOW_TERM}'", timeout=3)
+    assert time.monotonic() - started < 10
     assert result.completeness.timed_out
     assert result.exit_code is None
     assert result.stdout == "a.txt:x 2 3 4 5 6 7 8 2024\n"
-    assert result.completeness.reasons == ["the programs were ended after 1 seconds"]
+    assert result.completeness.reasons == ["the programs were ended after 3 seconds"]
 
 
 async def test_long_output_is_cut_and_says_so(
@@ -404,7 +408,7 @@ async def test_long_output_is_cut_and_says_so(
     workspace = make_workspace(slow_project, config=config, environment=user_environment(tmp_path))
     started = time.monotonic()
     result = await bash(workspace, "cat big.txt big.txt")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
     assert 998 <= len(result.stdout.encode()) <= 1_000
     assert "\ufffd" not in result.stdout
     assert (result.truncated, result.exit_code) == (True, None)
@@ -436,7 +440,7 @@ async def test_cancelling_ends_the_programs(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8  # it would take longer than ten
     assert not workspace.processes._alive
 
 

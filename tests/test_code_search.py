@@ -46,6 +46,13 @@ async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
     return [one.path for one in (await search(workspace, query, **params)).results]
 
 
+@pytest.fixture(autouse=True)
+def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the index reads is waited for: on a busy machine, texts would be searched beside it."""
+    monkeypatch.setattr("winnow.indexed_search.STALE_SECONDS", 30.0)
+    monkeypatch.setattr("winnow.symbol_search.CATCH_UP_SECONDS", 30.0)
+
+
 @pytest.fixture
 async def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
     workspace = make_workspace(project)

@@ -567,12 +567,12 @@ async def test_what_was_listed_in_time_is_answered(
     )
     slow.chmod(0o755)
     root = write_files(tmp_path / "root", {"src/main.py": ""})
-    layer = {"limits": {"search_seconds": 0.4}, "programs": {"rg": str(slow)}}
+    layer = {"limits": {"search_seconds": 2.0}, "programs": {"rg": str(slow)}}
     config, _ = merged(Config(), layer, "test")
     result = await glob(make_workspace(root, config=config))
     assert [one.path for one in result.files] == ["src/main.py"]
     assert (result.completeness.complete, result.completeness.timed_out) == (False, True)
-    assert result.completeness.reasons == ["stopped after 0.4 seconds: not every file was seen"]
+    assert result.completeness.reasons == ["stopped after 2 seconds: not every file was seen"]
     with pytest.raises(SearchTimedOut):
         await glob(make_workspace(root, config=config), "*.none")
 

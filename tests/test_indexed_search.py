@@ -67,6 +67,12 @@ async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
     return [one.path for one in (await search(workspace, query, **params)).results]
 
 
+@pytest.fixture(autouse=True)
+def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the index reads is waited for: on a busy machine, texts would be searched beside it."""
+    monkeypatch.setattr("winnow.indexed_search.STALE_SECONDS", 30.0)
+
+
 @pytest.fixture
 async def workspace(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
     workspace = make_workspace(write_files(git_init(tmp_path / "project"), FILES), config=LEXICAL)

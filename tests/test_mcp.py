@@ -243,7 +243,8 @@ async def test_a_cancelled_call_ends_its_ripgrep_and_the_server_goes_on(
         with pytest.raises(asyncio.CancelledError):
             await call
         await until(lambda: not alive(ripgrep.pid))
-        assert time.monotonic() - started < 1
+        # Of itself it would go on for ten.
+        assert time.monotonic() - started < 5
         # It was waited for, too.
         await until(lambda: not server.children())
         answer = await client.call_tool("glob", {"pattern": "*.txt"})

@@ -268,7 +268,8 @@ local ok, problem = pcall(function()
   end)
   assert(vim.wait(20000, function() return answered end), 'no answer')
   assert(items, failed)
-  io.stderr:write(require('winnow.version'), ' ', items[1].path, ' ', items[1].lnum)
+  -- What Neovim has shown last may have no line end.
+  io.stderr:write('\\n', require('winnow.version'), ' ', items[1].path, ' ', items[1].lnum)
 end)
 if not ok then io.stderr:write(problem) end
 vim.cmd(ok and 'qall!' or 'cquit!')

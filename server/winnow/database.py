@@ -7,12 +7,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import MsgspecError
 
 MEMORY = ":memory:"
+# How long to wait before something is tried again.
+MOMENT_SECONDS = 0.005
 # What SQLite says of tables that are missing, or others than ours; of a header that is of no
 # version; of a text that is none.
 _TOLD = ("no such", "unsupported file format", "malformed", "Could not decode")
@@ -67,7 +70,7 @@ def make_tables(connection: sqlite3.Connection, schema: str) -> None:
     """Make the tables, unless they are there. Raises StoreDamaged if there are others, and
     sqlite3.Error where there can be no write-ahead log."""
     with damage():
-        (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+        mode = _write_ahead(connection)
         if mode not in ("wal", "memory"):
             raise sqlite3.OperationalError("the file system does not allow a write-ahead log")
         with transaction(connection):
@@ -77,6 +80,25 @@ def make_tables(connection: sqlite3.Connection, schema: str) -> None:
                     connection.execute(statement)
             elif found != _tables_of(schema):
                 raise StoreDamaged("it has other tables")
+
+
+def _write_ahead(connection: sqlite3.Connection) -> str:
+    """Turn the write-ahead log on; which kind of log there is then.
+
+    For everything else SQLite waits as long as it was told to; here, where others who open the same
+    new database are in its way, it fails at once.
+    """
+    (milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    end = time.monotonic() + milliseconds / 1000
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(MOMENT_SECONDS)
+        else:
+            return str(mode)
 
 
 @contextlib.contextmanager

@@ -27,6 +27,8 @@ _URL = re.compile(
 def printable(text: str) -> str:
     """The text on one line and as long as it was, with a sign for each control character and each
     half of a surrogate pair. Tabs stay."""
+    if text.isascii() and text.replace("\t", "").isprintable():
+        return text  # which is nearly always so, and quicker to see
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

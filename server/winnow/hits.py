@@ -30,8 +30,8 @@ Kind = Literal["file", "definition", "match", "passage"]
 MOST_BYTES = 8 * 1024 * 1024
 # Pages end here: what follows is no better than what is found by another query.
 MOST_HITS = 1_000
-# One says that there are more; others stand in for those whose files are gone.
-SPARE_HITS = 10
+# One says that there are more; others stand in for those whose files are gone since a moment.
+SPARE_HITS = 5
 
 R = TypeVar("R", bound=Answer)
 
@@ -94,7 +94,7 @@ class Texts:
         self._resolved = Resolved()
         # The client may spell a folder in another way.
         spelled = {Path(self._resolved.named(str(path))): text for path, text in buffers.items()}
-        self._sources = Sources(scope.roots, spelled, MOST_BYTES)
+        self._sources = Sources(scope.roots, spelled, MOST_BYTES, self._resolved)
         self._open = spelled.keys()
 
     def is_there(self, path: str) -> bool:

@@ -189,9 +189,10 @@ def _search(
             if one.score < NEAR:
                 continue  # nothing speaks for it
             learned = "near in meaning"
-        in_question = len(hits) < asked.shown and one.symbol is None
-        inside = view.definitions_in(paths[-1]) if in_question else ()
-        hits.append(_hit(one, path, inside, learned))
+        symbol = one.symbol
+        if symbol is None and one.number and len(hits) < asked.shown:
+            symbol = view.definition_at(paths[-1], one.number - 1)
+        hits.append(_hit(one, path, symbol, learned))
     return hits, paths
 
 
@@ -248,8 +249,7 @@ def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
     return {numbers[path]: boost for path, boost in boosts.items() if path in numbers}
 
 
-def _hit(found: Found, path: str, definitions: Sequence[Definition], learned: str) -> Hit:
-    symbol = found.symbol or _defined_there(definitions, found)
+def _hit(found: Found, path: str, symbol: Definition | None, learned: str) -> Hit:
     return Hit(
         path,
         "passage",
@@ -259,16 +259,6 @@ def _hit(found: Found, path: str, definitions: Sequence[Definition], learned: st
         last=found.last,
         symbol=symbol.qualified_name if symbol is not None else None,
     )
-
-
-def _defined_there(definitions: Sequence[Definition], found: Found) -> Definition | None:
-    """The smallest definition that holds a passage, else the first one that begins in it."""
-    inside = [one for one in definitions if not one.local]
-    around = [one for one in inside if one.line < found.first and found.last <= one.end_line + 1]
-    if around:
-        return min(around, key=lambda one: one.end_line - one.line)
-    begun = [one for one in inside if found.first <= one.line + 1 <= found.last]
-    return min(begun, key=lambda one: one.line, default=None)
 
 
 def merged(indexed: Sequence[Hit], texts: Sequence[Hit], lacking: frozenset[str]) -> list[Hit]:

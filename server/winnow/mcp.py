@@ -303,7 +303,7 @@ class _Progress(Progress):
 
     async def send(self) -> None:
         """Send what is said, until it is over."""
-        while not self._is_over:
+        while self._message or not self._is_over:
             await self._news.wait()
             self._news.clear()
             if self._message:

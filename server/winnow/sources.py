@@ -121,12 +121,18 @@ class Source:
 class Sources:
     """The texts of files for one request: open documents first, then the disk; each read once."""
 
-    def __init__(self, roots: Sequence[Path], buffers: Mapping[Path, str], max_bytes: int) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        buffers: Mapping[Path, str],
+        max_bytes: int,
+        resolved: Resolved | None = None,
+    ) -> None:
         self._roots = [real_path(root) for root in roots]
         self._buffers = buffers
         self._max_bytes = max_bytes
         self._known: dict[str, Source | None] = {}
-        self._resolved = Resolved()
+        self._resolved = resolved or Resolved()
 
     def read(self, path: str) -> Source | None:
         """The text of a file by its absolute path; None if it cannot be read."""
@@ -167,7 +173,10 @@ def _beginning(descriptor: int, most: int) -> bytes:
     # To ask for more than there is costs: room is made for all of it.
     portion = max(os.fstat(descriptor).st_size + 1, _LEAST_PORTION)
     pieces: list[bytes] = []
-    while most > 0 and (piece := os.read(descriptor, min(most, portion))):
+    while most > 0:
+        piece = os.read(descriptor, min(most, portion))
         pieces.append(piece)
+        if len(piece) < min(most, portion):
+            break  # of a regular file there is no more
         most -= len(piece)
     return b"".join(pieces)

@@ -254,6 +254,9 @@ async def test_the_background_reads_the_last_changed_first_and_tells(
     while library.waiting:
         await asyncio.sleep(0.02)
     assert told[-1] == (30, 30)
+    # What was read last is noted a moment after it was told.
+    assert library._going_on is not None
+    await asyncio.wait_for(library._going_on, 20)
     assert list((await library.sort(documents)).unread) == []
 
 

@@ -20,6 +20,7 @@ from lsp.conftest import children
 from lsp.test_index_hazards import started
 from lsp.test_symbols_hazards import Session
 from lsp.wire import Wire
+from winnow.text.workers import IDLE_SECONDS
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 
@@ -182,7 +183,11 @@ def soak(
     while asked:
         take_answers(wire, asked, waits, time.monotonic() + 1)
         assert time.monotonic() < began + seconds + 30, asked
+    # A busy machine has had one more worker, which ends when it has had no work for long.
+    end = time.monotonic() + 2 * IDLE_SECONDS
     time.sleep(1)
+    while len(children(samples.pid)) > samples.children[0] and time.monotonic() < end:
+        time.sleep(1)
     samples.take(seconds + 1)
 
 

@@ -598,6 +598,8 @@ async def test_builds_of_one_folder_follow_each_other(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Store, "open", lambda root, variant: Store.temporary())
+    # All files are one batch, however long a worker takes to start.
+    monkeypatch.setattr(folder_module, "BATCH_SECONDS", SECONDS)
     workspace = make_workspace(project)
     reports: list[tuple[int, int]] = []
     builds = [workspace.index.build(lambda *done: reports.append(done)) for _ in range(2)]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, git_init, requires_linux, write_files
-from index.test_texts import SECONDS, candidates, folder_of, holding
+from index.test_texts import SECONDS, candidates, eventually, folder_of, holding
 from winnow.config import Config, merged
 from winnow.index import folder as module
 from winnow.index import sources
@@ -53,15 +53,6 @@ async def building(workspace: Workspace) -> asyncio.Task[None]:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCH_SECONDS", 0.01)
-
-
-async def eventually(workspace: Workspace, text: str) -> list[str]:
-    """The files that may hold a text, when that is known for certain."""
-    end = asyncio.get_running_loop().time() + SECONDS
-    while (found := await candidates(workspace, text)) is None:
-        assert asyncio.get_running_loop().time() < end
-        await asyncio.sleep(0.01)
-    return found
 
 
 async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, Workspace]:
@@ -275,11 +266,13 @@ async def test_renames_in_a_loop_lose_no_file(
             (project / "one/n0.py").rename(project / "one/m0.py")
 
     renaming = asyncio.create_task(asyncio.to_thread(rename))
-    for _ in range(20):
-        await workspace.index.refresh([], 0.2)
-        await candidates(workspace, "first_")
-    ended = True
-    await renaming
+    try:
+        for _ in range(20):
+            await workspace.index.refresh([], 0.2)
+            await candidates(workspace, "first_")
+    finally:  # or the thread would never end
+        ended = True
+        await renaming
     assert await eventually(workspace, "first_") == sorted(files)
 
 

@@ -36,8 +36,9 @@ def test_files_and_the_folders_they_are_in(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_changes_while_files_are_listed_is_not_known(tmp_path: Path) -> None:
+    began = time.time_ns() - LATER_NS
     write_files(tmp_path, FILES)
-    now = listed(tmp_path, list(FILES), True, time.time_ns() - LATER_NS)
+    now = listed(tmp_path, list(FILES), True, began)
     assert is_listing_stale(tmp_path, now.times)
 
 

@@ -239,6 +239,12 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
         "async def main():\n"
         "    processes = Processes()\n"
         "    workers = Workers(processes, dict(os.environ), 0.3)\n"
+        "    workers.start()\n"
+        "    while not workers.pids:\n"
+        "        await asyncio.sleep(0.01)\n"
+        # The worker has been told its time: the server, which would end it, is to be more patient
+        # with what comes before the file that hangs.
+        "    workers._seconds = 20.0\n"
         "    job = lambda name: Job(sys.argv[1].encode(), name, 1000)\n"
         "    async for _ in workers.extract([job(b'a.py'), job(b'hang.cob')]):\n"
         "        print(*[child.pid for child in processes._alive], flush=True)\n"

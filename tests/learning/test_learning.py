@@ -133,18 +133,24 @@ async def test_other_processes_searches_are_understood_too(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     def winnow(*arguments: str) -> None:
-        subprocess.run(
+        run = subprocess.run(
             [sys.executable, "-m", "winnow", *arguments],
             cwd=project / "src",
             env=child_environment(project.parent),
-            check=True,
             capture_output=True,
+            text=True,
         )
+        assert run.returncode == 0, (run.stdout, run.stderr)
 
+    before = time.time()
     winnow("grep", "register_plugin")
     winnow("read", "registry.py")
-    [kept], [event] = stored(project)
-    assert (event.search, event.signal, event.path) == (kept.id, "viewed", "src/registry.py")
+    searches, events = stored(project)
+    # What is opened later than a minute after a search says nothing of it: the clock tells.
+    assert [(one.search, one.signal, one.path) for one in events] == [
+        (one.id, "viewed", "src/registry.py") for one in searches
+    ], (before, searches, events, time.time())
+    assert len(searches) == 1
     workspace = make_workspace(project)
     [boosted] = (await workspace.learning.boosts("plugin registered", _absolute(project))).items()
     assert boosted[0] == str(project / "src/registry.py")
@@ -203,6 +209,9 @@ async def test_it_is_written_a_moment_later(
         await call(workspace, "grep", pattern="load_plugin")
     for _ in range(200):
         await asyncio.sleep(0.02)
+        # Who opens a store while it is being made may keep its maker from it.
+        if workspace.learning._is_writing_soon:
+            continue
         if (project / OWN_FOLDER / NAME).exists() and len(stored(project)[0]) == 3:
             return
     pytest.fail("it is not written")
@@ -342,16 +351,18 @@ async def test_while_somebody_holds_the_store_one_look_waits_for_it(
     learning.searched(search("s", tmp_path, "a.py"))
     assert await learning.boosts("plugins") == {}
     looks: list[bool] = []
+    released = asyncio.Event()
 
     async def slowly(look: bool = False) -> None:
         looks.append(look)
-        await asyncio.sleep(0.1)
+        await released.wait()
 
     with monkeypatch.context() as patch:
         patch.setattr(learning, "write", slowly)
         for _ in range(20):
             await learning.boosts("plugins")
             await asyncio.sleep(0)
+    released.set()
     assert looks == [True]
     await learning.aclose()
 

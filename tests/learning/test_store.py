@@ -256,11 +256,17 @@ def test_a_store_that_was_deleted_is_not_current(tmp_path: Path) -> None:
     store.close()
 
 
-def test_several_threads_and_processes_write_at_once(tmp_path: Path) -> None:
+def test_several_threads_and_processes_write_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whoever is in the middle of a transaction may have to wait for a processor.
+    monkeypatch.setattr(module, "BUSY_SECONDS", 60.0)
     program = (
         "import sys; from pathlib import Path\n"
+        "from winnow.learning import store as module\n"
         "from winnow.learning.records import Search\n"
         "from winnow.learning.store import LearningStore\n"
+        "module.BUSY_SECONDS = 60.0\n"
         "store = LearningStore.open(Path(sys.argv[1]))\n"
         "assert store.file is not None\n"
         "for number in range(50):\n"
@@ -286,6 +292,26 @@ def test_several_threads_and_processes_write_at_once(tmp_path: Path) -> None:
     expected = {f"{writer}-{turn}" for writer in writers for turn in range(50)}
     assert {one.id for one in store.all()[0]} == expected
     store.close()
+
+
+def test_processes_that_make_one_store_at_the_same_moment_all_have_it(tmp_path: Path) -> None:
+    """SQLite does not wait for others there; who gives up keeps in memory what it learns."""
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from winnow.learning.store import LearningStore\n"
+        "end = time.monotonic() + 30\n"
+        "for number in range(30):\n"
+        "    root = Path(sys.argv[1], str(number))\n"
+        "    root.mkdir(exist_ok=True)\n"
+        "    while len(list(root.glob('here*'))) < 4 and time.monotonic() < end:\n"
+        "        root.joinpath(f'here{sys.argv[2]}').touch()\n"
+        "    store = LearningStore.open(root)\n"
+        "    assert store.file is not None, number\n"
+        "    store.close()\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    processes = [subprocess.Popen([*command, str(number)]) for number in range(4)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
 
 
 @requires_posix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -32,7 +33,10 @@ def registered() -> list[types.Registration]:
     return []
 
 
-def client_that_tells(registered: list[types.Registration]) -> Client:
+@contextlib.asynccontextmanager
+async def client_that_tells(
+    project: Path, registered: list[types.Registration], **index: Any
+) -> AsyncIterator[Client]:
     """A client that can be asked to tell of changes, and keeps what it was asked."""
     made = Client()
 
@@ -40,15 +44,17 @@ def client_that_tells(registered: list[types.Registration]) -> Client:
     def register(params: types.RegistrationParams) -> None:
         registered.extend(params.registrations)
 
-    return made
+    await made.start(project, options={"index": index})
+    try:
+        yield made
+    finally:
+        await made.stop()
 
 
 @pytest_asyncio.fixture
 async def client(project: Path, registered: list[types.Registration]) -> AsyncIterator[Client]:
-    made = client_that_tells(registered)
-    await made.start(project)
-    yield made
-    await made.stop()
+    async with client_that_tells(project, registered) as made:
+        yield made
 
 
 def defined(project: Path) -> set[str]:
@@ -115,10 +121,8 @@ async def test_the_server_hears_of_changes(
 async def test_a_client_is_not_asked_for_changes_that_nobody_wants(
     project: Path, registered: list[types.Registration]
 ) -> None:
-    client = client_that_tells(registered)
-    await client.start(project, options={"index": {"watch": False}})
-    await ended(client)
-    await client.stop()
+    async with client_that_tells(project, registered, watch=False) as client:
+        await ended(client)
     assert registered == []
 
 
@@ -147,27 +151,25 @@ async def status(client: Client) -> tuple[str, bool]:
 async def test_an_index_begins_and_ends_when_the_settings_say_so(
     project: Path, registered: list[types.Registration]
 ) -> None:
-    client = client_that_tells(registered)
-    await client.start(project, options={"index": {"enabled": False}})
-    assert (await status(client))[0] == "none"
-    assert not (project / ".winnow").exists()
-    for name in ("first", "second"):
-        client.progress.clear()
-        await configure(client, True)
-        await ended(client)
-        assert defined(project) == {name}
-        assert await status(client) == ("ready", True)
-        await configure(client, False)
-        while (await status(client))[0] != "none":
-            await asyncio.sleep(0.02)
-        # What changes now is nobody's business, and what was made is there when it is wanted again.
-        file = write_files(project, {"a.py": "def second(): ...\n"}) / "a.py"
-        document = types.TextDocumentIdentifier(file.as_uri())
-        client.lsp.text_document_did_save(types.DidSaveTextDocumentParams(document))
-        await asyncio.sleep(0.2)
-        assert defined(project) == {name}
-    assert len(registered) == 1
-    await client.stop()
+    async with client_that_tells(project, registered, enabled=False) as client:
+        assert (await status(client))[0] == "none"
+        assert not (project / ".winnow").exists()
+        for name in ("first", "second"):
+            client.progress.clear()
+            await configure(client, True)
+            await ended(client)
+            assert defined(project) == {name}
+            assert await status(client) == ("ready", True)
+            await configure(client, False)
+            while (await status(client))[0] != "none":
+                await asyncio.sleep(0.02)
+            # What changes now is nobody's business; what was made is there when it is wanted again.
+            file = write_files(project, {"a.py": "def second(): ...\n"}) / "a.py"
+            document = types.TextDocumentIdentifier(file.as_uri())
+            client.lsp.text_document_did_save(types.DidSaveTextDocumentParams(document))
+            await asyncio.sleep(0.2)
+            assert defined(project) == {name}
+        assert len(registered) == 1
 
 
 async def test_names_are_in_memory_when_the_index_is_built(

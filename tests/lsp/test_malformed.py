@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,6 +32,7 @@ GOOD: dict[str, Any] = {
 }
 CODES = {-32700, -32600, -32601, -32602, -32803}
 COUNT = 1000
+SOON_SECONDS, TURNS = 2.0, 3
 
 
 def wrong_value(rng: random.Random, good: Any) -> Any:
@@ -211,11 +213,16 @@ def test_a_message_inside_a_message_is_only_data(wire: Wire) -> None:
     ],
 )
 def test_no_message_ends_or_stops_the_server(wire: Wire, message: dict[str, Any]) -> None:
-    wire.request("running", "$/keywordSearch", GOOD)
-    wire.send({"jsonrpc": "2.0", **message})
-    wire.request("next", "$/tools", {})
     due = {"running", "next"} | ({None} if isinstance(message.get("id"), dict) else set())
-    assert {wire.receive(2)["id"] for _ in due} == due
+    taken: list[float] = []
+    while not taken or taken[-1] >= SOON_SECONDS:  # beside other work a turn may take longer
+        assert len(taken) < TURNS, taken
+        began = time.monotonic()
+        wire.request("running", "$/keywordSearch", GOOD)
+        wire.send({"jsonrpc": "2.0", **message})
+        wire.request("next", "$/tools", {})
+        assert {wire.receive()["id"] for _ in due} == due
+        taken.append(time.monotonic() - began)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +256,7 @@ def test_what_is_no_message_is_passed_over(wire: Wire, garbage: bytes) -> None:
     wire.request("behind", "$/tools", {})
     wire.process.stdin.write(b"\r\n" * 200)
     wire.request("next", "$/tools", {})
-    while wire.receive(2)["id"] != "next":
+    while wire.receive()["id"] != "next":
         pass
 
 

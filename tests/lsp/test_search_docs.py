@@ -120,6 +120,8 @@ async def test_what_there_was_no_time_for_is_read_in_the_background_with_progres
 ) -> None:
     write_files(root, {f"many/{n}.pag": f"needle {n}\n" * 50 for n in range(3000)})
     client = await started(start_client, root, formats_of_tests, tmp_path / "cache")
+    # What is done once may take longer than the search below may: then it lists no documents.
+    await client.request(METHOD, {"query": "needle", "path": "docs/000.pag"})
     result = await client.request(METHOD, {"query": "needle", "timeout": 0.7, "max_results": 1})
     assert result["pending"] > 0
     assert result["completeness"]["timed_out"] is True
@@ -156,11 +158,12 @@ async def test_a_worker_that_is_killed_costs_nothing(documents_client: Client, r
     killed: set[int] = set()
     while not task.done():
         for child in children(documents_client.pid) - killed:
-            if b"winnow.documents.worker" in command_line(child) and len(killed) < 3:
+            # With a third the document would be at fault, or no worker be started any more.
+            if b"winnow.documents.worker" in command_line(child) and len(killed) < 2:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, 9)
                     killed.add(child)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.01)
     result: Any = await task
     assert [one["path"] for one in result["documents"]] == ["many/150.pag"]
     assert result["failed"] == []

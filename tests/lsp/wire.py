@@ -7,13 +7,15 @@ import queue
 import subprocess
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from lsp.conftest import COMMAND, environment
 
 
 class Wire:
     """A running server; ``send`` takes anything, ``receive`` gives the next message of it."""
+
+    running: ClassVar[set[Wire]] = set()  # those that nobody has ended
 
     def __init__(self, *arguments: str, variables: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
@@ -23,6 +25,7 @@ class Wire:
             stderr=subprocess.PIPE,
             env=environment(**(variables or {})),
         )
+        self.running.add(self)
         self._messages: queue.Queue[Any] = queue.Queue()
         self.stderr = ""
         self.notifications: list[Any] = []
@@ -49,9 +52,11 @@ class Wire:
         for line in self.process.stderr:
             self.stderr += line.decode("utf-8", "replace")
 
-    def send_bytes(self, body: bytes) -> None:
+    def send_bytes(self, *bodies: bytes) -> None:
+        """Send messages with one write, so that nothing keeps them apart."""
         assert self.process.stdin is not None
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        framed = [b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies]
+        self.process.stdin.write(b"".join(framed))
         self.process.stdin.flush()
 
     def send(self, message: Any) -> None:
@@ -108,4 +113,5 @@ class Wire:
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None
             stream.close()
+        self.running.discard(self)
         return code

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import time
 from typing import Any
 
 import numpy as np
 import pytest
 
+from winnow.postings.chunks import chunks_of
 from winnow.postings.contents import FIELDS, MEASURES, Contents, contents_of
 from winnow.postings.terms import term_number
 from winnow.symbols.extract import extract
+from winnow.symbols.facts import Definition
 from winnow.symbols.language import languages
 
 SOURCE = '''"""How cookies are stored.
@@ -55,7 +58,7 @@ def has(contents: Contents, name: str, *terms: str) -> list[int]:
 
 def test_words_are_kept_by_where_they_stand() -> None:
     contents = made(SOURCE)
-    assert np.frombuffer(contents.chunks, np.uint32).tolist() == [1, 16]
+    assert np.frombuffer(contents.chunks, np.uint32).tolist() == [1, 16, 1]
     assert has(contents, "body", "cooki", "cookiejar", "disk", "absent") == [6, 1, 1, 0]
     assert has(contents, "comment", "cooki", "disk", "twice", "helper") == [1, 1, 1, 0]
     assert has(contents, "head", "cooki", "disk", "twice") == [1, 1, 0]
@@ -128,3 +131,32 @@ def test_no_text_takes_long(part: str) -> None:
     contents_of("a", text, (), "rust", covered=True)
     # Some tenths of a second; what runs over all of it from each of its lines takes minutes.
     assert time.process_time() - started < 20
+
+
+def test_a_chunk_has_the_smallest_definition_around_it_or_the_first_in_it() -> None:
+    """Held against all pairs, whatever definitions there are: overlapping ones, and local ones."""
+    chance = random.Random(7)
+    for _ in range(300):
+        lines = chance.randrange(1, 60)
+        text = b"".join(b"x%d\n" % number for number in range(lines))
+        definitions = []
+        for line in sorted(chance.choices(range(lines), k=chance.randrange(8))):
+            end = chance.randrange(line, lines)
+            local = chance.random() < 0.2
+            definitions.append(
+                Definition("n", "function", 0, 0, 1, line, end, (0, 0, 0), local=local)
+            )
+        contents = contents_of("a.txt", text, definitions, "", covered=True)
+        chunks = np.frombuffer(contents.chunks, np.uint32).reshape(-1, 3).tolist()
+        assert [chunk[:2] for chunk in chunks] == [*map(list, chunks_of(text, definitions))]
+        known = [(n, one) for n, one in enumerate(definitions, 1) if not one.local]
+        for first, last, number in chunks:
+            around = [
+                each for each in known if each[1].line < first <= last <= each[1].end_line + 1
+            ]
+            begun = [each for each in known if first <= each[1].line + 1 <= last]
+            if around:
+                meant = min(around, key=lambda each: each[1].end_line - each[1].line)[0]
+            else:
+                meant = begun[0][0] if begun else 0
+            assert number == meant

@@ -32,7 +32,7 @@ def ask_everything(segment: Segment) -> None:
         segment.documents_with(Condition(Required((trigram, 3))))
     for field in FIELDS:
         for term in range(12):
-            segment.postings(field.name, term**3)
+            segment.postings(field.name, [term**3])
         segment.lengths(field.name).sum()
     assert len(segment.chunk_documents) == segment.chunks
     assert len(list(segment.keys)) == segment.documents

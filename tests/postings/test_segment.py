@@ -35,15 +35,14 @@ def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, An
         "chunks": segment.chunks,
         "covered": segment.covered.tolist(),
         "chunk_documents": segment.chunk_documents.tolist(),
-        "first_lines": segment.first_lines.tolist(),
-        "last_lines": segment.last_lines.tolist(),
+        "described": segment.described.ravel().tolist(),
         "measures": segment.measures.tolist(),
         "vectors": None if segment.vectors is None else segment.vectors.tolist(),
         "document_vectors": listed(segment.document_vectors),
         "with_vectors": segment.with_vectors.tolist(),
         "lengths": {field.name: segment.lengths(field.name).tolist() for field in FIELDS},
         "postings": {
-            (name, term): tuple(array.tolist() for array in segment.postings(name, term))
+            (name, term): tuple(array.tolist() for array in segment.postings(name, [term])[0])
             for name, its in terms.items()
             for term in its
         },
@@ -58,7 +57,7 @@ def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, An
 def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
     """The same from the texts themselves."""
     chunk_documents: list[int] = []
-    lines: list[int] = []
+    described: list[int] = []
     lengths: dict[str, list[int]] = {field.name: [] for field in FIELDS}
     postings: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
     block_documents: list[int] = []
@@ -67,7 +66,7 @@ def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
     document_vectors: list[list[int]] = []
     for document, one in enumerate(texts.values()):
         own = of(one.chunks, np.uint32)
-        chunks = len(own) // 2
+        chunks = len(own) // 3
         for i, field in enumerate(FIELDS):
             lengths[field.name] += of(one.fields[i].lengths, np.uint32)
             first = len(chunk_documents) if field.unit == "chunk" else document
@@ -81,7 +80,7 @@ def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
                 units.append(first + unit)
                 counts.append(count)
         chunk_documents += [document] * chunks
-        lines += own
+        described += own
         data = one.vectors or bytes((chunks + 1) * DIMENSIONS)
         rows = np.frombuffer(data, np.int8).reshape(-1, DIMENSIONS)
         vectors += rows[:-1].tolist()
@@ -98,8 +97,7 @@ def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
         "chunks": len(chunk_documents),
         "covered": [one.covered for one in texts.values()],
         "chunk_documents": chunk_documents,
-        "first_lines": lines[::2],
-        "last_lines": lines[1::2],
+        "described": described,
         "measures": [list(one.measures) for one in texts.values()],
         "vectors": vectors if any(with_vectors) else None,
         "document_vectors": document_vectors if any(with_vectors) else None,
@@ -159,7 +157,7 @@ def test_where_there_is_nothing_nothing_is_found(texts: dict[bytes, Contents]) -
     assert segment.documents_with(Condition(Required((1, 2)))).tolist() == []
     assert segment.documents_with(Condition(Required(either=((Required((1,)),),)))).tolist() == []
     assert segment.documents_with(Condition(Required())).tolist() == everything
-    assert [len(array) for array in segment.postings("body", 1)] == [0, 0]
+    assert [len(array) for array in segment.postings("body", [1])[0]] == [0, 0]
     assert segment.chunk_documents.tolist() == []
     assert segment.lengths("comment").tolist() == [0 for _ in texts]
 
@@ -193,15 +191,15 @@ def test_many_chunks_have_numbers_of_more_than_16_bits() -> None:
     fields = [body if field.name == "body" else Postings() for field in FIELDS]
     one = Contents(
         in_blocks([np.empty(0, np.uint32)]),
-        np.ones(2 * len(units), np.uint32).tobytes(),
+        np.ones(3 * len(units), np.uint32).tobytes(),
         fields,
         NOTHING,
     )
     segment = in_memory({b"a" * 16: one, b"b" * 16: one})
-    chunks, found = segment.postings("body", 1)
+    chunks, found = segment.postings("body", [1])[0]
     assert chunks.tolist() == list(range(120_000))
     assert found.tolist() == (units % 3 + 1).tolist() * 2
-    chunks, found = segment.postings("body", 2)
+    chunks, found = segment.postings("body", [2])[0]
     assert chunks.tolist() == [0, 20_000, 40_000, 60_000, 80_000, 100_000]
     assert found.tolist() == [200] * 6
 

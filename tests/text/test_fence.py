@@ -128,7 +128,7 @@ async def test_output_limits_and_ends_are_those_of_every_child(root: Path) -> No
             assert isinstance(child._process, Fenced)
             assert [chunk async for chunk in child.chunks()] == [b"a\n"]
             assert (await child.wait(), child.stderr) == (3, "b\n")
-    async with start("echo a; sleep 60", 0.3) as child:
+    async with start("echo a; sleep 60", 2.0) as child:
         assert [chunk async for chunk in child.chunks()] == [b"a\n"]
         assert child.timed_out
     descriptors = len(os.listdir("/proc/self/fd"))

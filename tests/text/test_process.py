@@ -52,10 +52,11 @@ async def test_stderr_is_drained_and_capped() -> None:
 async def test_the_deadline_ends_a_child_and_keeps_what_it_said() -> None:
     started = time.monotonic()
     code = "import time; print('first', flush=True); time.sleep(60)"
-    async with python(Processes(), code, seconds=1.0) as child:
+    # Python has to have begun by then, beside whatever else runs.
+    async with python(Processes(), code, seconds=3.0) as child:
         assert await records(child) == [b"first"]
         assert child.timed_out
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30  # far from the child's 60
 
 
 async def test_a_child_has_no_standard_input() -> None:
@@ -109,10 +110,10 @@ async def test_leaving_the_block_ends_the_whole_group_at_once() -> None:
             grandchild = int(record)
             break
         started = time.monotonic()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 15  # far from their 60
     assert not alive(child.pid)
     while alive(grandchild):
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 15
         await asyncio.sleep(0.01)
     assert processes._alive == set()
 
@@ -121,9 +122,9 @@ async def test_a_child_that_is_being_started_when_all_are_ended_ends_too() -> No
     processes = Processes()
     async with python(processes, "import time; time.sleep(60)") as running:
         processes.close()
-        await asyncio.wait_for(running.wait(), 1)
+        await asyncio.wait_for(running.wait(), 10)  # before the deadline ends it
     async with python(processes, "import time; time.sleep(60)") as late:
-        await asyncio.wait_for(late.wait(), 1)
+        await asyncio.wait_for(late.wait(), 10)
 
 
 @requires_posix
@@ -196,7 +197,7 @@ async def test_a_pipeline_hands_output_on_and_ends_with_its_last_program(tmp_pat
         async with processes.pipeline([write, write, first], cwd=tmp_path, deadline=deadline):
             pass
     if sys.platform == "linux":
-        assert len(os.listdir("/proc/self/fd")) == len(before)
+        assert len(os.listdir("/proc/self/fd")) <= len(before)
 
 
 async def test_a_pipeline_whose_program_is_missing_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -212,8 +213,15 @@ async def test_a_pipeline_whose_program_is_missing_leaves_nothing_behind(tmp_pat
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
 async def test_a_child_cannot_take_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("winnow.text.process.MEMORY_BYTES", 100 * 1024 * 1024)
-    code = "import time; time.sleep(0.2)\ntry: bytearray(300_000_000)\nexcept MemoryError: print(1)"
+    limit = 100 * 1024 * 1024
+    monkeypatch.setattr("winnow.text.process.MEMORY_BYTES", limit)
+    # The limit is set when the child runs already.
+    code = (
+        "import resource, time\n"
+        f"while resource.getrlimit(resource.RLIMIT_DATA)[0] != {limit}: time.sleep(0.01)\n"
+        "try: bytearray(300_000_000)\n"
+        "except MemoryError: print(1)"
+    )
     async with python(Processes(), code) as child:
         assert await records(child) == [b"1"]
 

@@ -94,7 +94,7 @@ async def test_a_bad_regex_does_not_sink_the_others(tree: Path, way: str) -> Non
 
 async def test_the_deadline_keeps_what_was_found(slow_project: Path) -> None:
     (slow_project / "small.txt").write_text("a rare word\n")
-    search = await searched(slow_project, ["rare word", SLOW_TERM], Limits(), seconds=1.0)
+    search = await searched(slow_project, ["rare word", SLOW_TERM], Limits(), seconds=3.0)
     assert search.timed_out
     found, slow = search.terms
     assert list(found.files) == ["small.txt"]

@@ -32,13 +32,15 @@ async def test_what_happens_is_told_without_what_nobody_wants(tmp_path: Path) ->
         args=(str(root), ".winnow", lambda path: path != unwanted, exchange),
     )
     thread.start()
-    await exchange.begun
-    write_files(root, {"built/b.o": "b", ".winnow/a": "a", ".git/objects/a": "a"})
-    write_files(root, {".git/HEAD": "ref: a", "sub/a.txt": "changed", "last.txt": "last"})
-    wanted = {str(root / name) for name in (".git", ".git/HEAD", "sub/a.txt", "last.txt")}
-    await until(lambda: wanted - {str(root / ".git/HEAD")} <= told)
-    assert told <= wanted
-    exchange.close()
+    try:
+        await exchange.begun
+        write_files(root, {"built/b.o": "b", ".winnow/a": "a", ".git/objects/a": "a"})
+        write_files(root, {".git/HEAD": "ref: a", "sub/a.txt": "changed", "last.txt": "last"})
+        wanted = {str(root / name) for name in (".git", ".git/HEAD", "sub/a.txt", "last.txt")}
+        await until(lambda: wanted - {str(root / ".git/HEAD")} <= told)
+        assert told <= wanted
+    finally:  # or the tests would not end
+        exchange.close()
     await asyncio.wait_for(exchange.ended.wait(), SECONDS)
     thread.join()
 

@@ -64,7 +64,7 @@ export function modelSettings(address) {
   return {
     'winnow.llm.preferred': ['wire'],
     // One that writes slowly is broken off, after its first file.
-    'winnow.llm.deadline_seconds': 5,
+    'winnow.llm.deadline_seconds': 10,
     'winnow.llm.models': {
       wire: {
         provider: 'openai',

@@ -225,4 +225,5 @@ class Terminal:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
+            self._process.wait()
         os.close(self._side)

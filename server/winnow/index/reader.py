@@ -8,6 +8,7 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -21,6 +22,8 @@ from winnow.symbols.view import File
 
 # Encoded; decoded, skeletons take about ten times as much.
 SKELETON_BYTES = 2 * 1024 * 1024
+# As many rows are asked for in one statement: SQLite compiles each number of them once.
+TOGETHER = 32
 
 
 # A store, and the number of the last transaction in it.
@@ -189,6 +192,17 @@ class Reader:
         rows = self._rows("SELECT data FROM definition WHERE file=? ORDER BY place", self._id(path))
         with damage():
             return [definition_of(data) for (data,) in rows]
+
+    def definition_at(self, path: str, place: int) -> Definition | None:
+        """One of the definitions of a file, by its place in the text; None if there is none."""
+        row = self._row(
+            "SELECT data FROM definition JOIN file ON file.id=definition.file"
+            " WHERE path=? AND parked=0 AND place=?",
+            os.fsencode(path),
+            place,
+        )
+        with damage():
+            return definition_of(row[0]) if row else None
 
     def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
         """The classes that name it as their base: file and number of scope."""
@@ -370,9 +384,13 @@ class Reader:
 
     def _rows_of(self, columns: str, paths: Iterable[str]) -> dict[str, Any]:
         """Columns of the files that are known, by path."""
-        statement = f"SELECT {columns} FROM file WHERE path=? AND parked=0"  # noqa: S608
-        rows = ((path, self._row(statement, os.fsencode(path))) for path in paths)
-        return {path: row for path, row in rows if row is not None}
+        found: dict[str, Any] = {}
+        left = map(os.fsencode, paths)
+        while some := list(islice(left, TOGETHER)):
+            asked = ",".join("?" * len(some))
+            statement = f"SELECT path, {columns} FROM file WHERE path IN ({asked}) AND parked=0"  # noqa: S608
+            found.update((os.fsdecode(path), row) for path, *row in self._rows(statement, *some))
+        return found
 
     def _execute(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
         if self._stopped:

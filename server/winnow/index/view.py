@@ -220,6 +220,15 @@ class StoreView:
         located = self._locate(path)
         return located[0].definitions_in(located[1]) if located else []
 
+    def definition_at(self, path: str, place: int) -> Definition | None:
+        """One of the definitions of a file, by its place among them; None if there is none."""
+        if path in self._overlay:
+            facts = self._overlay[path]
+            known = facts.definitions if facts else []
+            return known[place] if place < len(known) else None
+        located = self._locate(path)
+        return located[0].definition_at(located[1], place) if located else None
+
     def file(self, path: str) -> File | None:
         if path in self._overlay:
             facts = self._overlay[path]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
+from winnow.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents, Postings
 from winnow.postings.layout import SegmentWriter
 from winnow.postings.lists import BLOCK, Counts, Entries, Keys, write_lists
 from winnow.postings.trigrams import Trigrams
@@ -35,13 +35,13 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
     if any(len(key) != KEY_BYTES for key in texts):
         raise ValueError(f"a key has not {KEY_BYTES} bytes")
     contents = list(texts.values())
-    lines = [_numbers(one.chunks, "<u4").reshape(-1, 2) for one in contents]
-    chunks = np.array([len(one) for one in lines], np.int64)
+    described = [_numbers(one.chunks, "<u4").reshape(-1, CHUNK_COLUMNS) for one in contents]
+    chunks = np.array([len(one) for one in described], np.int64)
 
     writer.add("keys", "|u1", (np.frombuffer(key, "|u1") for key in texts), KEY_BYTES)
     writer.add("covered", "|u1", [np.array([one.covered for one in contents], "|u1")])
     writer.add("chunk_documents", "<u2", [np.repeat(np.arange(len(texts), dtype="<u2"), chunks)])
-    writer.add("lines", "<u4", lines, 2)
+    writer.add("chunks", "<u4", described, CHUNK_COLUMNS)
     rows = np.array([one.measures for one in contents], "<f4").reshape(-1, len(MEASURES))
     writer.add("measures", "<f4", [rows], len(MEASURES))
     _write_vectors(writer, contents, chunks)

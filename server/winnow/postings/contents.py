@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -55,6 +55,8 @@ FIELDS = (
 # that are not in functions, and how many of them are functions; lines that import or pass on what
 # is defined elsewhere; whether it says of itself that a program has written it.
 MEASURES = ("lines", "definitions", "functions", "imports", "generated")
+# How many numbers describe a chunk, see `Contents.chunks`.
+CHUNK_COLUMNS = 3
 
 
 class Postings(Struct, frozen=True, array_like=True):
@@ -74,7 +76,8 @@ class Postings(Struct, frozen=True, array_like=True):
 class Contents(Struct, frozen=True, array_like=True):
     """What is kept of one text.
 
-    ``chunks`` are the first and the last line of each chunk, from 1, 32-bit, at most 65,535 chunks.
+    ``chunks`` are three 32-bit numbers for each chunk, of at most 65,535: its first and its last
+    line, from 1, and which of the definitions it is in or has first, from 1, or 0 for none.
     ``vectors`` are 8-bit, one row a chunk and one more for the document as a whole, empty where no
     model is at hand. ``covered`` is False where the trigrams do not tell all of the text: parts of
     it were masked or left out, and a search of the text must read the file.
@@ -164,7 +167,7 @@ def contents_of(
     vectors = (embed or _nothing)(chain(said(), [card]))
     return Contents(
         trigrams=trigrams_of(text),
-        chunks=array("I", (line for chunk in chunks for line in chunk)).tobytes(),
+        chunks=_numbered(chunks, definitions).tobytes(),
         fields=[
             body.postings(),
             _postings(map(_bag, _names_by_chunk(chunks, known))),
@@ -195,6 +198,30 @@ def _lines(text: bytes) -> list[str]:
     if len(text) > _LINE_CHARACTERS:
         return [line[:_LINE_CHARACTERS] for line in lines]
     return lines
+
+
+def _numbered(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]) -> array[int]:
+    """See `Contents.chunks`."""
+    found = array("I")
+    known = [(number, one) for number, one in enumerate(definitions, 1) if not one.local]
+    known.sort(key=lambda each: each[1].line)
+    lines = [one.line + 1 for _, one in known]
+    begun = 0
+    around: list[tuple[int, Definition]] = []
+    for first, last in chunks:
+        # Those of an earlier chunk that have not ended, and those that have begun since.
+        behind = bisect_right(lines, first)
+        around += known[begun:behind]
+        around = [each for each in around if each[1].end_line + 1 >= first]
+        begun = behind
+        holding = [each for each in around if each[1].end_line + 1 >= last]
+        at = bisect_left(lines, first)
+        if holding:
+            number, _ = min(holding, key=lambda each: each[1].end_line - each[1].line)
+        else:
+            number = known[at][0] if at < len(known) and lines[at] <= last else 0
+        found.extend((first, last, number))
+    return found
 
 
 def _names_by_chunk(

@@ -188,12 +188,14 @@ class Lists:
         self._plain = plain_type(universe)
         self._bitmap = (universe + 7) // 8
 
-    def find(self, key: int) -> int | None:
-        """The number of the list of a key."""
-        place = int(self.keys.searchsorted(self.keys.dtype.type(key)))
-        if place < len(self.keys) and int(self.keys[place]) == key:
-            return place
-        return None
+    def find(self, keys: npt.NDArray[np.integer[Any]]) -> list[int | None]:
+        """The numbers of the lists of some keys."""
+        if not len(self.keys):
+            return [None] * len(keys)
+        places = self.keys.searchsorted(keys.astype(self.keys.dtype))
+        there = self.keys.take(places, mode="clip") == keys
+        found = zip(places.tolist(), there.tolist(), strict=True)
+        return [place if here else None for place, here in found]
 
     def about(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
         """About how many entries the list of each key has, by its size; 0 where there is none."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from winnow.postings.building import KEY_BYTES, MOST_DOCUMENTS, TERM_TYPE, TRIGRAM_TYPE
-from winnow.postings.contents import FIELDS, MEASURES
+from winnow.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES
 from winnow.postings.layout import SegmentWriter, writing
 from winnow.postings.lists import BLOCK, Entries, Keys, Lists, write_lists
 from winnow.postings.segment import Segment
@@ -69,8 +69,8 @@ def _write(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
     by_document("covered", "|u1")
     of_chunks = ((part.segment.chunk_documents[part.chunks], part) for part in parts)
     writer.add("chunk_documents", "<u2", _owners(of_chunks))
-    lines = (part.segment.arrays.get("lines", "<u4", None, 2)[part.chunks] for part in parts)
-    writer.add("lines", "<u4", lines, 2)
+    described = (part.segment.described[part.chunks] for part in parts)
+    writer.add("chunks", "<u4", described, CHUNK_COLUMNS)
     by_document("measures", "<f4", len(MEASURES))
     _write_vectors(writer, parts)
     documents = [part.documents for part in parts]

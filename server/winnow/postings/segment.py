@@ -11,7 +11,7 @@ import functools
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from winnow.postings.building import (
     TRIGRAM_TYPE,
     write_texts,
 )
-from winnow.postings.contents import FIELDS, MEASURES, Contents
+from winnow.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents
 from winnow.postings.layout import (
     UNFINISHED,
     Arrays,
@@ -40,6 +40,7 @@ __all__ = [
     "UNFINISHED",
     "Segment",
     "SegmentDamaged",
+    "chunk_numbers",
     "in_memory",
     "write_segment",
 ]
@@ -56,10 +57,12 @@ class Segment:
     """The contents of some texts; safe to use from several threads.
 
     ``keys`` are the names by which the store knows the texts, 16 bytes each, by document.
-    ``chunk_documents``, ``first_lines`` and ``last_lines`` are by chunk, the chunks of a document
-    one after the other. ``measures`` has a row for each document. ``vectors`` has a row for each
-    chunk, and ``document_vectors`` for each document; None where no text has any. Where some have
-    and some have not, ``with_vectors`` tells by document whose are real: the others' are zeros.
+    ``chunk_documents`` and ``described`` are by chunk, the chunks of a document one after the
+    other; what describes a chunk is its first and its last line, from 1, and the number of a
+    definition, see `Contents.chunks`. ``measures`` has a row for each document. ``vectors`` has a
+    row for each chunk, and ``document_vectors`` for each document; None where no text has any.
+    Where some have and some have not, ``with_vectors`` tells by document whose are real: the
+    others' are zeros.
 
     Arrays cannot be written to. Where the file was damaged after it was written, everything may
     raise SegmentDamaged, but numbers that are possible and wrong are only found by :meth:`verify`.
@@ -78,16 +81,15 @@ class Segment:
 
     def _open(self, arrays: Arrays) -> None:
         self.arrays = arrays
+        self._totals: dict[str, tuple[int, int]] = {}
         covered = arrays.get("covered", "|u1")
         self.documents = len(covered)
         if self.documents > MOST_DOCUMENTS:
             raise SegmentDamaged("there are too many documents")
         self.covered: npt.NDArray[np.bool_] = covered != 0
         self.keys: Sequence[bytes] = _Keys(arrays.get("keys", "|u1", self.documents, KEY_BYTES))
-        lines = arrays.get("lines", "<u4", None, 2)
-        self.chunks = len(lines)
-        self.first_lines: npt.NDArray[np.uint32] = lines[:, 0]
-        self.last_lines: npt.NDArray[np.uint32] = lines[:, 1]
+        self.described: npt.NDArray[np.uint32] = arrays.get("chunks", "<u4", None, CHUNK_COLUMNS)
+        self.chunks = len(self.described)
         self.measures: npt.NDArray[np.float32] = arrays.get(
             "measures", "<f4", self.documents, len(MEASURES)
         )
@@ -153,14 +155,20 @@ class Segment:
         return found
 
     def postings(
-        self, field: str, term: int
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-        """The chunks or documents in which a term stands, ascending, and how often."""
+        self, field: str, terms: Sequence[int]
+    ) -> list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]]:
+        """The chunks or documents in which each term stands, ascending, and how often."""
         lists = self.fields[field]
-        place = lists.find(term)
-        if place is None:
-            return np.zeros(0, np.uint32), np.zeros(0, np.uint8)
-        return lists.entries(place)
+        places = lists.find(np.array(terms, np.uint64))
+        nothing = np.zeros(0, np.uint32), np.zeros(0, np.uint8)
+        return [nothing if place is None else lists.entries(place) for place in places]
+
+    def chunks_of(
+        self, documents: npt.NDArray[np.integer[Any]]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The number of the first chunk of each document, and how many it has."""
+        firsts = np.searchsorted(self.chunk_documents, documents)
+        return firsts, np.searchsorted(self.chunk_documents, documents, "right") - firsts
 
     def about_having(self, field: str, terms: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
         """In about how many chunks or documents each term stands; quick, since none are read."""
@@ -169,6 +177,23 @@ class Segment:
     def lengths(self, field: str) -> npt.NDArray[np.uint32]:
         """How many terms each chunk or document has in a field."""
         return self.arrays.get(f"{field}.lengths", "<u4", self.fields[field].universe)
+
+    def totals(self, field: str) -> tuple[int, int]:
+        """How many chunks or documents there are, and how many terms these have in a field."""
+        found = self._totals.get(field)
+        if found is None:
+            lengths = self.lengths(field)
+            found = self._totals[field] = len(lengths), int(lengths.sum(dtype=np.int64))
+        return found
+
+
+def chunk_numbers(
+    firsts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The numbers of all chunks of some documents, as :meth:`Segment.chunks_of` has them."""
+    before = np.cumsum(counts) - counts
+    found: npt.NDArray[np.int64] = np.arange(counts.sum()) + np.repeat(firsts - before, counts)
+    return found
 
 
 class _Keys(Sequence[bytes]):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -88,7 +88,6 @@ _ASSIGNED = re.compile(
 _SIGNATURE = re.compile(r"^\s{0,4}(?P<name>[a-z_][\w']*)\s*::\s")
 # A function in the family of C: a type and a name from the first column, and no semicolon.
 _C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,~]*?\b(?P<name>[\w~]+)\s*\([^;]*$")
-_DEFINITIONS = (_DEFINITION, _METHOD, _ASSIGNED, _SIGNATURE, _C_FUNCTION)
 # What stands before parentheses and a brace and is no name.
 _KEYWORDS = frozenset(
     """
@@ -148,13 +147,26 @@ def defines(line: Line) -> str | None:
     """The name that the line defines, if a match lies in it."""
     if line.start or _LOCAL.match(line.text):
         return None  # the beginning was cut off, and a definition stands there
-    for pattern in _DEFINITIONS:
+    for pattern in _possible(line.text):
         found = pattern.match(line.text)
         if found and found["name"] not in _KEYWORDS:
             start, end = found.span("name")
             if any(a < end and b > start for a, b in line.ranges):
                 return found["name"]
     return None
+
+
+def _possible(text: str) -> Iterator[re.Pattern[str]]:
+    """The definitions that a line may be, by signs that they have: to look for these is quicker."""
+    yield _DEFINITION
+    if "{" in text:
+        yield _METHOD
+    if "function" in text or "=>" in text:
+        yield _ASSIGNED
+    if "::" in text:
+        yield _SIGNATURE
+    if "(" in text:
+        yield _C_FUNCTION
 
 
 def rank(

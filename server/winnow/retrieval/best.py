@@ -17,18 +17,29 @@ Owners = npt.NDArray[np.integer[Any]]
 TOP = 3
 
 
+def starts_of(owners: Owners) -> npt.NDArray[np.int64]:
+    """Where the scores of each owner begin."""
+    return np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
+
+
 def best_of_each(owners: Owners, scores: Floats, count: int, none: float = 0.0) -> Floats:
     """The best of each owner's scores; ``none`` for one without."""
     best = np.full(count, none, np.float32)
     if len(scores):
-        starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
+        starts = starts_of(owners)
         best[owners[starts]] = np.maximum.reduceat(scores, starts)
     return best
 
 
+def _small(count: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint16 if count <= 1 << 16 else np.uint32
+
+
 def top_of_each(owners: Owners, scores: Floats, count: int) -> Floats:
     """A third of the sum of each owner's best three scores."""
-    order = np.lexsort((-scores, owners))
+    order = np.argsort(-scores)
+    # Of small numbers, the stable sort is the one that takes no comparisons.
+    order = order[np.argsort(owners[order].astype(_small(count)), kind="stable")]
     owned = owners[order]
     place = np.arange(len(order)) - np.searchsorted(owned, owned)
     some = place < TOP

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from winnow.postings.corpus import Corpus, Part
 from winnow.retrieval.best import Floats, best_of_each
-from winnow.retrieval.paths import PathIndex, unasked_kinds
+from winnow.retrieval.paths import KINDS, PathIndex, unasked_kinds
 from winnow.retrieval.question import Question
 
 Numbers = npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ def look_up(corpus: Corpus, question: Question) -> Looked:
     """The postings of the question's terms in all parts."""
     postings = [
         {
-            field: [part.segment.postings(field, number) for number in question.numbers]
+            field: part.segment.postings(field, question.numbers)
             for field in (*CHUNK_FIELDS, *DOCUMENT_FIELDS)
         }
         for part in corpus.parts
@@ -86,9 +86,8 @@ def look_up(corpus: Corpus, question: Question) -> Looked:
     rarity: dict[str, Floats] = {}
     average: dict[str, float] = {}
     for field in SATURATION:
-        lengths = [part.segment.lengths(field) for part in corpus.parts]
-        units = sum(map(len, lengths))
-        total = sum(int(one.sum(dtype=np.int64)) for one in lengths)
+        totals = [part.segment.totals(field) for part in corpus.parts]
+        units, total = (sum(column) for column in zip(*totals, strict=True)) if totals else (0, 0)
         having = np.array(
             [
                 sum(len(known[field][term][0]) for known in postings)
@@ -137,8 +136,9 @@ def find_candidates(
     chosen = _listed(rough, LISTED, allowed)
     if len(chosen) > CANDIDATES:
         kinds = unasked_kinds(question.stems)
-        asked = [index.traits(file).kinds.isdisjoint(kinds) for file in chosen]
-        again = rough[chosen] * np.where(asked, 1.0, UNASKED)
+        unasked = np.array([name in kinds for name, _, _ in KINDS])
+        has = np.array([index.traits(file).has for file in chosen])
+        again = rough[chosen] * np.where((has & unasked).any(axis=1), UNASKED, 1.0)
         chosen = [chosen[place] for place in np.argsort(-again, kind="stable")[:CANDIDATES]]
         for found in scores.values():
             chosen += _listed(found, SINGLE, allowed)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.postings.corpus import Corpus, Part
-from winnow.postings.segment import Segment
+from winnow.postings.segment import Segment, chunk_numbers
 from winnow.retrieval.best import best_of_each, top_of_each
 from winnow.retrieval.embeddings import Rows, scale_of
 
@@ -45,49 +45,64 @@ class _Here(NamedTuple):
     places: Numbers
 
 
-def dense_features(corpus: Corpus, query: Rows, files: Sequence[int] | Numbers) -> Nearness:
-    """How near some files are to the vector of a query."""
-    found = Nearness(*np.zeros((3, len(files)), np.float32))
-    for part, documents, places in _located(corpus, query, files):
-        segment = part.segment
+class Cosines:
+    """How near the texts of a corpus are to the vector of a ``query``. What was multiplied once is
+    kept for what is asked next."""
+
+    def __init__(self, corpus: Corpus, query: Rows) -> None:
+        self._corpus = corpus
+        self.query = query
+        self._few = sum(part.segment.chunks for part in corpus.parts) <= MOST_CHUNKS
+        self._of_chunks: dict[int, Rows] = {}  # of all chunks of a segment, by its identity
+
+    def of_files(self, files: Sequence[int] | Numbers) -> Nearness:
+        """How near some files are."""
+        found = Nearness(*np.zeros((3, len(files)), np.float32))
+        for part, documents, places in _located(self._corpus, self.query, files):
+            segment = part.segment
+            assert segment.document_vectors is not None
+            found.document[places] = _products(segment.document_vectors, self.query, documents)
+            firsts, counts = segment.chunks_of(documents)
+            owners = np.repeat(np.arange(len(documents)), counts)
+            cosines = self._chunks(segment, chunk_numbers(firsts, counts))
+            found.best[places] = best_of_each(owners, cosines, len(documents))
+            found.top[places] = top_of_each(owners, cosines, len(documents))
+        return found
+
+    def nearest(self, most: int) -> list[int]:
+        """The files whose best chunks are nearest, nearest first."""
+        if self._few:
+            return _best(self._of_all(whole=False), most)
+        chosen = _best(self._of_all(whole=True), max(CHOSEN, most))
+        near = self.of_files(chosen)
+        order = np.argsort(-near.best, kind="stable")[:most]
+        return [chosen[place] for place in order.tolist()]
+
+    def _of_all(self, *, whole: bool) -> Rows:
+        """The cosines of all files: of their best chunks, or of documents as a whole."""
+        found = np.full(len(self._corpus.paths), -1, np.float32)
+        for part in _with_vectors(self._corpus.parts, self.query):
+            segment = part.segment
+            assert segment.document_vectors is not None
+            if whole:
+                cosines = _products(segment.document_vectors, self.query)
+            else:
+                of_chunks = self._chunks(segment)
+                owners = segment.chunk_documents
+                cosines = best_of_each(owners, of_chunks, segment.documents, none=-1)
+            cosines[~segment.with_vectors] = -1
+            found[part.files] = cosines[part.documents]
+        return found
+
+    def _chunks(self, segment: Segment, chosen: Numbers | None = None) -> Rows:
+        """The cosines of all chunks of a segment, or of those that are chosen."""
         assert segment.vectors is not None
-        assert segment.document_vectors is not None
-        found.document[places] = _products(segment.document_vectors, query, documents)
-        firsts, counts = _chunks_of(segment, documents)
-        owners = np.repeat(np.arange(len(documents)), counts)
-        chunks = np.arange(len(owners)) + (firsts - np.cumsum(counts) + counts)[owners]
-        cosines = _products(segment.vectors, query, chunks)
-        found.best[places] = best_of_each(owners, cosines, len(documents))
-        found.top[places] = top_of_each(owners, cosines, len(documents))
-    return found
-
-
-def nearest_files(corpus: Corpus, query: Rows, most: int) -> list[int]:
-    """The files whose best chunks are nearest to the vector of a query, nearest first."""
-    chunks = sum(part.segment.chunks for part in corpus.parts)
-    if chunks <= MOST_CHUNKS:
-        return _best(_of_files(corpus, query, whole=False), most)
-    chosen = _best(_of_files(corpus, query, whole=True), max(CHOSEN, most))
-    near = dense_features(corpus, query, chosen)
-    order = np.argsort(-near.best, kind="stable")[:most]
-    return [chosen[place] for place in order.tolist()]
-
-
-def _of_files(corpus: Corpus, query: Rows, *, whole: bool) -> Rows:
-    """The cosines of all files: of their best chunks, or of documents as a whole."""
-    found = np.full(len(corpus.paths), -1, np.float32)
-    for part in _with_vectors(corpus.parts, query):
-        segment = part.segment
-        assert segment.vectors is not None
-        assert segment.document_vectors is not None
-        if whole:
-            cosines = _products(segment.document_vectors, query)
-        else:
-            of_chunks = _products(segment.vectors, query)
-            cosines = best_of_each(segment.chunk_documents, of_chunks, segment.documents, none=-1)
-        cosines[~segment.with_vectors] = -1
-        found[part.files] = cosines[part.documents]
-    return found
+        if not self._few:
+            return _products(segment.vectors, self.query, chosen)
+        found = self._of_chunks.get(id(segment))
+        if found is None:
+            found = self._of_chunks[id(segment)] = _products(segment.vectors, self.query)
+        return found if chosen is None else found[chosen]
 
 
 def _best(cosines: Rows, most: int) -> list[int]:
@@ -118,13 +133,6 @@ def _with_vectors(parts: Iterable[Part], query: Rows) -> Iterator[Part]:
         vectors = part.segment.vectors
         if vectors is not None and vectors.shape[1] == len(query):
             yield part
-
-
-def _chunks_of(segment: Segment, documents: Numbers) -> tuple[Numbers, Numbers]:
-    """The first chunk of each document, and how many it has."""
-    owners = segment.chunk_documents
-    firsts = np.searchsorted(owners, documents)
-    return firsts, np.searchsorted(owners, documents, "right") - firsts
 
 
 def _products(vectors: npt.NDArray[np.int8], query: Rows, chosen: Numbers | None = None) -> Rows:

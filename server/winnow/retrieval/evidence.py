@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from winnow.postings.contents import MEASURES
 from winnow.postings.corpus import Corpus, Part
+from winnow.postings.segment import chunk_numbers
 from winnow.postings.terms import name_term, term_number
-from winnow.retrieval.best import Floats
+from winnow.retrieval.best import Floats, starts_of
 from winnow.retrieval.candidates import (
     CHUNK_FIELDS,
     DOCUMENT_FIELDS,
@@ -93,11 +94,14 @@ def gather(
     count = len(candidates.files)
     chunks = _chunks(corpus, question, looked, candidates)
     documents = {
-        field: np.array(
-            [np.bincount(chunks.owners, row, count) for row in chunks.counts[field]], np.float32
-        ).reshape(len(question.terms), count)
-        for field in CHUNK_FIELDS
-    } | {field: np.zeros((len(question.terms), count), np.float32) for field in DOCUMENT_FIELDS}
+        field: np.zeros((len(question.terms), count), np.float32)
+        for field in (*CHUNK_FIELDS, *DOCUMENT_FIELDS)
+    }
+    if len(chunks.owners):
+        starts = starts_of(chunks.owners)
+        for field in CHUNK_FIELDS:
+            totals = np.add.reduceat(chunks.counts[field], starts, axis=1)
+            documents[field][:, chunks.owners[starts]] = totals
     lengths = {field: np.zeros(count, np.float32) for field in DOCUMENT_FIELDS}
     lengths["body"] = np.bincount(chunks.owners, chunks.lengths, count).astype(np.float32)
     measures = np.zeros((count, len(MEASURES)), np.float32)
@@ -149,7 +153,7 @@ def _of_terms(
     numbers = list(map(term_number, terms))
     found = np.zeros((len(terms), len(candidates.files)), np.float32)
     for part, _, here, own in _located(corpus, looked, candidates):
-        postings = [part.segment.postings(field, number) for number in numbers]
+        postings = part.segment.postings(field, numbers)
         found[:, here] = _counts_at(postings, own, part.segment.documents)
     return found
 
@@ -182,14 +186,14 @@ def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Cand
     for part, known, here, own in _located(corpus, looked, candidates):
         segment = part.segment
         rough = candidates.chunks[int(candidates.parts[here[0]])]
-        firsts = np.searchsorted(segment.chunk_documents, own)
-        lasts = np.searchsorted(segment.chunk_documents, own, side="right")
-        chosen = [
-            _best_chunks(rough, first, last)
-            for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
-        ]
-        ids.append(np.concatenate([np.zeros(0, np.int64), *chosen]))
-        owners.append(np.repeat(here, [len(one) for one in chosen]))
+        firsts, counts_of = segment.chunks_of(own)
+        of_all = chunk_numbers(firsts, counts_of)
+        of_whom = np.repeat(here, counts_of)
+        if (counts_of > MOST_CHUNKS).any():
+            best = _best_chunks(rough[of_all], counts_of)
+            of_all, of_whom = of_all[best], of_whom[best]
+        ids.append(of_all)
+        owners.append(of_whom)
         lengths.append(segment.lengths("body")[ids[-1]].astype(np.float32))
         defining.append(segment.lengths("definition")[ids[-1]].astype(np.float32))
         scores.append(rough[ids[-1]])
@@ -205,12 +209,15 @@ def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Cand
     )
 
 
-def _best_chunks(scores: Floats, first: int, last: int) -> Numbers:
-    """The chunks of a text, or the best of them, in their order."""
-    if last - first <= MOST_CHUNKS:
-        return np.arange(first, last)
-    best = np.argpartition(-scores[first:last], MOST_CHUNKS)[:MOST_CHUNKS]
-    return first + np.sort(best)
+def _best_chunks(scores: Floats, counts: Numbers) -> npt.NDArray[np.bool_]:
+    """Which of the chunks of texts, of which each has so many, are the best ones of theirs."""
+    chosen = np.ones(len(scores), np.bool_)
+    for end, count in zip(np.cumsum(counts).tolist(), counts.tolist(), strict=True):
+        if count > MOST_CHUNKS:
+            own = slice(end - count, end)
+            chosen[own] = False
+            chosen[own][np.argpartition(-scores[own], MOST_CHUNKS)[:MOST_CHUNKS]] = True
+    return chosen
 
 
 def _in_paths(

@@ -90,7 +90,7 @@ class Traits(NamedTuple):
     """What kind of file it is, by its path. ``whole`` is the name as one term, and
     ``whole_name`` the same without stemming; ``numbers`` are theirs as terms."""
 
-    kinds: frozenset[str]  # names of `KINDS`
+    has: tuple[bool, ...]  # which of `KINDS` it is of
     front: bool
     header: bool
     declarations: bool
@@ -164,7 +164,7 @@ class PathIndex:
             in_one = "".join(words(name))
             terms = name_term(in_one), whole(in_one)
             found = self._traits[file] = Traits(
-                kinds=frozenset(name for name, pattern, _ in KINDS if pattern.search(path)),
+                has=tuple(bool(pattern.search(path)) for _, pattern, _ in KINDS),
                 front=front,
                 header=bool(_HEADER.search(path)),
                 declarations=bool(_DECLARATIONS.search(path)),

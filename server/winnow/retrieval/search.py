@@ -19,7 +19,7 @@ from winnow.postings.corpus import Corpus
 from winnow.postings.terms import words
 from winnow.retrieval.best import Floats
 from winnow.retrieval.candidates import SINGLE, find_candidates, look_up
-from winnow.retrieval.dense import dense_features, nearest_files
+from winnow.retrieval.dense import Cosines
 from winnow.retrieval.embeddings import Model, Rows
 from winnow.retrieval.evidence import Definitions, Evidence, gather
 from winnow.retrieval.features import compute
@@ -52,7 +52,8 @@ class Found(Struct, frozen=True):
     """A passage: lines ``first`` to ``last`` of the file with this number in the corpus, from 1.
 
     ``score`` is from 0 to 1, ``why`` says what spoke for it. ``symbol`` is the definition that was
-    asked for by its name, if the passage is that.
+    asked for by its name, if the passage is that; else ``number`` tells which of the file's
+    definitions it is in or has first, from 1, or 0 for none.
     """
 
     file: int
@@ -61,6 +62,7 @@ class Found(Struct, frozen=True):
     score: float
     why: tuple[str, ...]
     symbol: Definition | None = None
+    number: int = 0
 
 
 class Weighed(NamedTuple):
@@ -132,10 +134,10 @@ def weigh(
     exact = sorted(
         {file for known in defined.values() for file, definition in known if not definition.local}
     )
-    vector = dense.embed([question.text])[0] if dense is not None else None
-    if vector is not None:
-        nearest = np.array(nearest_files(corpus, vector, SINGLE), np.int64)
-        near_enough = dense_features(corpus, vector, nearest).best >= NEAR
+    cosines = Cosines(corpus, dense.embed([question.text])[0]) if dense is not None else None
+    if cosines is not None:
+        nearest = np.array(cosines.nearest(SINGLE), np.int64)
+        near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
     looked = look_up(corpus, question)
     candidates = find_candidates(corpus, question, looked, index, exact, allowed, more)
@@ -143,15 +145,15 @@ def weigh(
         return None
     evidence = gather(corpus, question, looked, index, candidates, defined)
     nearness: dict[str, Floats] = {}
-    if dense is not None and vector is not None:
-        near = dense_features(corpus, vector, candidates.files)
+    if dense is not None and cosines is not None:
+        near = cosines.of_files(candidates.files)
         if near.document.any():
             paths = _path_vectors(corpus, dense, candidates.files.tolist())
             nearness = {
                 "near_best": near.best,
                 "near_top": near.top,
                 "near_document": near.document,
-                "near_path": paths @ vector,
+                "near_path": paths @ cosines.query,
             }
     return Weighed(evidence, compute(evidence, nearness))
 
@@ -210,12 +212,12 @@ class _Passages:
         best = own[self._worth[own].argmax()]
         segment = self._corpus.parts[int(evidence.candidates.parts[place])].segment
         chunk = int(chunks.ids[best])
-        first, last = int(segment.first_lines[chunk]), int(segment.last_lines[chunk])
+        first, last, number = map(int, segment.described[chunk])
         there = _spelled(question, (chunks.counts["body"][:, best] > 0).tolist())
         if there:
             asked = len(dict.fromkeys(question.spelled))
             why.append(f"has {len(there)} of {asked} query terms")
-        return Found(file, first, last, score, tuple(why))
+        return Found(file, first, last, score, tuple(why), number=number)
 
     def _why(self, place: int, file: int) -> Iterator[str]:
         """What speaks for the file as a whole."""

@@ -154,9 +154,20 @@ class Resolved:
     def named(self, path: str) -> str:
         """The absolute path of a name in a folder; the name itself may be a link."""
         folder, name = os.path.split(path)
-        if folder not in self._folders:
-            self._folders[folder] = real_path(folder)
-        return os.path.join(self._folders[folder], name)
+        return os.path.join(self._folder(folder), name)
+
+    def _folder(self, folder: str) -> str:
+        real = self._folders.get(folder)
+        if real is None:
+            around, name = os.path.split(folder)
+            if sys.platform == "win32" or around == folder or name in ("", os.curdir, os.pardir):
+                real = real_path(folder)
+            else:
+                real = os.path.join(self._folder(around), name)
+                if os.path.islink(real):
+                    real = real_path(real)
+            self._folders[folder] = self._folders[real] = real
+        return real
 
     def file(self, path: str) -> str:
         """The absolute path of a file."""
