@@ -30,8 +30,8 @@ Kind = Literal["file", "definition", "match", "passage"]
 MOST_BYTES = 8 * 1024 * 1024
 # Pages end here: what follows is no better than what is found by another query.
 MOST_HITS = 1_000
-# One says that there are more; others stand in for those whose files are gone since a moment.
-SPARE_HITS = 5
+# One says that there are more; others stand in for those whose files are gone.
+SPARE_HITS = 10
 
 R = TypeVar("R", bound=Answer)
 

@@ -173,10 +173,7 @@ def _beginning(descriptor: int, most: int) -> bytes:
     # To ask for more than there is costs: room is made for all of it.
     portion = max(os.fstat(descriptor).st_size + 1, _LEAST_PORTION)
     pieces: list[bytes] = []
-    while most > 0:
-        piece = os.read(descriptor, min(most, portion))
+    while most > 0 and (piece := os.read(descriptor, min(most, portion))):
         pieces.append(piece)
-        if len(piece) < min(most, portion):
-            break  # of a regular file there is no more
         most -= len(piece)
     return b"".join(pieces)

@@ -152,15 +152,19 @@ def compute(evidence: Evidence, nearness: Mapping[str, Floats] | None = None) ->
 
 
 def _scaled(scales: Mapping[str, Scale], found: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Features, scaled all at once: each one by itself takes numpy ten times as long."""
+    """Features, scaled all at once, so that numpy is called less often."""
     rows = np.array(list(found.values()), np.float32)
-    scaled = [place for place, name in enumerate(found) if scales[name] != "plain"]
+    chosen = {name: place for place, name in enumerate(found) if scales[name] != "plain"}
+    scaled = list(chosen.values())
     if scaled and rows.size:
         own = rows[scaled]
-        least = np.zeros(len(own), np.float32)
-        for place, row in enumerate(scaled):
-            if scales[list(found)[row]] == "spread":
-                least[place] = _median(own[place])
+        least = np.array(
+            [
+                _median(row) if scales[name] == "spread" else 0
+                for name, row in zip(chosen, own, strict=True)
+            ],
+            np.float32,
+        )
         most = own.max(axis=1) - least
         some = most > _LEAST
         shares = (own[some] - least[some, None]) / most[some, None]

@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol
@@ -207,7 +208,6 @@ class Child:
         except BaseException:
             self._release()
             raise
-        _limit_memory(self._process.pid, self.memory_bytes)
         self._owner._alive.add(self)
         self._drain = asyncio.create_task(self._read_stderr())
         if self._deadline is not None:
@@ -241,13 +241,18 @@ class Child:
             raise
 
     async def _start(self, options: Mapping[str, Any]) -> Process:
-        """The program, fenced if it is to be and can be. Raises OSError."""
+        """The program, fenced if it is to be and can be, its memory bounded. Raises OSError."""
+        bounded = partial(_limit_memory, size=self.memory_bytes)
         if self._fenced and self._owner._readable and _has_fences():
             allowed, tried = self._owner._readable, self._owner._tried
-            fenced = await _started_fenced(self._arguments, allowed, tried, options)
+            fenced = await _started_fenced(self._arguments, allowed, tried, bounded, options)
             if fenced:
                 return fenced
-        return await asyncio.create_subprocess_exec(*self._arguments, limit=CHUNK_BYTES, **options)
+        started = await asyncio.create_subprocess_exec(
+            *self._arguments, limit=CHUNK_BYTES, **options
+        )
+        bounded(started.pid)
+        return started
 
     def _close(self) -> None:
         if isinstance(self._process, Fenced):
@@ -472,11 +477,13 @@ async def _started_fenced(
     arguments: Sequence[str],
     readable: Callable[[], Iterable[str]],
     tried: dict[str, bool],
+    begun: Callable[[int], None],
     options: Mapping[str, Any],
 ) -> Fenced | None:
     """The program, started by a thread that is restricted; None if it cannot run so.
 
-    ``tried`` keeps which programs can. Raises OSError.
+    ``tried`` keeps which programs can. ``begun`` is called by the thread with its number: the
+    event loop may be late. Raises OSError.
     """
     from winnow.text import fence
 
@@ -491,7 +498,9 @@ async def _started_fenced(
             tried[program] = fence.is_of_system(program) or _runs(program)
         if not tried[program]:
             return None
-        return subprocess.Popen(arguments, bufsize=0, **options)
+        process = subprocess.Popen(arguments, bufsize=0, **options)
+        begun(process.pid)
+        return process
 
     threads = ThreadPoolExecutor(1)
     try:
