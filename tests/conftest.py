@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 import pytest_asyncio
@@ -274,6 +276,21 @@ requires_linux = pytest.mark.skipif(
     sys.platform != "linux", reason="only inotify says that all has been told"
 )
 requires_posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
+
+
+T = TypeVar("T")
+
+
+def timed(turn: Callable[[], T], seconds: float, turns: int = 3) -> tuple[float, T]:
+    """How long something takes, and what it gives: in the first turn that takes less than so many
+    seconds, or in the last of some. Beside other work, one may take longer."""
+    while True:
+        began = time.monotonic()
+        given = turn()
+        taken = time.monotonic() - began
+        turns -= 1
+        if taken < seconds or not turns:
+            return taken, given
 
 
 def alive(pid: int) -> bool:

@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from conftest import timed
 from hazard_table import Row
 from lsp.test_index_hazards import started
 from lsp.test_symbols_hazards import Session
@@ -29,7 +30,7 @@ pytestmark = [pytest.mark.wire, pytest.mark.hazard]
 FRAMED, UNFRAMED = 10_000, 2_000
 BATCH = 20
 HANG_SECONDS = 20.0
-SOON_SECONDS, TURNS = 2.0, 3
+SOON_SECONDS = 2.0
 INTERNAL_ERROR = -32603
 OPTIONS = {"bash": {"enabled": True}}
 
@@ -213,33 +214,28 @@ def check_answer(answer: Any) -> None:
     assert "Traceback" not in json.dumps(answer)
 
 
-def send_and_check(wire: Wire, bodies: list[bytes]) -> float:
-    """Send messages; the seconds until the last of them was answered."""
+def next_answer(wire: Wire, due: Collection[str], sent: list[bytes]) -> Any:
+    """The next answer, while some are due."""
+    try:
+        answer = wire.receive(HANG_SECONDS)
+    except queue.Empty:
+        raise AssertionError(f"no answer to {due} of {shortened(sent)}") from None
+    check_answer(answer)
+    return answer
+
+
+def send_and_check(wire: Wire, bodies: list[bytes]) -> None:
+    """Send messages, and wait until the last of them is answered."""
     due = Counter(name for body in bodies if (name := answered(body)) is not None)
-    began = time.monotonic()
     for body in bodies:
         wire.send_bytes(body)
     while due:
-        try:
-            answer = wire.receive(HANG_SECONDS)
-        except queue.Empty:
-            raise AssertionError(f"no answer to {dict(due)} of {shortened(bodies)}") from None
-        check_answer(answer)
+        answer = next_answer(wire, due, bodies)
         name = json.dumps(answer["id"])
         assert due[name], (answer, shortened(bodies))
         due[name] -= 1
         if not due[name]:
             del due[name]
-    return time.monotonic() - began
-
-
-def least(send: Callable[[], float]) -> float:
-    """The seconds that something takes; if they are many, of several turns: beside other work one
-    may take longer."""
-    taken = [send()]
-    while taken[-1] >= SOON_SECONDS and len(taken) < TURNS:
-        taken.append(send())
-    return min(taken)
 
 
 def shortened(bodies: list[bytes]) -> list[bytes]:
@@ -264,7 +260,8 @@ def test_framed(project: Path, row: Row, seed: int, request: pytest.FixtureReque
         session.wait_for_index()
         for number in end_of(FRAMED, request):
             bodies = [damage.message(number + one) for one in range(BATCH)]
-            slowest = max(slowest, least(partial(send_and_check, session.wire, bodies)))
+            seconds, _ = timed(partial(send_and_check, session.wire, bodies), SOON_SECONDS)
+            slowest = max(slowest, seconds)
             row.tries = number + BATCH
             assert session.wire.process.poll() is None, shortened(bodies)
         check_well(session)
@@ -338,7 +335,8 @@ def test_unframed(project: Path, row: Row, seed: int, request: pytest.FixtureReq
         session.wait_for_index()
         for number in end_of(UNFRAMED, request):
             sent = [garbage(damage, number + one) for one in range(BATCH)]
-            slowest = max(slowest, least(partial(probe_behind, session.wire, sent, number)))
+            seconds, _ = timed(partial(probe_behind, session.wire, sent, number), SOON_SECONDS)
+            slowest = max(slowest, seconds)
             row.tries = number + BATCH
         settle(session)
         check_well(session)
@@ -346,22 +344,15 @@ def test_unframed(project: Path, row: Row, seed: int, request: pytest.FixtureReq
     assert slowest < SOON_SECONDS
 
 
-def probe_behind(wire: Wire, sent: list[bytes], number: int) -> float:
-    """Send garbage with a request behind each; the seconds until the last of these was answered."""
+def probe_behind(wire: Wire, sent: list[bytes], number: int) -> None:
+    """Send garbage with a request behind each, and wait until the last of these is answered."""
     assert wire.process.stdin is not None
-    began = time.monotonic()
     for place, one in enumerate(sent):
         wire.process.stdin.write(one + BLANK)
         wire.request(f"probe {number + place}", "$/nothing", {})
     due = {f"probe {number + place}" for place in range(BATCH)}
     while due:
-        try:
-            answer = wire.receive(HANG_SECONDS)
-        except queue.Empty:
-            raise AssertionError(f"no answer to {due} behind {shortened(sent)}") from None
-        check_answer(answer)
-        due.discard(answer["id"])
-    return time.monotonic() - began
+        due.discard(next_answer(wire, due, sent)["id"])
 
 
 def settle(session: Session) -> None:

@@ -9,14 +9,14 @@ import queue
 import shutil
 import stat
 import subprocess
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import git_init, requires_linux
+from conftest import git_init, requires_linux, timed
 from hazard_table import Row
 from hostile.test_load import status
 from lsp.test_index_hazards import started
@@ -196,28 +196,24 @@ class Watched:
         self.largest = 0
 
     def ask(self, method: str, params: dict[str, Any], deadline: float) -> Any:
-        """The answer, which comes in time; beside other work one may take longer."""
-        taken: list[float] = []
-        while not taken or taken[-1] >= deadline + GRACE_SECONDS:
-            assert len(taken) < TURNS, (method, params, taken)
-            seconds, answer = self._timed(method, params)
-            taken.append(seconds)
-        self.slowest = max(self.slowest, (taken[-1], method.removeprefix("$/")))
+        """The answer, which comes in time."""
+        most = deadline + GRACE_SECONDS
+        seconds, answer = timed(partial(self._answer, method, params), most)
+        self.slowest = max(self.slowest, (seconds, method.removeprefix("$/")))
+        assert seconds < most, (method, params, seconds)
         return answer
 
-    def _timed(self, method: str, params: dict[str, Any]) -> tuple[float, Any]:
-        began = time.monotonic()
+    def _answer(self, method: str, params: dict[str, Any]) -> Any:
         try:
             answer = self.session.answer(method, params, HANG_SECONDS)
         except queue.Empty:
             self.session.wire.process.kill()
             raise AssertionError(f"no answer to {method} {params}") from None
-        seconds = time.monotonic() - began
         size = len(json.dumps(answer))
         self.row.tries += 1
         self.largest = max(self.largest, size)
         assert size < ANSWER_BYTES, (method, params, size)
-        return seconds, answer
+        return answer
 
     def summary(self) -> str:
         pid = self.session.wire.process.pid

@@ -108,7 +108,7 @@ def no_server_is_left() -> Iterator[None]:
     before = set(Wire.running)
     yield
     for wire in Wire.running - before:
-        wire.__exit__()
+        wire.kill()
 
 
 StartClient = Callable[..., Awaitable[Client]]

@@ -208,6 +208,7 @@ test('Escape ends a search and its ripgrep at once', async () => {
   await page.keyboard.press('Escape')
   await until(() => running().length === 0, 'ripgrep has ended', 5_000)
   console.log(`Escape to the end of ripgrep: ${Date.now() - began} ms`)
+  assert.ok(Date.now() - began < 1_000)
   await editor.probe('configure', { settings: { 'winnow.programs.rg': null, 'winnow.index.enabled': null } })
 })
 
