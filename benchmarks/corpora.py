@@ -1,17 +1,28 @@
-"""Trees to measure on, fetched when they are first wanted and never committed."""
+"""Trees to search in tests and benchmarks, fetched when they are first needed, never committed.
+
+    python benchmarks/corpora.py [NAME ...]
+
+fetches these trees, or those that the tests need, and exits with 1 if it cannot fetch all of them.
+"""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _CACHE = os.environ.get("WINNOW_CACHE") or Path.home() / ".cache/winnow"
 CORPORA = Path(os.environ.get("WINNOW_CORPORA") or Path(_CACHE, "corpora"))
+# As root, apt downloads as the user _apt and gives that user the `partial` folders. A test process
+# has dropped root's right to ignore permissions: it could neither download nor delete them.
+_APT_AS_CALLER = ("-o", "APT::Sandbox::User=root")
 
 
 def kernel() -> Path:
@@ -19,7 +30,7 @@ def kernel() -> Path:
 
     def fetch(folder: Path) -> Path:
         options = _apt_lists(folder)
-        _run("apt-get", "download", "-q", "linux-source-6.1", *options, cwd=folder)
+        _apt_get("download", "linux-source-6.1", *options, cwd=folder)
         [package] = folder.glob("*.deb")
         _run("dpkg-deb", "-x", str(package), "root", cwd=folder)
         return _unpacked(folder, "root/usr/src/*.tar.xz")
@@ -92,7 +103,7 @@ def documents() -> Path:
 
     def fetch(folder: Path) -> Path:
         options = _apt_lists(folder)
-        _run("apt-get", "download", "-q", *_DOCUMENTS, *options, cwd=folder)
+        _apt_get("download", *_DOCUMENTS, *options, cwd=folder)
         made = folder / "documents"
         for package, patterns in _DOCUMENTS.items():
             [archive] = folder.glob(f"{package}_*.deb")
@@ -113,14 +124,30 @@ def _tree(name: str, fetch: Callable[[Path], Path]) -> Path:
     tree = CORPORA / name
     if not tree.is_dir():
         CORPORA.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CORPORA) as folder:
-            fetched = fetch(Path(folder))
+        with _temporary_folder(CORPORA) as folder:
+            fetched = fetch(folder)
             try:
                 fetched.rename(tree)
             except OSError:
                 if not tree.is_dir():  # else another run was faster
                     raise
     return tree
+
+
+@contextlib.contextmanager
+def _temporary_folder(parent: Path) -> Iterator[Path]:
+    """Make a folder and delete it at the end, as far as this process may.
+
+    Not tempfile.TemporaryDirectory: on a folder that may not be deleted, Python before 3.12
+    recurses until a RecursionError, whatever ``ignore_cleanup_errors`` is.
+    """
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            print(f"Cannot delete {folder}: delete it yourself", file=sys.stderr)
 
 
 def _unpacked(folder: Path, pattern: str) -> Path:
@@ -140,7 +167,7 @@ def _apt_lists(folder: Path) -> list[str]:
         return []
     (folder / "binary/partial").mkdir(parents=True)
     options = ["-o", f"Dir::State::lists={folder / 'binary'}"]
-    _run("apt-get", "update", "-q", *options, cwd=folder)
+    _apt_get("update", *options, cwd=folder)
     return options
 
 
@@ -162,8 +189,12 @@ def _download_debian_source(package: str, folder: Path) -> None:
         "-o", "Dir::Etc::sourceparts=/dev/null",
         "-o", f"Dir::State::lists={folder / 'source'}",
     ]  # fmt: skip
-    _run("apt-get", "update", "-q", *options, cwd=folder)
-    _run("apt-get", "source", "-q", "--download-only", package, *options, cwd=folder)
+    _apt_get("update", *options, cwd=folder)
+    _apt_get("source", "--download-only", package, *options, cwd=folder)
+
+
+def _apt_get(action: str, *arguments: str, cwd: Path) -> None:
+    _run("apt-get", action, "-q", *_APT_AS_CALLER, *arguments, cwd=cwd)
 
 
 def _run(*command: str, cwd: Path) -> None:
@@ -171,3 +202,27 @@ def _run(*command: str, cwd: Path) -> None:
     # By PYTHONPATH, the tests take the network from what they run.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+
+ALL = {fetch.__name__: fetch for fetch in (kernel, django, rxjs, redis, documents)}
+FOR_TESTS = ("django", "rxjs", "redis")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Fetch trees to search.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(ALL)}")
+    names = parser.parse_args().names or FOR_TESTS
+    if unknown := [name for name in names if name not in ALL]:
+        parser.error(f"unknown tree: {', '.join(unknown)}; use some of {', '.join(ALL)}")
+    failed = False
+    for name in names:
+        try:
+            print(f"{name}: {ALL[name]()}")
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"{name}: cannot be fetched: {error}", file=sys.stderr)
+            failed = True
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

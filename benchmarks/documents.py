@@ -26,14 +26,14 @@ from typing import Any
 
 from language_client import Client, anonymous_memory
 
-from winnow.text.ripgrep import find_ripgrep
+from winnow.processes.programs import InstalledPrograms
 
 # By themselves: `documents` is this file here.
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "documents"))
 from making_office import make_docx  # type: ignore[import-not-found]
 from making_pdf import make_pdf  # type: ignore[import-not-found]
 
-RG = find_ripgrep(None)
+RG = InstalledPrograms(os.environ, ()).ripgrep()
 LIMIT_SECONDS = 30.0
 RATIO = 2.0
 # What is asked, and in how many of a thousand documents it stands.

@@ -22,9 +22,9 @@ from typing import Any
 
 from corpora import kernel
 
-from winnow.text.ripgrep import find_ripgrep
+from winnow.processes.programs import InstalledPrograms
 
-RG = find_ripgrep(None)
+RG = InstalledPrograms(os.environ, ()).ripgrep()
 # What is asked, the params, ripgrep's arguments, and the most that the ratio may be.
 ROWS: list[tuple[str, dict[str, Any], list[str], float]] = [
     ("first 50 of a common word", {"pattern": "return"}, ["--line-number", "return"], 0.05),
@@ -118,7 +118,7 @@ def timed_request(server: Server, params: dict[str, Any]) -> float:
 
 def timed_ripgrep(folder: Path, arguments: list[str]) -> float:
     started = time.perf_counter()
-    command = [RG, "--no-config", *arguments, "."]
+    command = [RG, "--no-config", "--no-require-git", *arguments, "."]
     with subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
     ) as process:

@@ -1,12 +1,14 @@
 """The table of hazards: what was tried, how often, and what came of it.
 
-    python benchmarks/hazards.py [--soak SECONDS] [--fuzz SECONDS] [--seed N] [--long] [ARG...]
+    python benchmarks/hazards.py [--soak SECONDS] [--fuzz SECONDS] [--requests COUNT] [--seed N]
+                                 [--long] [ARG...]
 
 Each row is a test in tests/hostile (or elsewhere, if it has the fixture `row`), most of them
 against a running server. It exits with 1 if one of them fails. Without options it takes some
 minutes, of which the soak takes 20 seconds, or ten minutes where CI=true; `--fuzz 3600` sends
-damaged messages for an hour each way. --long adds what is killed, damaged and full while it is
-indexed, fifty times and more. Other arguments are pytest's.
+damaged messages for an hour each way. Servers run in git repositories with 256 descriptors at
+most; 5,000 requests, or `--requests`, leave none open. --long adds what is killed, damaged and full
+while it is indexed, fifty times and more. Other arguments are pytest's.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = ["hostile"]
+REQUESTS = 5_000
 # Whose rows, and tests that are none, take many minutes.
 LONG = ["lsp/test_index_hazards.py", "lsp/test_symbols_hazards.py", "lsp/test_document_hazards.py"]
 
 
 def main(arguments: list[str]) -> int:
     tests = [*ROWS, *LONG] if "--long" in arguments else ROWS
-    given = [one for one in arguments if one != "--long"]
+    given = [f"--requests={REQUESTS}", *(one for one in arguments if one != "--long")]
     chosen = "hazard or long" if "--long" in arguments else "hazard"
     paths = [str(ROOT / "tests" / one) for one in tests]
     # Not in this process, where modules of benchmarks would hide those of tests.

@@ -29,14 +29,14 @@ from corpora import kernel
 from winnow import keyword_search
 from winnow.config import Limits
 from winnow.keyword_search import Request, find
-from winnow.text.ripgrep import find_ripgrep
+from winnow.processes.programs import InstalledPrograms
 from winnow.text.terms import Search
 from winnow.tools import TOOLS
 from winnow.types import Progress, no_progress
 from winnow.types.keyword_search import KeywordSearchParams
 from winnow.workspace import Workspace
 
-RG = find_ripgrep(None)
+RG = InstalledPrograms(os.environ, ()).ripgrep()
 CASES = {
     "5 specific, 3 broad": [
         "page_pool_put_page", "page_pool_recycle", "rcu_barrier_tasks", "io_uring_cmd_done",

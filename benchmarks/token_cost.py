@@ -56,10 +56,10 @@ from questions import Question, Repository, add_arguments, asked, same_file
 from retrieval_runner import copied
 
 from winnow.postings.terms import STOP_WORDS
-from winnow.text.ripgrep import find_ripgrep
+from winnow.processes.programs import InstalledPrograms
 
 HERE = Path(__file__).parent
-RG = find_ripgrep(None)
+RG = InstalledPrograms(os.environ, ()).ripgrep()
 NOT_FOUND = 32_000
 INDEX_SECONDS = 120
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)

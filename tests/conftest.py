@@ -24,10 +24,14 @@ from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, Model, merged  # noqa: E402
 from winnow.index.governor import Machine  # noqa: E402
+from winnow.processes.programs import InstalledPrograms  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
 from winnow.workspace import Workspace  # noqa: E402
 
 pytest_plugins = ["hazard_table"]
+
+# What Winnow runs where no folder is open.
+RIPGREP = InstalledPrograms(os.environ, ()).ripgrep()
 
 FAKE_KEY = "sk-fake-0123456789abcdef"
 
@@ -115,7 +119,8 @@ def user_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
         elsewhere = "HOME" in environment or "XDG_STATE_HOME" in environment
         return state_folder(environment) if elsewhere else base / "winnow"
 
-    monkeypatch.setattr("winnow.egress.state_folder", of_tests)
+    for module in ("winnow.egress", "winnow.storage.state_folder"):
+        monkeypatch.setattr(f"{module}.state_folder", of_tests)
     return base / "winnow"
 
 

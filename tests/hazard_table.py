@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 IS_CI = os.environ.get("CI") == "true"
+REQUESTS = 500
 SOAK_SECONDS = 600.0 if IS_CI else 20.0
 
 
@@ -30,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--fuzz", type=float, default=0, metavar="SECONDS", help="for so long, not so often"
     )
+    group.addoption("--requests", type=int, default=REQUESTS, metavar="COUNT")
     group.addoption("--soak", type=float, default=SOAK_SECONDS, metavar="SECONDS")
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import mcp_types as types
@@ -25,18 +25,25 @@ async def connected(
     home: Path | None = None,
     mode: str = "legacy",
     settings: str = WITHOUT_INDEX,
+    command: Sequence[str] = COMMAND,
+    variables: Mapping[str, str] | None = None,
+    seconds: float = 30,
 ) -> AsyncIterator[Client]:
     """A client of a server that was started for it in a folder, with a user's settings."""
     home = home or folder.parent
     if settings:
         write_files(home, {".config/winnow/config.toml": settings})
     server = StdioServerParameters(
-        command=COMMAND[0],
-        args=[*COMMAND[1:], *arguments],
+        command=command[0],
+        args=[*command[1:], *arguments],
         cwd=folder,
-        env={"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"], **child_environment(home)},
+        env={
+            "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"],
+            **child_environment(home),
+            **(variables or {}),
+        },
     )
-    async with Client(server, mode=mode, read_timeout_seconds=30) as client:
+    async with Client(server, mode=mode, read_timeout_seconds=seconds) as client:
         yield client
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from conftest import child_environment, requires_permissions, requires_posix, write_files
 from winnow.agents import AGENTS, command
+from winnow.processes.programs import InstalledPrograms
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,12 +25,14 @@ JSON_AGENTS = sorted(name for name, agent in AGENTS.items() if agent.file.endswi
 START = [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-m", "winnow"]
 
 
-def init(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def init(
+    folder: Path, *arguments: str, home: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """The command, in a folder, by a user whose home it lies in; there is no `winnow` on PATH."""
     return subprocess.run(
         [sys.executable, "-m", "winnow", "init-agent", *arguments],
         cwd=folder,
-        env={**child_environment(folder.parent), "PATH": "/nowhere"},
+        env={**child_environment(home or folder.parent), "PATH": "/nowhere"},
         capture_output=True,
         text=True,
     )
@@ -204,15 +207,61 @@ def test_a_toml_file_that_cannot_be_added_to_is_left_alone(
 
 
 @requires_posix
-def test_a_symlink_and_permissions_stay(project: Path, tmp_path: Path) -> None:
-    real = write_files(tmp_path / "dotfiles", {"mcp.json": "{}"}) / "mcp.json"
+@pytest.mark.parametrize("place", ["in the project", "in the home folder"])
+def test_a_symlink_of_the_users_and_permissions_stay(
+    project: Path, tmp_path: Path, place: str
+) -> None:
+    """A user keeps the files of the home folder elsewhere, as dotfiles managers do."""
+    home = place == "in the home folder"
+    real = write_files(tmp_path if home else project, {"dotfiles/mcp.json": "{}"})
+    real = real / "dotfiles/mcp.json"
     real.chmod(0o600)
     (project / ".mcp.json").symlink_to(real)
-    assert init(project, "claude").returncode == 0
+    assert init(project, "claude", home=project if home else None).returncode == 0
     assert (project / ".mcp.json").is_symlink()
     assert "winnow" in settings(real)["mcpServers"]
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     assert os.listdir(real.parent) == ["mcp.json"]
+
+
+@requires_posix
+@pytest.mark.parametrize("plant", ["file", "missing file", "folder", "missing folder", "chain"])
+def test_a_planted_symlink_writes_nothing_outside_of_the_project(
+    project: Path, tmp_path: Path, plant: str
+) -> None:
+    """A repository may bring symlinks at the names of all configuration files (#21)."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name, agent in AGENTS.items():
+        file = project / agent.file
+        empty = "" if file.suffix == ".toml" else "{}"
+        if plant.endswith("folder") and file.parent != project:
+            target = outside / name
+            if plant == "folder":
+                write_files(target, {file.name: empty})
+            file.parent.symlink_to(target)
+            continue
+        file.parent.mkdir(exist_ok=True)
+        target = outside / name
+        if not plant.startswith("missing"):
+            target.write_text(empty)
+        if plant == "chain":
+            (project / name).symlink_to(os.path.relpath(target, project))
+            target = project / name
+        file.symlink_to(os.path.relpath(target, file.parent))
+    before = {file: file.read_bytes() for file in outside.rglob("*") if file.is_file()}
+    done = init(project, "all")
+    assert done.returncode == 2
+    assert done.stderr.count("a symlink there leads out of the project, to ") == len(AGENTS)
+    assert {file: file.read_bytes() for file in outside.rglob("*") if file.is_file()} == before
+
+
+@requires_posix
+def test_what_is_no_regular_file_is_left_alone(project: Path) -> None:
+    os.mkfifo(project / ".mcp.json")
+    done = init(project, "claude")
+    assert done.returncode == 2
+    assert "it is not a regular file" in done.stderr
 
 
 @requires_permissions
@@ -234,13 +283,13 @@ def test_a_command_on_path_is_called_by_its_name(
     program = write_files(tmp_path, {"scripts/winnow": "#!/bin/sh\n"}) / "scripts/winnow"
     program.chmod(0o755)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert command() == [str(program)]
+    assert command(InstalledPrograms(os.environ, ())) == [str(program)]
     monkeypatch.setenv("PATH", str(program.parent))
-    assert command() == ["winnow"]
+    assert command(InstalledPrograms(os.environ, ())) == ["winnow"]
     # Another program of that name is not this one.
     other = write_files(tmp_path, {"other/winnow": "#!/bin/sh\n"}) / "other/winnow"
     other.chmod(0o755)
     monkeypatch.setenv("PATH", str(other.parent))
-    assert command() == [str(program)]
+    assert command(InstalledPrograms(os.environ, ())) == [str(program)]
     program.unlink()
-    assert command() == START
+    assert command(InstalledPrograms(os.environ, ())) == START

@@ -27,7 +27,7 @@ from conftest import (
     write_files,
 )
 from documents.making_pdf import make_pdf
-from winnow.config import Bash, Config, load
+from winnow.config import Bash, Config, load, merged
 from winnow.errors import InvalidParams, NotAllowed, NoWorkspace, ProgramNotInstalled
 from winnow.tools import TOOLS
 from winnow.types import no_progress
@@ -688,8 +688,9 @@ async def test_rga_writes_nothing_into_the_workspace(
     assert not (tmp_path / "home/.config").exists()
     # With the home folder itself as the workspace, the cache is kept nowhere.
     home = write_files(git_init(tmp_path / "other"), {"a.html": "<p>plugin</p>\n"})
+    allowed, _ = merged(ON, {"workspace": {"allow_home_root": True}}, "test")
     inside = make_workspace(
-        home, config=ON, environment={"PATH": os.environ["PATH"], "HOME": str(home)}
+        home, config=allowed, environment={"PATH": os.environ["PATH"], "HOME": str(home)}
     )
     assert (await bash(inside, "rga plugin")).stdout == "a.html:plugin\n"
     assert sorted(one.name for one in home.iterdir()) == [".git", "a.html"]

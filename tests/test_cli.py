@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import child_environment, requires_posix, write_files
+from conftest import RIPGREP, child_environment, requires_posix, write_files
 from model_server import ModelServer
 from winnow import __version__
 from winnow.documents import ocr
-from winnow.text.ripgrep import find_ripgrep
 
 SEARCH = ("keyword-search", "how are plugins loaded", "load_plugin", "registry")
 
@@ -23,7 +22,8 @@ def winnow(folder: Path, *arguments: str, **variables: str) -> subprocess.Comple
     return subprocess.run(
         [sys.executable, "-m", "winnow", *arguments],
         cwd=folder,
-        env=child_environment(folder, **variables),
+        # The home folder itself is not searched.
+        env=child_environment(Path(os.environ["XDG_CACHE_HOME"]), **variables),
         capture_output=True,
         text=True,
         timeout=60,
@@ -41,6 +41,19 @@ def test_text_for_people_has_reason_best_line_and_what_was_left_out(project: Pat
     assert "terms: load_plugin (used, 6 lines in 3 files); registry" in done.stdout
     assert "\x1b" not in done.stdout
     assert done.stderr == ""
+
+
+def test_a_person_is_not_told_to_pick_other_terms(project: Path) -> None:
+    """Terms that match too much are shrunk, unless the person says otherwise (#21)."""
+    (project / "broad.txt").write_text("broad word\n" * 8000)
+    done = winnow(project, "keyword-search", "a broad question", "broad", "word")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "terms: broad (shrunk, " in done.stdout
+    done = winnow(project, "keyword-search", "q", "broad", "word", "--broad-terms", "skip")
+    assert done.returncode == 2
+    assert "each of those search terms yielded too many results" in done.stderr
+    described = winnow(project, "keyword-search", "--help").stdout
+    assert "Default: shrink." in " ".join(described.split())
 
 
 def test_plain_lines_are_the_designs(project: Path) -> None:
@@ -144,15 +157,16 @@ def test_doctor_says_which_programs_for_documents_are_here(project: Path, tmp_pa
     (own / "pdftotext").chmod(0o755)
     path = os.pathsep.join([str(programs), str(own)])
     config = tmp_path / "config.toml"
-    config.write_text(f"[programs]\nrg = '{find_ripgrep(None)}'\n")
+    config.write_text(f"[programs]\nrg = '{RIPGREP}'\n")
     done = winnow(project, "doctor", PATH=path, WINNOW_CONFIG=str(config))
     assert done.returncode == 0
     assert "ok documents: read by Winnow itself; rga is not needed\n" in done.stdout
     assert f"ok rga: {programs}/rga: `search_docs` can be asked for the engine" in done.stdout
     assert f"ok pandoc: {programs}/pandoc: the engine 'rga' reads EPUB" in done.stdout
     # What the project brings along is not run.
-    missing = "ok pdftotext: not found, and not needed\n   With it, the engine 'rga' reads PDF."
-    assert f"{missing} Install it: " in done.stdout
+    refused = f"pdftotext on PATH is inside the workspace ({own}/pdftotext): not used"
+    missing = f"ok pdftotext: not found, and not needed\n   {refused}. With it, the engine 'rga'"
+    assert f"{missing} reads PDF. Install it: " in done.stdout
 
 
 @requires_posix
@@ -213,7 +227,7 @@ def test_what_the_system_refuses_is_an_error(project: Path) -> None:
             done = subprocess.run(
                 [sys.executable, "-m", "winnow", *SEARCH],
                 cwd=project,
-                env=child_environment(project),
+                env=child_environment(project.parent),
                 stdout=full,
                 stderr=subprocess.PIPE,
                 text=True,

@@ -303,3 +303,14 @@ def anchors(text: str) -> set[str]:
     text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     titles = re.findall(r"^#+ (.*)$", text, re.M)
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in titles}
+
+
+def test_the_security_page_names_tests_that_exist() -> None:
+    page = (ROOT / "docs/security.md").read_text("utf-8")
+    named = set(re.findall(r"`(test_\w+)`", page))
+    files = (ROOT / "tests").rglob("test_*.py")
+    known = {
+        name for one in files for name in re.findall(r"def (test_\w+)", one.read_text("utf-8"))
+    }
+    assert len(named) > 50
+    assert named <= known

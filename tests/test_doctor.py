@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -14,7 +15,8 @@ import pytest
 
 from conftest import child_environment, requires_posix
 from winnow import doctor
-from winnow.text.installed import how_to_install, pip_install
+from winnow.processes.installing import pip_install
+from winnow.processes.programs import InstalledPrograms
 
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
 PROGRAM = """
@@ -127,6 +129,7 @@ def test_the_command_is_that_of_the_package_manager_that_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    how_to_install = InstalledPrograms(os.environ, ()).how_to_install
     assert how_to_install("pandoc") == "your system's package of pandoc"
     for manager, pdftotext, rga in (
         ("brew", "brew install poppler", "brew install ripgrep-all"),

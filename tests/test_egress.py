@@ -86,6 +86,27 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- the log -------------------------------------------------------------------------------
 
 
+async def test_a_token_in_the_name_of_a_file_is_neither_sent_nor_in_the_log(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, user_state: Path
+) -> None:
+    """#21: H7."""
+    token = "gh" + "p_" + Draw(4).of("abcdefghijkABCDEFGH123456789", 36)
+    password = Draw(5).of("abcdefghjkmnpqrst23456789", 20)
+    names = {f"src/{token}.py", f"src/password={password}/a.py"}
+    write_files(project, dict.fromkeys(names, "def load_plugin_in_odd_file(): ...\n"))
+    config = models_config(model_server, PROVIDERS[0])
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    result = await search(workspace, "load_plugin")
+    assert names <= {one.path for one in [*result.files, *(result.not_chosen or ())]}
+    for text in ((user_state / "audit.jsonl").read_text(), json.dumps(model_server.requests)):
+        assert token not in text
+        assert password not in text
+    [one] = (await read(workspace)).requests
+    assert {"src/[REDACTED:github-token].py", "src/password=[REDACTED:password]/a.py"} <= set(
+        one.files
+    )
+
+
 @pytest.mark.parametrize("model", PROVIDERS)
 async def test_a_request_is_in_the_log_before_it_is_sent_and_without_contents_or_keys(
     make_workspace: MakeWorkspace,

@@ -6,6 +6,7 @@ import os
 import random
 import stat
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from asking import answered, pages
 from conftest import (
+    RIPGREP,
     MakeWorkspace,
     Recorder,
     git,
@@ -26,15 +28,17 @@ from conftest import (
 from winnow.config import Config, merged
 from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace, SearchTimedOut
 from winnow.shorten import estimated_tokens
-from winnow.text.ripgrep import find_ripgrep
 from winnow.tools import TOOLS
 from winnow.tools.glob import plain
 from winnow.types import Progress, no_progress
 from winnow.types.glob import GlobPartial, GlobResult
 from winnow.workspace import Workspace
 
+sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
+from corpora import CORPORA
+
 TOOL = TOOLS["glob"]
-DJANGO = Path("~/.cache/winnow-corpora/django-5.1.4").expanduser()
+DJANGO = CORPORA / "django-5.1.4"
 
 
 async def glob(
@@ -83,7 +87,14 @@ IGNORED = {".gitignore": "*.log\nbuild/\n!keep.log\n", "sub/.gitignore": "/c.md\
 
 
 def listed(root: Path, *arguments: str) -> list[str]:
-    command = [find_ripgrep(None), "--no-config", "--files", "--null", *arguments]
+    command = [
+        RIPGREP,
+        "--no-config",
+        "--no-require-git",
+        "--files",
+        "--null",
+        *arguments,
+    ]
     run = subprocess.run(command, cwd=root, capture_output=True, stdin=subprocess.DEVNULL)
     assert run.returncode in (0, 1), run.stderr
     return [os.fsdecode(path) for path in run.stdout.split(b"\0") if path]
@@ -544,7 +555,7 @@ async def test_documents_that_cannot_be_laid_out_are_told(
 
 @requires_posix
 async def test_a_listing_that_takes_too_long_says_so(
-    tmp_path: Path, make_workspace: MakeWorkspace
+    project: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     slow = tmp_path / "rg"
     slow.write_text("#!/bin/sh\nexec sleep 20\n")
@@ -552,7 +563,7 @@ async def test_a_listing_that_takes_too_long_says_so(
     layer = {"limits": {"search_seconds": 0.2}, "programs": {"rg": str(slow)}}
     config, _ = merged(Config(), layer, "test")
     with pytest.raises(SearchTimedOut) as timed_out:
-        await glob(make_workspace(tmp_path, config=config))
+        await glob(make_workspace(project, config=config))
     assert timed_out.value.data == {"kind": "timeout", "seconds": 0.2}
 
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import requires_posix, write_files
+from conftest import RIPGREP, requires_posix, write_files
 from winnow.globs import InvalidGlob, glob_regex, name_pattern
-from winnow.text.ripgrep import find_ripgrep
 
-RG = find_ripgrep(None)
+RG = RIPGREP
 PATHS = [
     "a.py", "b.md", "ab.py", "src/a.py", "src/b.ts", "src/deep/a.py", "src/deep/er/x.tsx",
     "docs/src/a.py", "docs/a b.txt", "x[1].py", "q?.md", "weird{a}.py", "c,d.py", "^.py", "-.py",

@@ -26,9 +26,8 @@ from typing import Any
 import pytest
 
 from asking import answered, pages
-from conftest import MakeWorkspace
+from conftest import RIPGREP, MakeWorkspace
 from winnow.config import Config, Learning
-from winnow.text.ripgrep import find_ripgrep
 from winnow.tools import TOOLS
 from winnow.types.grep import GrepResult
 from winnow.workspace import Workspace
@@ -56,7 +55,7 @@ def tree(fetch: Callable[[], Path]) -> Path:
 
 def matches_of_ripgrep(folder: Path, arguments: list[str]) -> Counter[Match] | None:
     """Path, line and column of every match, from `rg --json`; None if there are too many."""
-    command = [find_ripgrep(None), "--no-config", "--json", *arguments, "."]
+    command = [RIPGREP, "--no-config", "--no-require-git", "--json", *arguments, "."]
     found: Counter[Match] = Counter()
     total = 0
     with subprocess.Popen(
@@ -180,7 +179,8 @@ async def test_the_matches_are_ripgreps_and_the_cursor_loses_and_doubles_none(
         params["max_results"] = max(1, -(-expected.total() // parts))
         for workspace in (plain, indexed):
             paged += await check(workspace, params, expected)
-    assert paged > patterns / 5
+    # Of a few patterns, none may have more matches than fit a page.
+    assert patterns < 10 or paged > patterns / 5
 
 
 async def grep(workspace: Workspace, **params: Any) -> GrepResult:

@@ -44,7 +44,7 @@ def loaded_by(project: Path, *arguments: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
         cwd=project,
-        env=child_environment(project),
+        env=child_environment(project.parent),
         capture_output=True,
         text=True,
         check=True,

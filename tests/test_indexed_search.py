@@ -252,7 +252,8 @@ async def test_a_home_folder_is_indexed_only_if_somebody_asks_for_just_that(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     home = write_files(git_init(tmp_path / "home"), FILES)
-    workspace = make_workspace(home, environment={"HOME": str(home)}, config=LEXICAL)
+    allowed, _ = with_layer(LEXICAL, {"workspace": {"allow_home_root": True}}, "test")
+    workspace = make_workspace(home, environment={"HOME": str(home)}, config=allowed)
     params = {"query": "how is a password compared", "enable_indexing": True}
     result = await TOOLS["code_search"].call(workspace, params, no_progress)
     assert result.warnings[0] == (

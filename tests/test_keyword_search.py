@@ -9,12 +9,14 @@ import stat
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import msgspec
 import pytest
 
 from conftest import (
     FAKE_KEY,
+    RIPGREP,
     SLOW_TERM,
     MakeWorkspace,
     Recorder,
@@ -36,7 +38,8 @@ from winnow.errors import (
     SearchTimedOut,
     TermsTooBroad,
 )
-from winnow.text.ripgrep import find_ripgrep
+from winnow.keyword_search import TOO_BROAD
+from winnow.text import terms
 from winnow.tools import TOOLS
 from winnow.types import Progress
 from winnow.types.keyword_search import KeywordSearchPartial, KeywordSearchResult, RankedBy
@@ -117,6 +120,24 @@ async def test_a_broad_term_can_be_shrunk_instead(
     [file] = result.files
     assert (file.path, len(file.matches)) == ("broad.txt", 5)
     assert "first 3 matches of a file" in result.completeness.reasons[0]
+
+
+@pytest.mark.parametrize("left", ["no room for a path", "no time to count"])
+async def test_where_even_shrunk_terms_leave_nothing_a_warning_says_so(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    """Whoever asked for smaller forms is not told to ask for them (#21)."""
+    config = Config()
+    if left == "no room for a path":
+        config, _ = merged(config, {"limits": {"term_bytes": 4}}, "test")
+    else:
+        counts = dict[str, int]()
+        monkeypatch.setattr(terms.Search, "_count", AsyncMock(return_value=counts))
+    (project / "broad.txt").write_text("broad word\n" * 8000)
+    workspace = make_workspace(project, config=config)
+    result = await search(workspace, "broad", "word", broad_terms="shrink")
+    assert (result.files, result.no_relevant_files) == ([], True)
+    assert TOO_BROAD in result.warnings
 
 
 async def test_terms_are_peeled_from_the_end_until_the_rest_fits(
@@ -628,7 +649,7 @@ async def test_a_term_that_takes_all_memory_is_too_broad_and_sinks_no_other(
     make_workspace: MakeWorkspace, project: Path, tmp_path: Path
 ) -> None:
     full = "echo 'memory allocation of 1073741824 bytes failed' >&2; kill -ABRT $$"
-    script = f'case "$*" in *manywhere*) {full};; esac\nexec {find_ripgrep(None)} "$@"'
+    script = f'case "$*" in *manywhere*) {full};; esac\nexec {RIPGREP} "$@"'
     workspace = make_workspace(project, config=stand_in(tmp_path, script))
     result = await search(workspace, "manywhere", "register_plugin")
     assert [term.status for term in result.terms] == ["too_broad", "used"]
@@ -651,7 +672,7 @@ async def test_files_of_broad_terms_are_told_before_these_are_shrunk(
     root = write_files(tmp_path / "root", {f"{n}.py": "needle\n" * 3000 for n in range(9)})
     told = tmp_path / "told"
     waits = f'while [ ! -e "{told}" ]; do sleep 0.02; done'
-    script = f'case "$*" in *--count*) {waits};; esac\nexec {find_ripgrep(None)} "$@"'
+    script = f'case "$*" in *--count*) {waits};; esac\nexec {RIPGREP} "$@"'
     workspace = make_workspace(root, config=stand_in(tmp_path, script))
 
     class Listener(Progress):
@@ -682,7 +703,7 @@ async def test_an_unreadable_folder_is_counted_and_the_rest_is_found(
         folder = Path(name)
         folder.chmod(0o755)
         write_files(folder, {"a/open.py": "needle\n", "b/closed.py": "needle\n"})
-        rg = shutil.copy(find_ripgrep(None), folder / ".rg")
+        rg = shutil.copy(RIPGREP, folder / ".rg")
         config = None
         if os.geteuid() == 0:  # nothing is unreadable for root: ripgrep runs as someone else
             if not shutil.which("setpriv"):

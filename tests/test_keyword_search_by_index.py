@@ -14,6 +14,8 @@ from model_server import ModelServer
 from winnow import indexed_search
 from winnow.config import Config, Index, Learning, merged
 from winnow.errors import TermsTooBroad
+from winnow.index.folder import FolderIndex
+from winnow.index.sources import Changes, Covers
 from winnow.keyword_index import asked_for
 from winnow.keyword_search import ONLY_INDEX
 from winnow.terminal import Style
@@ -275,6 +277,50 @@ async def test_an_index_of_an_earlier_process_answers(
     assert by_index(await search(make_workspace(shop)))
     off = make_workspace(shop, config=Config(index=Index(enabled=False)))
     assert not by_index(await search(off))
+
+
+async def test_the_first_question_waits_for_an_index_on_disk(
+    workspace: Workspace, make_workspace: MakeWorkspace, shop: Path
+) -> None:
+    """It was refused though all terms are too broad for ripgrep alone (#21)."""
+    write_files(shop, BROAD)
+    await workspace.index.build()
+    later = await search(workspace)
+    await workspace.aclose()
+    server = make_workspace(shop)
+    server.start_indexing = lambda consent: None
+    result = await search(server)
+    assert paths(result) == paths(later) != []
+    assert result.completeness.index is not None
+    assert result.completeness.index.state == "ready"
+    assert result.warnings == [ONLY_INDEX]
+
+
+async def test_rows_by_text_are_shown_while_the_index_opens(
+    workspace: Workspace,
+    make_workspace: MakeWorkspace,
+    shop: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await workspace.aclose()
+    recorder = Recorder()
+    opened = FolderIndex.open
+
+    async def open_behind_rows(folder: FolderIndex, covers: Covers, few: int) -> Changes:
+        while not recorder.partials:
+            await asyncio.sleep(0.01)
+        return await opened(folder, covers, few)
+
+    monkeypatch.setattr(FolderIndex, "open", open_behind_rows)
+    monkeypatch.setattr("winnow.index_keeping.OPEN_SECONDS", 30.0)
+    server = make_workspace(shop)
+    server.start_indexing = lambda consent: None
+    result = await search(server, recorder=recorder)
+    assert "Opening the index" in recorder.messages
+    first = recorder.partials[0]
+    assert isinstance(first, KeywordSearchPartial)
+    assert [file.path for file in first.files] == ["shop/postage.py"]
+    assert set(by_index(result)) == {"shop/parcels.py", "docs/parcels.md"}
 
 
 async def test_an_index_that_is_being_built_is_not_waited_for(

@@ -106,7 +106,9 @@ async def test_every_tool_answers_with_text_and_with_data(example: Path, tmp_pat
     settings = '[bash]\nenabled = true\n[index]\nembeddings = "off"\n'
     offered = for_agents(Config(bash=Bash(enabled=True)))
     await prepare(example)
-    async with connected(example, home=tmp_path, settings=settings) as client:
+    # The user is the one of the examples.
+    state = {"XDG_STATE_HOME": str(example.parent / ".local/state")}
+    async with connected(example, home=tmp_path, settings=settings, variables=state) as client:
         assert {one.name for one in (await client.list_tools()).tools} == set(offered)
         for name, tool in offered.items():
             answer = await client.call_tool(name, dict(tool.example))
@@ -366,6 +368,23 @@ def test_a_signal_ends_the_server_and_its_children(slow_project: Path, number: i
         assert raw.process.wait(5) == 128 + number
         psutil.wait_procs(children, 3)
         assert not any(alive(one.pid) for one in children)
+
+
+@requires_posix
+@pytest.mark.parametrize("how", ["closed", "SIGTERM"])
+def test_a_server_whose_answers_nobody_reads_ends(project: Path, how: str) -> None:
+    """Its threads wait in writes (#21)."""
+    with Raw(project) as raw:
+        raw.initialize()
+        assert raw.process.stdin is not None
+        for number in range(1, 301):  # no more than the pipe takes
+            raw.send(number, "tools/list", {})
+        time.sleep(1)
+        if how == "closed":
+            raw.process.stdin.close()
+        else:
+            raw.process.terminate()
+        raw.process.wait(5)
 
 
 class Raw:

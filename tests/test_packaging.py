@@ -95,7 +95,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     metadata = found[f"{about}/METADATA"].decode()
     assert set(re.findall("^Provides-Extra: (.+)$", metadata, re.M)) >= EXTRAS
     assert "Requires-Python: >=3.10\n" in metadata
-    assert b"winnow = winnow.cli:main" in found[f"{about}/entry_points.txt"]
+    assert b"winnow = winnow.__main__:main" in found[f"{about}/entry_points.txt"]
 
 
 def test_the_sdist_gives_the_same_wheel(dist: Path, wheel: Path, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from winnow.errors import (
 )
 from winnow.read_file import LINE_CHARACTERS, SHORT_LINE_CHARACTERS, answer
 from winnow.shorten import estimated_tokens
+from winnow.text.files import search_roots
 from winnow.text.paths import locate, open_regular
 from winnow.tools import TOOLS
 from winnow.tools.read_file import plain
@@ -48,7 +49,7 @@ def read(
 ) -> ReadFileResult:
     parsed = TOOL.parse({"path": path, **params})
     assert isinstance(parsed, ReadFileParams)
-    return answer([folder], buffers or {}, parsed, limits or Limits())
+    return answer(search_roots([folder]), buffers or {}, parsed, limits or Limits())
 
 
 def spans(result: ReadFileResult) -> list[tuple[int, int]]:
@@ -459,13 +460,11 @@ def test_a_path_means_the_same_relative_absolute_and_as_a_uri(project: Path) -> 
         assert (result.root, result.path, result.returned) == (str(project), "src/main.py", 3)
 
 
-def test_without_a_folder_an_absolute_path_is_read_in_its_repository(project: Path) -> None:
+def test_without_a_folder_no_path_is_read(project: Path) -> None:
     file = project / "src/main.py"
-    for path in (str(file), file.as_uri()):
-        result = answer([], {}, ReadFileParams(path=path), Limits())
-        assert (result.root, result.path) == (str(project), "src/main.py")
-    with pytest.raises(NoWorkspace):
-        answer([], {}, ReadFileParams(path="src/main.py"), Limits())
+    for path in (str(file), file.as_uri(), "src/main.py", "/etc/passwd"):
+        with pytest.raises(NoWorkspace):
+            answer([], {}, ReadFileParams(path=path), Limits())
 
 
 def test_what_is_outside_of_the_workspace_is_refused(numbered: Path) -> None:
@@ -545,8 +544,6 @@ def test_nothing_of_the_systems_is_read_even_in_a_workspace_of_everything() -> N
     for path in ("/proc/self/environ", "proc/self/status", "/dev/zero", "/sys/kernel/notes"):
         with pytest.raises(PathOutsideWorkspace):
             read(Path("/"), path)
-        with pytest.raises(PathOutsideWorkspace):
-            answer([], {}, ReadFileParams(path=f"/{path.lstrip('/')}"), Limits())
 
 
 @requires_posix

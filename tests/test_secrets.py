@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planted import LOOK_ALIKES, Draw, Planted, all_planted, private_key
+import secrets_in_files
+from planted import BASE64, LOOK_ALIKES, Draw, Planted, all_planted, private_key
 from secret_samples import FIXED, GENERIC, is_left, samples
 from secret_samples import LOOK_ALIKES as SAMPLES_ALIKE
-from winnow.secrets import Redacted, is_secret_file, masked, redacted, redactions
+from winnow.secrets import Redacted, is_secret_file, masked, redacted, redacted_path, redactions
 
 PLANTED = all_planted(seed=5)
 LINE_ENDS = re.compile(rb"\r\n|\r|\n")
@@ -122,6 +123,95 @@ def test_samples_that_the_rules_were_not_written_with_are_redacted_as_a_whole() 
     assert len(changed) <= 0.04 * len(lines), changed
 
 
+def test_secrets_in_the_syntax_of_real_files_are_redacted() -> None:
+    """#21: H7."""
+    for seed in range(3):
+        for table, least in ((secrets_in_files.FIXED, 0.97), (secrets_in_files.GENERIC, 0.92)):
+            made = secrets_in_files.samples(table, seed)
+            left = [one.text for one in made if is_left(one, redacted(one.text).text)]
+            assert len(left) <= (1 - least) * len(made), left
+        alike = secrets_in_files.look_alikes(seed)
+        changed = [text for text in alike if redacted(text).counts]
+        assert len(changed) <= 0.01 * len(alike), changed
+
+
+def test_secrets_in_the_syntax_of_real_files_are_masked_in_the_index() -> None:
+    """#21: H7."""
+    for table in (secrets_in_files.FIXED, secrets_in_files.GENERIC):
+        made = secrets_in_files.samples(table, 3)
+        left = [one.text for one in made if one.value.encode() in masked(one.text.encode())[0]]
+        assert len(left) <= 0.05 * len(made), left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password = "zzSECRETCabcDEF"',
+        'password = "kJhGfDsAqWeRtY"',
+        "DB_PASSWORD=kJhGfDsAqWeRtYuI",
+        '{"password": "correcthorsebatterystaple"}',
+        "PASSWORD=hunter2",
+        "db_password: Sommerregen",
+        "db_admin_password: Sommerregen",
+        "[client]\nuser = ada\npassword = Sommerregen",
+        "mysql -u root -pSommerregen shop",
+        'variable "db_password" {\n  default = "Sommerregen"\n}',
+        "kind: Secret\nmetadata:\n  name: a\ndata:\n  odd: U29tbWVycmVnZW4=",
+        "kind: Secret\nstringData:\n  file: |\n    Sommerregen\n    am Abend",
+        "kind: List\nitems:\n- kind: Secret\n  stringData:\n    odd: Sommerregen",
+        "x=%7B%22password%22%3A%22Sommerregen%22%7D",
+        '"{\\\\\\"password\\\\\\": \\\\\\"Sommerregen\\\\\\"}"',
+    ],
+)
+def test_a_password_of_letters_is_redacted(text: str) -> None:
+    """#21: H7."""
+    cleaned = redacted(f"{text}\n").text
+    values = ("SECRETC", "kJhGfDs", "battery", "hunter2", "Sommerregen", "U29tbWVy")
+    assert [value for value in values if value in cleaned] == []
+    assert cleaned != f"{text}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: List\nitems:\n- kind: ConfigMap\n  data:\n    color: Sommerregen\n- kind: Secret\n",
+        "kind: Secret\nmetadata:\n  labels:\n    data: Sommerregen\n",
+        "kind: Secret\ndata:\n  key: {{ .Values.key | b64enc }}\n",
+        "login({\n  user: name,\n  password: newValue\n})\n",
+        "call(\n    user=name,\n    password=given\n)\n",
+        "class A:\n    password: Secretive\n",
+        '<string name="password">Kennwort</string>\n',
+        '<label for="password">Kennwort</label>\n',
+        '<input type="password" value="Anmelden">\n',
+        'en = {"password": "Password", "confirm_password": "Repeat", "new_password": "Neues"}\n',
+        "the option --password requires a value\n",
+        "auth: httpx.Auth\n",
+        "token = SyntaxKind.Unknown;\n",
+        "docker run -p 8080:80 mysql\n",
+        "kind = Kind.Secret\n",
+        "GET /a?next=%2Flogin%3Fpassword%3D HTTP/1.1\n",
+    ],
+)
+def test_a_word_that_is_no_password_stays(text: str) -> None:
+    """#21: H7."""
+    assert redacted(text) == Redacted(text, {})
+
+
+@pytest.mark.parametrize("kind", ["CERTIFICATE", "PUBLIC KEY", "RSA PUBLIC KEY"])
+def test_a_certificate_and_a_public_key_stay(kind: str) -> None:
+    lines = "\n".join(Draw(9).of(BASE64, 64) for _ in range(9))
+    text = f"-----BEGIN {kind}-----\n{lines}\n-----END {kind}-----\n"
+    assert redacted(text) == Redacted(text, {})
+    assert redacted(lines).counts == {"base64-lines": 1}
+
+
+def test_secrets_in_a_path_are_redacted() -> None:
+    token, password = next(one.value for one in PLANTED if one.rule == "npm-token"), "Sommerregen7"
+    assert redacted_path(f"a/{token}/b.py") == "a/[REDACTED:npm-token]/b.py"
+    assert redacted_path(f"a/password={password}/b.py") == "a/password=[REDACTED:password]/b.py"
+    assert redacted_path("src/password/token.py") == "src/password/token.py"
+
+
 def test_rules_can_be_added_and_values_allowed() -> None:
     draw = Draw(14)
     value = "ac" + "me_" + draw.of("abcdef0123456789", 32)
@@ -214,6 +304,38 @@ def test_redacting_twice_is_redacting_once(pieces: list[str]) -> None:
         "config/secrets.yml",
         ".bash_history",
         "sub\\.env",
+        "infra/prod.tfvars",
+        "prod.auto.tfvars.json",
+        "prod.tfvars.backup",
+        "kubeconfig",
+        "deploy/kubeconfig.yaml",
+        "prod-kubeconfig.yml",
+        ".dockerconfigjson",
+        ".config/gh/hosts.yml",
+        "home/.config/gh/hosts.yml",
+        ".m2/settings.xml",
+        "home/.m2/settings-security.xml",
+        "pip.conf",
+        "pip.ini",
+        ".yarnrc.yml",
+        "www/wp-config.php",
+        "token.json",
+        "access_token.json",
+        "secring.gpg",
+        ".htpasswd",
+        "nginx/htpasswd",
+        ".pgpass",
+        "etc/shadow",
+        "host.keytab",
+        "application_default_credentials.json",
+        "my-app-firebase-adminsdk-x1.json",
+        ".cargo/credentials.toml",
+        ".gradle/gradle.properties",
+        "config/master.key",
+        "local.settings.json",
+        "secrets.production.yaml",
+        ".databrickscfg",
+        "WP-CONFIG.PHP",
     ],
 )
 def test_files_that_hold_secrets_are_known_by_their_names(path: str) -> None:
@@ -242,6 +364,28 @@ def test_files_that_hold_secrets_are_known_by_their_names(path: str) -> None:
         "main.tf",
         ".gitignore",
         ".github/workflows/test.yml",
+        "terraform.tfvars.example",
+        "example.tfvars",
+        "sample.tfvars",
+        "wp-config-sample.php",
+        "kubeconfig.go",
+        "kubeconfig_test.py",
+        "settings.xml",
+        "hosts.yml",
+        "gradle.properties",
+        "appsettings.json",
+        "tokens.py",
+        "tokens.json",
+        "token.ts",
+        "token_data.json",
+        "tokenizer.json",
+        "design-tokens.json",
+        "shadow.css",
+        "credentials_test.go",
+        ".npmignore",
+        ".yarnrc.yml.example",
+        "config/credentials.example.yml",
+        "docs/secrets.md",
     ],
 )
 def test_other_files_are_none(path: str) -> None:

@@ -251,7 +251,7 @@ async def test_names_of_any_bytes_do_no_harm(tmp_path: Path, make_workspace: Mak
     result = await tree(make_workspace(tmp_path))
     assert result.text.splitlines()[1:] == [
         "  new\\x0a  line/", "    x", "  \\xff/", "    x", "   a ", "  esc\\x1b[31m",
-        "  tab\there", "  \u202eold",
+        "  tab\there", "  \\xe2\\x80\\xaeold",
     ]  # fmt: skip
     by_name = {entry.name: entry for entry in result.entries}
     assert by_name["\\xff"].uri == f"{tmp_path.as_uri()}/%FF"
@@ -261,7 +261,7 @@ async def test_names_of_any_bytes_do_no_harm(tmp_path: Path, make_workspace: Mak
         " a ",
         "esc\\x1b[31m",
         "tab\there",
-        "\u202eold",
+        "\\xe2\\x80\\xaeold",
     ]
     again = await tree(make_workspace(tmp_path), path="\\xff")
     assert again.text == "\\xff/\n  x"

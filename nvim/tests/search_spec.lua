@@ -55,6 +55,36 @@ return {
     end,
   },
   {
+    'the first question of a session is answered by the index on disk',
+    function()
+      local folder = t.project()
+      local build = vim.list_slice(t.command, 1, #t.command - 1)
+      vim.list_extend(build, { 'index', 'build' })
+      t.equal(0, vim.system(build, { cwd = folder }):wait().code)
+      t.setup(nil, { settings = { winnow = {} } })
+      local items, answer = search('semantic', { query = 'how are plugins loaded' })
+      t.equal('src/loader.py', items[1].path)
+      t.equal('ready', answer.completeness.index.state)
+      t.equal(true, answer.completeness.complete)
+      t.equal(nil, answer.fallback)
+    end,
+  },
+  {
+    'a person who asks with words that are everywhere is not told to pick others',
+    function()
+      local folder = t.project()
+      t.write(folder .. '/broad.txt', ('broad word\n'):rep(8000))
+      t.setup()
+      local items, answer, problem = search('keyword', { query = 'a broad word' })
+      t.equal(nil, problem)
+      t.equal('broad.txt', items[1].path)
+      t.equal('shrunk', answer.terms[1].status)
+      _, _, problem =
+        search('keyword', { query = 'a broad word', params = { broad_terms = 'skip' } })
+      t.contains(problem, 'too many results')
+    end,
+  },
+  {
     'grep finds lines, columns count characters, and the place is exact',
     function()
       t.shared_project()

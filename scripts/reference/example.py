@@ -29,6 +29,7 @@ from winnow.egress.consent import Consents
 from winnow.index import folder as index_folder
 from winnow.learning.records import Event, Search
 from winnow.learning.store import LearningStore
+from winnow.storage.state_folder import User
 from winnow.tool import Tool, is_list_of_ranges
 from winnow.types import Progress, Result, no_progress
 from winnow.workspace import Workspace
@@ -81,11 +82,16 @@ def project() -> Iterator[Path]:
         yield folder
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """Return the environment of the user whose home holds the copy."""
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder.parent)}
+
+
 def remember(folder: Path) -> None:
     """What is remembered of searches in the copy, and nothing else: nothing that examples ask for,
     or their scores would change as time goes by."""
     shutil.rmtree(folder / OWN_FOLDER, ignore_errors=True)
-    store = LearningStore.open(folder)
+    store = LearningStore.open(folder, User.of(environment(folder)))
     store.write(
         [
             Search(
@@ -103,7 +109,7 @@ def remember(folder: Path) -> None:
 
 def take_down(folder: Path) -> None:
     """In the state of the user whose home holds the copy: a request to a model, and a consent."""
-    state = state_folder({"HOME": str(folder.parent)})
+    state = state_folder(environment(folder))
     assert state is not None
     shutil.rmtree(state, ignore_errors=True)
     log, roots = AuditLog(state), [str(folder)]
@@ -147,9 +153,9 @@ async def prepare(folder: Path) -> None:
     being made is another thing each time."""
     # All files in one segment: how many files import another is only known about, for each segment.
     index_folder.BATCH_SECONDS = 60.0
-    remember(folder)
     take_down(folder)
-    workspace = Workspace([folder], SETTINGS)
+    remember(folder)
+    workspace = Workspace([folder], SETTINGS, environment(folder))
     try:
         await workspace.index.build(consent=True)
     finally:
@@ -160,8 +166,7 @@ async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progre
     """Run a tool's example, without any key, with the settings that are built in."""
     _take_time()
     await prepare(folder)
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder.parent)}
-    workspace = Workspace([folder], tool.by_hand(SETTINGS), environment)
+    workspace = Workspace([folder], tool.by_hand(SETTINGS), environment(folder))
     try:
         return Example(await tool.call(workspace, dict(tool.example), progress), folder)
     finally:

@@ -21,8 +21,9 @@ from winnow.tools import TOOLS
 PACKAGE = Path(__file__).parents[2] / "vscode-extension/package.json"
 Plain = dict[str, Any]
 
-# They name programs, addresses, keys or what leaves the machine: a workspace may not set them.
-MACHINE_SECTIONS = frozenset({"programs", "bash", "llm"})
+# They name programs, addresses, keys, folders to search or what leaves the machine: a workspace may
+# not set them.
+MACHINE_SECTIONS = frozenset({"programs", "bash", "llm", "workspace"})
 MACHINE_SETTINGS = frozenset(
     {
         "documents.engine",

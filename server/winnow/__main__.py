@@ -1,4 +1,29 @@
-from winnow.cli import main
+"""Start the command line, without the modules of the current folder.
+
+That folder is often the workspace. `python -m winnow`, or an empty entry of PYTHONPATH, has Python
+import from it first: a repository's `msgspec.py` would run. Modules that Python loads before this
+one are out of reach; `python -P` (3.11 and later) and the command `winnow` leave that folder out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def leave_out_current_folder(path: list[str], package: str) -> None:
+    """Remove the current folder from a list of folders, unless ``package`` is in it."""
+    try:
+        current = os.path.realpath(os.curdir)
+    except OSError:  # it was deleted
+        return
+    if os.path.dirname(os.path.realpath(package)) != current:
+        path[:] = [one for one in path if os.path.realpath(one or os.curdir) != current]
+
+
+leave_out_current_folder(sys.path, os.path.dirname(__file__))
+
+from winnow.cli import main  # noqa: E402
 
 if __name__ == "__main__":
     raise SystemExit(main())

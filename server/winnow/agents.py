@@ -6,21 +6,22 @@ left as it is, and the entry is shown, to be added by hand.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import shutil
+import stat
 import sys
-import sysconfig
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from winnow.display import printable
+from winnow.display import printable, shown_path
+from winnow.processes.programs import InstalledPrograms
+from winnow.storage.untrusted import UnusableFile, read_untrusted
+from winnow.storage.writing import replace_file
+from winnow.text.paths import is_below, real_path
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -50,9 +51,9 @@ class Agent(Struct, frozen=True, kw_only=True):
     more: Plain = {}
     note: str = ""
 
-    def entry(self) -> Plain:
-        """The entry for `winnow mcp`."""
-        program, *arguments = command()
+    def entry(self, command: Sequence[str]) -> Plain:
+        """The entry for `winnow mcp`, by the command that starts Winnow."""
+        program, *arguments = command
         root = [self.root] if self.root else []
         return {"command": program, "args": [*arguments, *ARGUMENTS, *root], **self.more}
 
@@ -116,15 +117,14 @@ class Done(Struct, frozen=True):
     text: str
 
 
-def command() -> list[str]:
+def command(installed: InstalledPrograms) -> list[str]:
     """How an agent starts Winnow: by its name where that leads here, since a project's file is for
     others, too; else by its path, or that of this Python.
 
     The agent starts it in the project, whose modules must not be taken for Winnow's or Python's
     own, as by `-m` alone they are.
     """
-    scripts = sysconfig.get_path("scripts")
-    found, ours = shutil.which(NAME), shutil.which(NAME, path=scripts)
+    found, ours = installed.located(NAME), installed.packaged(NAME)
     if found and ours and os.path.realpath(found) == os.path.realpath(ours):
         return [NAME]
     if ours:
@@ -145,23 +145,31 @@ def found_in(folder: Path, home: Path) -> list[str]:
     ]
 
 
-def introduce(agent: Agent, folder: Path, *, write: bool) -> Done:
-    """Give an agent its entry in a project; without ``write``, only show it."""
+def introduce(
+    agent: Agent, folder: Path, home: Path, installed: InstalledPrograms, *, write: bool
+) -> Done:
+    """Give an agent its entry in a project; without ``write``, only show it.
+
+    A symlink that leads out of the project is not followed, as the repository may have brought it.
+    In the ``home`` folder symlinks are the user's own.
+    """
     file = folder / agent.file
     shown = printable(str(file))
     toml = file.suffix == ".toml"
-    entry = _toml(agent) if toml else _json({agent.key: {NAME: agent.entry()}})
+    added = agent.entry(command(installed))
+    entry = _toml(agent, added) if toml else _json({agent.key: {NAME: added}})
     note = f"\n   {agent.note}" if agent.note else ""
     if not write:
         return Done(True, f"# {agent.title}: {shown}{note}\n{entry}")
     try:
-        before = file.read_bytes().decode("utf-8") if file.exists() else ""
-        after = _with_toml(before, agent) if toml else _with_json(before, agent)
+        target = _target(file, None if real_path(folder) == real_path(home) else folder)
+        before = _text_of(target)
+        after = _with_toml(before, agent, added) if toml else _with_json(before, agent, added)
         if after == before:
             return Done(True, f"{agent.title}: {shown} has the entry already")
-        _write(file, after)
+        _write(target, after)
     except (ValueError, OSError) as error:
-        problem = (error.strerror if isinstance(error, OSError) else None) or error
+        problem = _problem(error)
         text = f"{agent.title}: {shown} is left as it is: {problem}; add by hand:\n{entry}"
         return Done(False, text)
     return Done(True, f"{agent.title}: {'added to' if before else 'wrote'} {shown}{note}")
@@ -174,10 +182,10 @@ def _json(value: Plain, indent: str = "  ") -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False) + "\n"
 
 
-def _with_json(before: str, agent: Agent) -> str:
+def _with_json(before: str, agent: Agent, entry: Plain) -> str:
     """A JSON file with the entry. Raises ValueError for one that is not to be touched."""
     if not before.strip():
-        return _json({agent.key: {NAME: agent.entry()}})
+        return _json({agent.key: {NAME: entry}})
     try:
         settings = json.loads(before, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
@@ -186,9 +194,9 @@ def _with_json(before: str, agent: Agent) -> str:
     servers = settings.setdefault(agent.key, {}) if isinstance(settings, dict) else None
     if not isinstance(servers, dict):
         raise ValueError(f"`{agent.key}` is no object in it")
-    if _is_there(servers, agent):
+    if _is_there(servers, entry):
         return before
-    servers[NAME] = agent.entry()
+    servers[NAME] = entry
     indented = re.search(r"^[ \t]+(?=\")", before, re.M)
     return _json(settings, indented[0] if indented else "  ")
 
@@ -201,17 +209,17 @@ def _once(pairs: list[tuple[str, Any]]) -> Plain:
     return made
 
 
-def _with_toml(before: str, agent: Agent) -> str:
+def _with_toml(before: str, agent: Agent, entry: Plain) -> str:
     """A TOML file with the entry at its end. Raises ValueError for one not to be touched."""
     settings = _parsed(before)
     servers = settings.setdefault(agent.key, {})
     if not isinstance(servers, dict):
         raise ValueError(f"`{agent.key}` is no table in it")
-    if _is_there(servers, agent):
+    if _is_there(servers, entry):
         return before
     ends = "" if not before or before.endswith("\n") else "\n"
-    after = f"{before}{ends}{chr(10) * bool(before.strip())}{_toml(agent)}"
-    servers[NAME] = agent.entry()
+    after = f"{before}{ends}{chr(10) * bool(before.strip())}{_toml(agent, entry)}"
+    servers[NAME] = entry
     try:
         as_meant = _parsed(after) == settings
     except ValueError:  # it has the servers as an inline table
@@ -229,36 +237,51 @@ def _parsed(text: str) -> Plain:
     return settings
 
 
-def _toml(agent: Agent) -> str:
+def _toml(agent: Agent, entry: Plain) -> str:
     """The entry as a table; a JSON string is a TOML string, too."""
-    rows = (f"{key} = {json.dumps(value)}\n" for key, value in agent.entry().items())
+    rows = (f"{key} = {json.dumps(value)}\n" for key, value in entry.items())
     return f"[{agent.key}.{NAME}]\n" + "".join(rows)
 
 
-def _is_there(servers: Plain, agent: Agent) -> bool:
+def _is_there(servers: Plain, entry: Plain) -> bool:
     """Whether the entry is there. Raises ValueError for another one of that name, which somebody
     has made."""
     if NAME not in servers:
         return False
-    if servers[NAME] != agent.entry():
+    if servers[NAME] != entry:
         raise ValueError(f"it has another entry `{NAME}`")
     return True
 
 
-def _write(file: Path, text: str) -> None:
-    """Write a file as a whole or not at all; where it is a symlink, what that leads to."""
-    target = Path(os.path.realpath(file))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+def _target(file: Path, project: Path | None) -> Path:
+    """Return the file that is read and written; symlinks in a ``project`` must stay in it.
+
+    Raises ValueError for one that does not.
+    """
+    target = real_path(file)
+    if project is not None and not is_below(target, real_path(project)):
+        raise ValueError(
+            f"a symlink there leads out of the project, to {shown_path(target)[0]}: replace it"
+        )
+    return Path(target)
+
+
+def _text_of(file: Path) -> str:
+    """Return the text of a file, empty if there is none. Raises OSError and ValueError."""
     try:
-        with open(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-        if target.exists():
-            shutil.copymode(target, name)
-        else:
-            os.chmod(name, 0o644)
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+        return read_untrusted(file).decode("utf-8")
+    except FileNotFoundError:
+        return ""
+
+
+def _problem(error: ValueError | OSError) -> str:
+    if isinstance(error, UnusableFile):
+        return error.reason
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file, whose permissions stay. Raises OSError."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o644
+    replace_file(file, text.encode(), mode)

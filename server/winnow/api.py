@@ -18,6 +18,7 @@ import msgspec
 
 from winnow import config as configuration
 from winnow.errors import InvalidParams
+from winnow.storage.state_folder import User, notices
 from winnow.text.files import repository_root
 from winnow.tool import Tool
 from winnow.tools import TOOLS
@@ -51,7 +52,8 @@ class Workspace(ToolMethods):
     Attributes:
         folders: The folders, absolute.
         problems: What is wrong with the user's and the workspace's files of settings, in words;
-            those values are not used.
+            those values are not used. And which folders `.winnow` are ignored, because Winnow did
+            not create them for this user.
     """
 
     def __init__(
@@ -68,6 +70,8 @@ class Workspace(ToolMethods):
         self._config, wrong = configuration.merged(config, settings or {}, "settings")
         if wrong:
             raise ValueError("; ".join(wrong))
+        user = User.of(self._environment, self._config.index.location)
+        self.problems += notices(map(repository_root, self.folders), user)
         self._engine: Engine | None = None
 
     async def __aenter__(self) -> Workspace:

@@ -23,7 +23,6 @@ from winnow.pipeline.programs import program
 from winnow.shorten import shorten
 from winnow.text.buffers import changed_paths
 from winnow.text.files import Scope
-from winnow.text.installed import child_environment, find_program
 from winnow.text.process import Child
 from winnow.text.rga import settings as rga_settings
 from winnow.types import Completeness, Progress, SearchParams, Skipped
@@ -62,6 +61,8 @@ async def run_bash(workspace: Workspace, params: BashParams, progress: Progress)
     async with workspace.pipelines:
         output = await _run(workspace, commands, bounds, params.timeout, config.output_bytes)
     warnings = [*_pipe_warnings(commands), *_unsaved_warnings(workspace, scope)]
+    if any(one.program == "rg" for one in commands):
+        warnings += workspace.ignore_files.warnings()
     result = _result(output, scope, params, config.output_bytes, warnings)
     return shorten(result, params.max_tokens, [_step(result, share) for share in SHORTER])
 
@@ -98,17 +99,21 @@ async def _run(
 ) -> Output:
     """Run the programs; raises ProgramNotInstalled and SearchFailed."""
     deadline = asyncio.get_running_loop().time() + seconds
+    if any(one.program == "rga" for one in commands):
+        await workspace.ignore_files.scan()  # no sandbox keeps rga from what these lead to
     with _prepared(workspace, commands, bounds) as (arguments, environment):
         # It runs programs that need what no list could name: fonts, caches, data of their own.
         free = [
             one[0] for one, each in zip(arguments, commands, strict=True) if each.program == "rga"
         ]
+        uses_ripgrep = any(one.program == "rg" for one in commands)
         async with workspace.processes.pipeline(
             arguments,
             cwd=Path(bounds.folder),
             deadline=deadline,
             environment=environment,
             unfenced=free,
+            guards={workspace.ripgrep: workspace.ignore_files.guard()} if uses_ripgrep else {},
         ) as children:
             output = await _read(children, most)
     named = [(one[0], each.program) for one, each in zip(arguments, commands, strict=True)]
@@ -126,16 +131,19 @@ def _prepared(
         for one in commands:
             own: tuple[str, ...] = ()
             if one.program == "rga":
-                settings = rga_settings(workspace.environment, bounds.contains)
-                own = stack.enter_context(settings).arguments
-                # It looks for ripgrep on PATH.
-                folders.append(os.path.dirname(os.path.abspath(workspace.ripgrep)))
+                context = rga_settings(workspace.installed, workspace.ripgrep)
+                settings = stack.enter_context(context)
+                files = workspace.ignore_files
+                options, _ = files.protect(one.arguments, bounds.folder, sandboxed=False)
+                own = (*settings.arguments, *options)
+                folders.append(settings.programs)
             if one.program == "rg":
                 path = workspace.ripgrep
+                own = tuple(workspace.ignore_files.protect(one.arguments, bounds.folder)[0])
             else:
-                path = find_program(one.program, workspace.environment, bounds.contains)
+                path = workspace.installed.find(one.program)
             arguments.append([path, *own, *one.arguments])
-        yield arguments, child_environment(workspace.environment, bounds.contains, *folders)
+        yield arguments, workspace.installed.restricted(*folders)
 
 
 async def _read(children: Sequence[Child], most: int) -> Output:

@@ -22,18 +22,23 @@ from msgspec import inspect as inspection
 import winnow
 from winnow import config as configuration
 from winnow.display import shown_path
-from winnow.errors import InvalidParams, SearchError
+from winnow.errors import InvalidParams, RootRefused, SearchError
 from winnow.globs import GLOB_CHARACTERS
+from winnow.processes.installing import pip_install
+from winnow.storage.state_folder import User, new_notices, notices
 from winnow.terminal import Style
 from winnow.text.files import repository_root
-from winnow.text.installed import pip_install
 from winnow.text.memory import give_back_what_is_freed
+from winnow.text.paths import path_of_uri
+from winnow.text.roots import refusal
 from winnow.tool import Field, Tool, is_list_of_ranges
 from winnow.tools import TOOLS
 from winnow.types import Progress, Result
 from winnow.workspace import Workspace
 
 FOUND, NOTHING_FOUND, FAILED = 0, 1, 2  # as grep does
+TOKEN_VARIABLE = "WINNOW_TOKEN"  # noqa: S105 (a name)
+TOKEN_CHARACTERS = 16  # fewer could be guessed
 # Where shells look for the completions of a program.
 SHELL_FILES = {
     "bash": "~/.local/share/bash-completion/completions/winnow",
@@ -79,6 +84,12 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--tcp", metavar="[HOST:]PORT", help="listen on this address of this machine instead"
     )
+    serve.add_argument(
+        "--token",
+        metavar="TOKEN",
+        help="what the client has to send in initializationOptions.token, with --tcp; else the"
+        f" environment variable {TOKEN_VARIABLE}, else one is generated and written to stderr",
+    )
     serve.add_argument("--verbose", action="store_true", help="log to stderr what happens")
     serve.set_defaults(run=_serve)
     _add_mcp(commands)
@@ -102,7 +113,7 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for field in tool.fields:
-        _add_field(command, field)
+        _add_field(command, field, tool.for_people.get(field.name, field.default))
     for name in tool.positional:
         command.add_argument(
             name,
@@ -130,8 +141,8 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
     command.set_defaults(run=lambda options: _run_tool(tool, options))
 
 
-def _add_field(command: argparse.ArgumentParser, field: Field) -> None:
-    """An argument for a field of the params: required ones by position, others as options."""
+def _add_field(command: argparse.ArgumentParser, field: Field, default: object) -> None:
+    """Add an argument for a field of the params: required ones by position, others as options."""
     kind = field.kind
     options: dict[str, Any] = {"help": field.description.replace("%", "%%")}
     if isinstance(kind, inspection.ListType):
@@ -148,27 +159,25 @@ def _add_field(command: argparse.ArgumentParser, field: Field) -> None:
     elif isinstance(kind, inspection.FloatType):
         options |= {"type": float, "metavar": "N"}
     elif isinstance(kind, inspection.BoolType):
-        options["action"] = argparse.BooleanOptionalAction if field.default else "store_true"
+        options["action"] = argparse.BooleanOptionalAction if default else "store_true"
         options |= {"default": None}
     if field.required:
         command.add_argument(field.name, **options)
         return
-    if field.default and isinstance(field.default, (str, int, float)):
-        options["help"] += f" Default: {field.default}."
+    if default and isinstance(default, (str, int, float)):
+        options["help"] += f" Default: {default}."
     command.add_argument("--" + field.name.replace("_", "-"), **options)
 
 
 def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
-    raw = {
+    named = {
         field.name: value
         for field in tool.fields
         if (value := getattr(options, field.name)) is not None
     }
-    # A person means a path from here, not from the repository's root.
-    path = raw.get("path", "")
-    is_glob = GLOB_CHARACTERS.intersection(path) and not re.match(r"[\w-]{2,}:", path)
-    if os.path.exists(path) or is_glob:
-        raw["path"] = shown_path(os.path.abspath(path))[0]
+    raw = {**tool.for_people, **named}
+    if path := raw.get("path"):
+        raw["path"] = _from_here(path)
     try:
         with contextlib.closing(_Status()) as status:
             consent = getattr(options, "yes", False)
@@ -178,6 +187,19 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     print(_rendered(tool, result, options.format))
     found = getattr(result, "done", None) or getattr(result, "returned", 1)
     return FOUND if found else NOTHING_FOUND
+
+
+def _from_here(path: str) -> str:
+    """Return what a person means by a path: seen from the current folder, unless only the
+    repository's root has such a path."""
+    is_uri = re.match(r"[\w-]{2,}:", path)
+    is_glob = GLOB_CHARACTERS.intersection(path) and not is_uri
+    here = Path.cwd()
+    root = repository_root(here)
+    means_root = is_uri or root == here or os.path.lexists(root / path)
+    if os.path.lexists(path) or is_glob or not means_root:
+        return shown_path(os.path.abspath(path))[0]
+    return path
 
 
 async def _call(
@@ -191,11 +213,23 @@ async def _call(
         llm = msgspec.structs.replace(config.llm, consent="always")
         config = msgspec.structs.replace(config, llm=llm)
     workspace = Workspace([folder], tool.by_hand(config))
+    if workspace.refusal(folder) and (named := _folder_of(raw.get("path", ""))):
+        workspace.folders = [named]
+    for notice in new_notices(workspace.roots(), workspace.user):
+        print(f"winnow: {notice}", file=sys.stderr)
     try:
         result: Result = await tool.call(workspace, raw, status)
         return result
     finally:
         await workspace.aclose()
+
+
+def _folder_of(path: str) -> Path | None:
+    """Return the folder of a path that exists: itself, or that of a file."""
+    path = path_of_uri(path) or path
+    if not path or not os.path.exists(path):
+        return None
+    return Path(path if os.path.isdir(path) else os.path.dirname(path))
 
 
 def _rendered(tool: Tool[Any, Any], result: Result, form: str) -> str:
@@ -256,8 +290,10 @@ def _loading() -> Iterator[None]:
 def _log_to_stderr(*, verbose: bool) -> None:
     import logging
 
+    from winnow.serving import StderrLog
+
     logging.basicConfig(
-        stream=sys.stderr,
+        handlers=[StderrLog()],
         level=logging.INFO if verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
@@ -265,6 +301,7 @@ def _log_to_stderr(*, verbose: bool) -> None:
 
 def _serve(options: argparse.Namespace) -> int:
     import logging
+    import secrets
 
     with _loading():
         from winnow.lsp.server import create_server
@@ -274,9 +311,13 @@ def _serve(options: argparse.Namespace) -> int:
     _log_to_stderr(verbose=options.verbose)
     # pygls logs every error that it answers, with its traceback.
     logging.getLogger("pygls").setLevel(logging.INFO if options.verbose else logging.CRITICAL)
-    server = create_server()
+    # Taken out of the environment, which children inherit.
+    token = os.environ.pop(TOKEN_VARIABLE, None) if options.token is None else options.token
     if not options.tcp:
-        return serve_io(server)
+        if options.token is not None:
+            print("winnow serve: `--token` needs `--tcp`.", file=sys.stderr)
+            return FAILED
+        return serve_io(create_server())
     host, _, port = options.tcp.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if host not in ("127.0.0.1", "::1", "localhost") or not port.isdigit() or int(port) > 65535:
@@ -286,7 +327,15 @@ def _serve(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return FAILED
-    return serve_tcp(server, host, int(port))
+    if token is not None and len(token) < TOKEN_CHARACTERS:
+        print(
+            f"winnow serve: the token needs at least {TOKEN_CHARACTERS} characters."
+            " Leave it out to have one generated.",
+            file=sys.stderr,
+        )
+        return FAILED
+    made = token or secrets.token_urlsafe()
+    return serve_tcp(create_server(), host, int(port), made, generated=token is None)
 
 
 def _add_mcp(commands: Any) -> None:
@@ -340,10 +389,15 @@ def _mcp(options: argparse.Namespace) -> int:
         if not folder.is_dir():
             print(f"winnow mcp: {shown_path(str(folder))[0]} is no folder", file=sys.stderr)
             return FAILED
+    config, problems = configuration.load(os.environ, repository_root(folders[0]))
+    for folder in folders if not config.workspace.allow_home_root else ():
+        if why := refusal(folder, os.environ):
+            print(f"winnow mcp: {RootRefused(shown_path(str(folder))[0], why)}", file=sys.stderr)
+            return FAILED
     give_back_what_is_freed()
     _log_to_stderr(verbose=options.verbose)
-    config, problems = configuration.load(os.environ, repository_root(folders[0]))
-    for problem in problems:
+    user = User.of(os.environ, config.index.location)
+    for problem in (*problems, *notices(map(repository_root, folders), user)):
         print(f"winnow: {problem}", file=sys.stderr)
     budget = mcp.MAX_TOKENS if options.max_tokens is None else options.max_tokens
     return mcp.serve(folders, config, max_tokens=budget, structured=not options.text_only)
@@ -373,6 +427,7 @@ def _add_init_agent(commands: Any) -> None:
 
 def _init_agent(options: argparse.Namespace) -> int:
     from winnow.agents import AGENTS, found_in, introduce
+    from winnow.processes.programs import InstalledPrograms
 
     unknown = [name for name in options.agents if name not in (*AGENTS, "all")]
     if unknown:
@@ -381,8 +436,12 @@ def _init_agent(options: argparse.Namespace) -> int:
         return FAILED
     folder = repository_root(Path.cwd())
     names = list(AGENTS) if "all" in options.agents else options.agents
-    names = names or found_in(folder, Path.home())
-    done = [introduce(AGENTS[name], folder, write=not options.print) for name in names]
+    home = Path.home()
+    names = names or found_in(folder, home)
+    installed = InstalledPrograms(os.environ, [Path.cwd(), folder])
+    done = [
+        introduce(AGENTS[name], folder, home, installed, write=not options.print) for name in names
+    ]
     for one in done:
         print(one.text, file=sys.stdout if one.good else sys.stderr)
     if others := [name for name in AGENTS if name not in names]:

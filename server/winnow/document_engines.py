@@ -13,17 +13,15 @@ from winnow.documents.found import Document, DocumentQuery, Found, NotRead
 from winnow.documents.rga import Rga
 from winnow.documents.rga_lines import anchored
 from winnow.errors import NotAllowed, ProgramNotInstalled, SearchFailed
-from winnow.pipeline.bounds import Bounds
 from winnow.workspace import Workspace
 
 
-def find_rga(workspace: Workspace, bounds: Bounds) -> Rga:
+def find_rga(workspace: Workspace) -> Rga:
     """ripgrep-all, for one request. Raises ProgramNotInstalled."""
     return Rga(
         workspace.processes,
-        workspace.environment,
+        workspace.installed,
         ripgrep=workspace.ripgrep,
-        inside=bounds.contains,
         configured=workspace.config.programs.rga,
     )
 
@@ -42,7 +40,7 @@ async def run_engines(
     by_rga: list[Document] = []
     if required or preferred:
         try:
-            rga = find_rga(workspace, Bounds.of_scope(search.scope))
+            rga = find_rga(workspace)
         except ProgramNotInstalled:
             if required:
                 raise

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
@@ -23,11 +21,13 @@ from winnow.documents.library import Library
 from winnow.documents.places import TextMap
 from winnow.documents.texts import text_path
 from winnow.errors import SearchFailed
+from winnow.storage.writing import link_or_copy
 from winnow.text.buffers import Overlay
 from winnow.text.files import Scope
 from winnow.text.listing import list_files
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import SearchParams
+from winnow.waiting import within
 from winnow.workspace import Workspace
 
 # Documents that were not read before are read for so long; then the search goes on without them.
@@ -86,7 +86,7 @@ async def _read(library: Library, documents: Sequence[Document], deadline: float
         left = deadline - asyncio.get_running_loop().time()
         # Those that are left are counted, whatever the reason.
         with contextlib.suppress(asyncio.TimeoutError, SearchFailed):
-            await asyncio.wait_for(read(), max(left, 0))
+            await within(read(), left)
 
 
 def _lay_out(
@@ -101,16 +101,7 @@ def _lay_out(
             file = folder / str(scope.roots.index(root)) / below
             with contextlib.suppress(OSError):  # its text is gone: it counts as not there
                 file.parent.mkdir(parents=True, exist_ok=True)
-                _link(library.texts.folder / text_path(key), file)
+                link_or_copy(library.texts.folder / text_path(key), file)
                 assert text_map is not None
                 laid[document.path] = text_map
     return laid
-
-
-def _link(text: Path, file: Path) -> None:
-    try:
-        os.link(text, file)
-    except FileNotFoundError:
-        raise
-    except OSError:  # a file system without links
-        shutil.copyfile(text, file)

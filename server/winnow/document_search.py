@@ -24,12 +24,13 @@ from winnow.documents.found import Document, DocumentQuery, NotRead, is_written
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.globs import GLOB_CHARACTERS
 from winnow.text.buffers import Overlay, unsaved
-from winnow.text.files import Scope, path_matcher, search_roots
+from winnow.text.files import Scope, path_matcher
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
 from winnow.text.ripgrep import Query, pattern_problem
 from winnow.types import Progress, SearchParams
 from winnow.types.search_docs import SearchDocsParams, SearchDocsResult
+from winnow.waiting import turn_within
 from winnow.workspace import Workspace
 
 ASK_AGAIN = "documents are read in the background: ask again"
@@ -50,11 +51,11 @@ async def search_documents(
     try:
         scope, wanted = _scope(workspace, params, ends)
     except NotFound as error:
-        return nothing_at(search_roots(workspace.folders, params.path)[0], error)
+        return nothing_at(workspace.search_roots()[0], error)
     ripgrep = workspace.run_ripgrep(params.timeout)
     search = DocumentSearch(params, scope, ripgrep, progress)
     try:
-        await asyncio.wait_for(workspace.document_turns.acquire(), params.timeout)
+        await turn_within(workspace.document_turns, params.timeout)
     except asyncio.TimeoutError:
         raise SearchTimedOut(params.timeout, WAITED) from None
     try:
@@ -157,7 +158,7 @@ async def _list(
         if not document.format or (named and not path.lower().endswith(tuple(ends))):
             search.tell(NotRead(document, _why_unread(path)))
             continue
-        if path in overlay.paths and is_written(overlay.file(path).read_bytes()):
+        if path in overlay.paths and is_written(overlay.read(path)):
             document = msgspec.structs.replace(document, content=str(overlay.file(path)))
         search.documents.append(document)
 

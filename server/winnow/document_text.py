@@ -20,10 +20,8 @@ from winnow.documents.format import Unreadable, format_of, why_unread
 from winnow.documents.found import Document, EngineName, is_written
 from winnow.documents.places import PREVIEW_SCHEME, Anchor, TextMap, file_uri, preview_uri, told
 from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
-from winnow.pipeline.bounds import Bounds
 from winnow.shorten import shorten
 from winnow.text.buffers import unsaved
-from winnow.text.files import search_roots
 from winnow.text.paths import Located, locate, path_of_uri, real_path
 from winnow.types import Completeness, Progress, SearchParams, Skipped
 from winnow.types.document_text import DocumentTextParams, DocumentTextResult, TextPart
@@ -44,13 +42,12 @@ class Shown(Struct, frozen=True):
 
 
 def document_at(
-    folders: Sequence[Path], path: str, buffers: Collection[Path] = ()
+    roots: Sequence[Path], path: str, buffers: Collection[Path] = ()
 ) -> tuple[Path, Located, Document]:
     """The document that a path stands for, and the root it is in; ``buffers`` need not be on disk.
 
     Raises NoWorkspace, NotFound, PathOutsideWorkspace, NotAFile and UnreadableDocument.
     """
-    roots = search_roots(folders, path)
     located = locate(path, roots, tuple(buffers))
     root = roots[located.place]
     shown = shown_path(located.below)[0]
@@ -68,10 +65,9 @@ async def shown_text(
 ) -> Shown:
     """A document as a reader sees it. Raises as :meth:`Library.text` and :meth:`Rga.text` do."""
     if engine == "rga":
-        bounds = Bounds(document.root, (document.root,))
         deadline = asyncio.get_running_loop().time() + SECONDS
         try:
-            lines, text_map = await find_rga(workspace, bounds).text(document, deadline)
+            lines, text_map = await find_rga(workspace).text(document, deadline)
         except Unreadable as reason:
             raise UnreadableDocument(document.path, str(reason)) from None
     else:
@@ -101,13 +97,13 @@ async def read_document(
     if params.end is not None and params.end < params.start:
         raise InvalidParams("end", f"it is before the start {params.start}")
     root, located, document = await asyncio.to_thread(
-        document_at, workspace.folders, path, workspace.buffers
+        document_at, workspace.search_roots(), path, workspace.buffers
     )
     progress(f"Reading {document.path}")
     scope = workspace.scope(SearchParams())
     with unsaved(workspace.buffers, scope) as overlay:
         name = scope.prefix(located.place) + located.below
-        if name in overlay.paths and is_written(overlay.file(name).read_bytes()):
+        if name in overlay.paths and is_written(overlay.read(name)):
             document = msgspec.structs.replace(document, content=str(overlay.file(name)))
             engine = "builtin"
         try:

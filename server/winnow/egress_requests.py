@@ -10,7 +10,6 @@ from winnow.egress.audit import Log, Logged, Used, now
 from winnow.errors import InvalidParams, StateUnavailable
 from winnow.feedback import NOTHING_SKIPPED
 from winnow.ranking.models import TURNED_OFF
-from winnow.text.files import search_roots
 from winnow.types.audit import AuditedRequest, AuditParams, AuditResult, DaysUse
 from winnow.types.consent import ConsentParams, ConsentResult, Destination
 from winnow.workspace import Workspace
@@ -78,7 +77,7 @@ async def consent(workspace: Workspace, params: ConsentParams) -> ConsentResult:
     Raises NoWorkspace, NotFound, StateUnavailable, and InvalidParams for a destination that no
     model has.
     """
-    root = search_roots(workspace.folders)[0]
+    root = workspace.search_roots()[0]
     egress = workspace.models.egress
     roots, known = egress.roots(), workspace.models.destinations()
     if unknown := [one for one in params.destinations if one not in known]:

@@ -16,7 +16,8 @@ SearchError
   BinaryFile             a file without lines of text
   UnreadableDocument     a document of which no text can be taken
   PathOutsideWorkspace   a path that resolves outside every workspace root
-  NoWorkspace            no folder is open and no absolute path was given
+  NoWorkspace            no folder is open
+    RootRefused          the folder is a home folder, or holds one
   ProgramNotInstalled    a program that Winnow runs is missing
   SearchTimedOut         not even a partial answer in time
   SearchFailed           the program failed: exit code and its stderr
@@ -134,8 +135,10 @@ class NotFound(SearchError):
 
     kind = "not_found"
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"There is no file or folder {path!r} in the workspace", path=path)
+    def __init__(self, path: str, hint: str = "") -> None:
+        """``hint`` is a sentence that says which path may be meant."""
+        problem = f"There is no file or folder {path!r} in the workspace"
+        super().__init__(f"{problem}. {hint}" if hint else problem, path=path)
 
 
 class NoSymbol(SearchError):
@@ -156,7 +159,7 @@ class UnknownSearch(SearchError):
     def __init__(self, search_id: str) -> None:
         super().__init__(
             f"No search with the id {search_id!r} is remembered: pass the `search_id` of an answer;"
-            " the oldest searches are forgotten",
+            " the oldest searches are forgotten, and without an index all at the end of a process",
             search_id=search_id,
         )
 
@@ -211,12 +214,23 @@ class PathOutsideWorkspace(SearchError):
 
 
 class NoWorkspace(SearchError):
-    """No folder is open, and no absolute path was given."""
+    """No folder is open, or only a home folder or what holds one: no file on disk is searched."""
 
     kind = "no_workspace"
 
-    def __init__(self) -> None:
-        super().__init__("No folder is open: open one, or give an absolute `path`")
+    def __init__(self, message: str = "No folder is open: open one to search its files") -> None:
+        super().__init__(message)
+
+
+class RootRefused(NoWorkspace):
+    """The folder that is open is a home folder or holds one; ``root`` is the folder."""
+
+    def __init__(self, root: str, why: str) -> None:
+        super().__init__(
+            f"{root} is not searched, as it {why}: name a folder below it, or set"
+            " workspace.allow_home_root"
+        )
+        self.data["root"] = root
 
 
 class ProgramNotInstalled(SearchError):

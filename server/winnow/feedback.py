@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from winnow.display import shown_path
-from winnow.text.files import search_roots
 from winnow.text.paths import locate
 from winnow.types import Completeness, Skipped
 from winnow.types.feedback import FeedbackParams, FeedbackResult
@@ -16,7 +15,7 @@ NOTHING_SKIPPED = Completeness(complete=True, reasons=[], skipped=Skipped(), tim
 async def take_feedback(workspace: Workspace, params: FeedbackParams) -> FeedbackResult:
     """Take down what became of a result. Raises UnknownSearch, NotFound, PathOutsideWorkspace and
     NoWorkspace."""
-    roots = search_roots(workspace.folders, params.path)
+    roots = workspace.search_roots()
     located = locate(params.path, roots, tuple(workspace.buffers))
     root, warnings = roots[located.place], [] if workspace.learning.enabled else [OFF]
     query = tool = ""

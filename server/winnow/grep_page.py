@@ -199,7 +199,7 @@ class Fingerprint:
     def _state(self, path: str) -> bytes:
         try:
             if path in self._overlay.paths:
-                return self._overlay.file(path).read_bytes() + b"\0"
+                return self._overlay.read(path) + b"\0"
             state = os.stat(os.path.join(self._scope.root, path))
         except OSError:
             return b"?"

@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
 from winnow.display import shown_path
 from winnow.errors import IndexUnavailable, NotFound
 from winnow.index.folder import BEGUN
-from winnow.index.governor import is_indexable
 from winnow.index.index import Index, again_if_damaged
 from winnow.index.status import not_covered
 from winnow.index.view import StoreView
+from winnow.index_keeping import open_index
 from winnow.text.buffers import Overlay
-from winnow.text.files import Scope, search_roots
+from winnow.text.files import Scope
 from winnow.text.listing import list_files
 from winnow.text.memory import give_back_what_is_freed
 from winnow.text.paths import held_by, is_inside, locate, real_path
+from winnow.text.roots import is_indexable
 from winnow.types import Completeness, IndexState, Progress, SearchParams, Skipped
 from winnow.types.index import IndexParams, IndexResult
 from winnow.types.index_status import IndexStatusParams, IndexStatusResult, NotCovered
@@ -44,8 +46,12 @@ PAUSED = "it is paused until `index` with action 'resume'"
 
 def state_in_words(index: Index, state: IndexState) -> str:
     """What is to be said of an index that is not ready, or has turned out not to be."""
+    if damages := index.damages():
+        return "; ".join(damages)
     if state.state == "none":
         return "not every folder has an index" if index.knows_a_folder else "there is no index"
+    if state.state == "opening":
+        return "the index is being opened"
     paused = [PAUSED] if index.governor.state == "paused" else []
     if state.state != "building":
         return "; ".join(["files have changed that the index does not know yet", *paused])
@@ -108,6 +114,7 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
     somebody wants it, it is begun. Gives warnings."""
     if not workspace.config.index.enabled:
         return ["index.enabled is off: no index is made"] if wanted else []
+    await open_index(workspace, progress)
     if wanted and not _may_be_indexed(workspace):
         return [f"no index is made here, as of a home folder: ask for just that by `{COMMAND}`"]
     if workspace.start_indexing is not None:
@@ -160,10 +167,8 @@ async def index_offer(workspace: Workspace) -> IndexOffer | None:
 
 def _may_be_indexed(workspace: Workspace) -> bool:
     """Whether no folder is one that is indexed only if somebody asks for just that."""
-    if not workspace.folders:
-        return False
-    roots = search_roots(workspace.folders)
-    return all(is_indexable(root, workspace.environment) for root in roots)
+    roots = workspace.roots()
+    return bool(roots) and all(is_indexable(root, workspace.environment) for root in roots)
 
 
 async def _is_small_or_begun(workspace: Workspace) -> bool:
@@ -203,6 +208,7 @@ async def index_status_of(
     Raises NoWorkspace, NotFound and IndexUnavailable.
     """
     root = _root(workspace)
+    await open_index(workspace, progress)
     # Without it, this would not be of now. Whoever has deleted the index wants to see that.
     async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS, begin=False):
         status = await workspace.index.status()
@@ -225,7 +231,7 @@ async def refresh_index(
     Raises NoWorkspace, NotFound, PathOutsideWorkspace and IndexUnavailable.
     """
     root = _root(workspace)
-    paths = [_changed_path(workspace, path) for path in params.paths]
+    paths = _changed_paths(workspace, params.paths)
     if any(map(os.path.isdir, paths)):
         paths = []  # what is in a folder is seen by looking at all
     progress(f"Looking at {len(paths)} files" if paths else "Looking at all files")
@@ -280,20 +286,38 @@ async def change_index(
 
 
 def _root(workspace: Workspace) -> str:
-    return shown_path(str(search_roots(workspace.folders)[0]))[0]
+    return shown_path(str(workspace.search_roots()[0]))[0]
 
 
-def _changed_path(workspace: Workspace, path: str) -> str:
-    """A path that somebody names, absolute; the file may be gone."""
-    roots = search_roots(workspace.folders)
-    try:
-        return locate(path, roots, tuple(workspace.buffers)).real
-    except NotFound:
-        for root in map(real_path, roots):
-            gone = os.path.normpath(os.path.join(root, path))
-            if is_inside(gone, root):
-                return gone
-        raise
+def _changed_paths(workspace: Workspace, paths: Sequence[str]) -> list[str]:
+    """Return the files and folders that are named, absolute.
+
+    Raises NotFound for the first that does not exist; the index then hears of the others, and that
+    the missing ones may be deleted files.
+    """
+    roots = workspace.search_roots()
+    found, missing = list[str](), list[NotFound]()
+    for path in paths:
+        try:
+            real = locate(path, roots, tuple(workspace.buffers)).real
+            if os.path.islink(real):  # a loop of links
+                raise NotFound(path)
+            found.append(real)
+        except NotFound as error:
+            missing.append(error)
+            found += _deleted(path, roots)
+    if missing:
+        workspace.files_changed(found)
+        raise missing[0]
+    return found
+
+
+def _deleted(path: str, roots: Sequence[Path]) -> Iterator[str]:
+    """The absolute paths that a path of a deleted file may have been."""
+    for root in map(real_path, roots):
+        gone = os.path.normpath(os.path.join(root, path))
+        if is_inside(gone, root):
+            yield gone
 
 
 def _completeness(workspace: Workspace) -> Completeness:
@@ -316,7 +340,7 @@ def _about(workspace: Workspace, params: IndexParams, state: IndexState) -> list
 
 
 def _warnings(workspace: Workspace) -> list[str]:
-    found = list(workspace.index.hindrances())
+    found = [*workspace.index.notices(), *workspace.index.hindrances()]
     found += [
         f"{shown_path(str(root))[0]}: its index ends with this process: nothing is written there"
         for root in workspace.index.not_kept()

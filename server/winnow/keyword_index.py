@@ -18,14 +18,15 @@ from msgspec import Struct
 
 from winnow.errors import SearchError
 from winnow.hits import Hit, Texts
-from winnow.own_folder import is_indexed
+from winnow.index_keeping import open_index
 from winnow.postings.terms import words
 from winnow.ranking import local
 from winnow.snippets import LINES, Passage, Wanted
 from winnow.text.files import Scope
 from winnow.text.ripgrep import cut_line
-from winnow.types import Candidate, Indexed, IndexState, Line
+from winnow.types import Candidate, Indexed, IndexState, Line, Progress, no_progress
 from winnow.types.keyword_search import KeywordSearchParams
+from winnow.waiting import within
 from winnow.workspace import Workspace
 
 # As many files are ordered by what the index says of them: with more, the order at the top is the
@@ -72,15 +73,31 @@ class Said(Struct, frozen=True):
         return frozenset(one.path for one in candidates).difference(self.knows)
 
 
+class Timing:
+    """How long the index is waited for: that begins when it is ``open``."""
+
+    def __init__(self, seconds: float) -> None:
+        self.open = asyncio.Event()
+        self.seconds = seconds
+
+    async def wait_until_open(self, workspace: Workspace, progress: Progress) -> None:
+        """Wait for an index on disk, a bounded time; the first question to it takes longer."""
+        try:
+            if await open_index(workspace, progress):
+                self.seconds = max(self.seconds, COMMAND_SECONDS)
+        finally:
+            self.open.set()
+
+
 class Asking:
     """A question to the index, under way while ripgrep searches, and then for ``seconds``."""
 
     def __init__(
-        self, task: asyncio.Task[Said | None], begun: asyncio.Event, seconds: float
+        self, task: asyncio.Task[Said | None], begun: asyncio.Event, timing: Timing
     ) -> None:
         self._task = task
         self._begun = begun
-        self._seconds = seconds
+        self._timing = timing
 
     def begin(self) -> None:
         """Ask now."""
@@ -102,7 +119,9 @@ class Asking:
         """What the index says in time, or else why it says nothing; neither where there is no
         index. It has more time if it is ``alone`` with an answer."""
         self.begin()
-        await asyncio.wait({self._task}, timeout=ALONE_SECONDS if alone else self._seconds)
+        await self._timing.open.wait()
+        seconds = ALONE_SECONDS if alone else self._timing.seconds
+        await asyncio.wait({self._task}, timeout=seconds)
         if not self._task.done():
             return None, "the index did not answer in time"
         try:
@@ -113,12 +132,17 @@ class Asking:
 
 @contextlib.asynccontextmanager
 async def asking(
-    workspace: Workspace, params: KeywordSearchParams, scope: Scope, told: Callable[[], None]
+    workspace: Workspace,
+    params: KeywordSearchParams,
+    scope: Scope,
+    told: Callable[[], None],
+    progress: Progress = no_progress,
 ) -> AsyncIterator[Asking]:
     """Ask the index while the block runs; ``told`` is called when it has said something."""
     begun = asyncio.Event()
-    task = asyncio.create_task(_ask(workspace, params, scope, begun))
-    asked = Asking(task, begun, SECONDS if workspace.start_indexing else COMMAND_SECONDS)
+    timing = Timing(SECONDS if workspace.start_indexing else COMMAND_SECONDS)
+    task = asyncio.create_task(_ask(workspace, params, scope, begun, timing, progress))
+    asked = Asking(task, begun, timing)
     task.add_done_callback(lambda _: told() if asked.said else None)
     try:
         yield asked
@@ -128,13 +152,19 @@ async def asking(
 
 
 async def _ask(
-    workspace: Workspace, params: KeywordSearchParams, scope: Scope, begun: asyncio.Event
+    workspace: Workspace,
+    params: KeywordSearchParams,
+    scope: Scope,
+    begun: asyncio.Event,
+    timing: Timing,
+    progress: Progress,
 ) -> Said | None:
     """What the index says; None where there is none, or one that knows little."""
-    if not _may_know(workspace, scope):
+    await timing.wait_until_open(workspace, progress)
+    if not (workspace.has_index and _knows_much(workspace.index.state())):
         return None
     with contextlib.suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(begun.wait(), BEGIN_SECONDS)
+        await within(begun.wait(), BEGIN_SECONDS)
     # numpy takes time to load.
     from winnow.indexed_search import search_index
 
@@ -151,14 +181,6 @@ async def _ask(
         query,
         workspace.config.limits.line_characters,
     )
-
-
-def _may_know(workspace: Workspace, scope: Scope) -> bool:
-    """Whether it is worth asking; nothing is made for it."""
-    if workspace.start_indexing is not None or workspace.has_index:
-        return workspace.has_index and _knows_much(workspace.index.state())
-    # At the command line, what an earlier process has left is read first.
-    return workspace.config.index.enabled and any(map(is_indexed, scope.roots))
 
 
 def _knows_much(state: IndexState) -> bool:

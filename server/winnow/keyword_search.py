@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 FIRST_PARTIAL_SECONDS = 0.05
 NEXT_PARTIAL_SECONDS = 0.4
 SECOND_LOOK_SECONDS = 1.0
+TOO_BROAD = "these words are in too many files to rank them: name something more specific"
 ONLY_INDEX = "no search term has matches that can be used: these files are the index's alone"
 
 
@@ -115,22 +116,25 @@ async def _asking_index(request: Request) -> AsyncIterator[None]:
     from winnow.keyword_index import asking
 
     told = request.news.set
-    async with asking(request.workspace, request.params, request.scope, told) as request.index:
+    question = request.workspace, request.params, request.scope, told, request.progress
+    async with asking(*question) as request.index:
         yield
 
 
 async def _find_with_index(request: Request) -> Found:
     """Run stage 1, and take what the index says to what it found.
 
-    Raises TermsTooBroad and SearchTimedOut only where the index has nothing, either.
+    Raises TermsTooBroad and SearchTimedOut only where the index has nothing, either, and the first
+    only where terms are not to be shrunk: else the answer says that they are too broad.
     """
     assert request.index is not None
     search = await _searched(request)
     try:
         found = _usable(request, search)
-    except (TermsTooBroad, SearchTimedOut):
+    except (TermsTooBroad, SearchTimedOut) as error:
         said, _ = await request.index.answer(alone=True)
-        if said is None or not said.joining:
+        shrink = request.params.broad_terms == "shrink" and isinstance(error, TermsTooBroad)
+        if not shrink and (said is None or not said.joining):
             raise
         found = Found(search, [], [], request.laid)
     request.index.begin()
@@ -140,7 +144,10 @@ async def _find_with_index(request: Request) -> Found:
     said, warning = await request.index.answer(alone=not found.candidates)
     if said is not None:
         found = msgspec.structs.replace(found, candidates=said.joined(found.candidates), said=said)
-    return msgspec.structs.replace(found, warnings=[warning] * bool(warning))
+    warnings = [warning] * bool(warning)
+    if not found.candidates and any(one.over or one.shrunk for one in search.terms):
+        warnings.append(TOO_BROAD)
+    return msgspec.structs.replace(found, warnings=warnings)
 
 
 async def find(request: Request) -> Found:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
+import sys
 import uuid
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from pathlib import Path
@@ -29,7 +31,7 @@ from winnow import serving
 from winnow.config import Config
 from winnow.documents.places import PREVIEW_SCHEME, file_uri, preview_uri
 from winnow.errors import SearchError
-from winnow.index_keeping import keep_index, load_index, load_names
+from winnow.index_keeping import keep_index, load_index, load_names, open_index
 from winnow.tool import Tool
 from winnow.tools import TOOLS, for_agents
 from winnow.types import Progress, Result
@@ -98,6 +100,10 @@ class _Session:
         workspace = self.workspace
         workspace.start_indexing = self._index
         serving.end_on_signals(workspace, (signal.SIGTERM, signal.SIGINT))
+        # A descriptor of its own: the SDK puts another file in the place of standard input.
+        stdin = os.dup(sys.stdin.fileno())
+        ending = asyncio.create_task(serving.end_with_input(workspace, stdin))
+        self._background.add(ending)
         try:
             async with stdio_server() as (read, write):
                 options = self._server.create_initialization_options()
@@ -107,6 +113,8 @@ class _Session:
                 raise
             logger.info("The client is gone: %s", error)
         finally:
+            # The SDK writes from threads, which may be waiting for a client that does not read.
+            serving.HardEnd().arm(0, workspace.processes.close)
             for task in self._background:
                 task.cancel()
             await asyncio.gather(*self._background, return_exceptions=True)
@@ -119,6 +127,7 @@ class _Session:
             return
 
         async def index() -> None:
+            await open_index(self.workspace)
             await load_index()
             await keep_index(self.workspace, lambda done, total: None, consent)
             await load_names(self.workspace)

@@ -32,8 +32,7 @@ from winnow.errors import (
 )
 from winnow.shorten import estimated_tokens, shorten
 from winnow.text.encodings import UTF_8, Encoding, binary_kind, decoded
-from winnow.text.files import search_roots
-from winnow.text.paths import Located, also_in, locate, open_regular, path_of_uri, real_path
+from winnow.text.paths import Located, also_in, locate, open_regular, real_path
 from winnow.text.reading import (
     CHARACTER_BYTES,
     Bounds,
@@ -101,12 +100,12 @@ async def read(workspace: Workspace, params: ReadFileParams, progress: Progress)
     """
     progress(f"Reading {params.path}")
     limits = workspace.config.limits
-    folders, buffers = tuple(workspace.folders), dict(workspace.buffers)
+    roots, buffers = tuple(workspace.search_roots()), dict(workspace.buffers)
     document, problem = await _document(workspace, params.path)
     cancelled = threading.Event()
     try:
         return await asyncio.to_thread(
-            answer, folders, buffers, params, limits, cancelled.is_set, document
+            answer, roots, buffers, params, limits, cancelled.is_set, document
         )
     except BinaryFile:
         if problem is not None:
@@ -126,7 +125,7 @@ async def _document(
     from winnow.documents.found import is_written
 
     try:
-        _, located, document = await asyncio.to_thread(document_at, workspace.folders, path)
+        _, located, document = await asyncio.to_thread(document_at, workspace.search_roots(), path)
     except SearchError:
         return None, None  # which is said below, in the words for files
     written = _text_of(located, workspace.buffers)
@@ -141,7 +140,7 @@ async def _document(
 
 
 def answer(
-    folders: Sequence[Path],
+    roots: Sequence[Path],
     buffers: Mapping[Path, str],
     params: ReadFileParams,
     limits: Limits,
@@ -153,7 +152,6 @@ def answer(
     deadline = time.monotonic() + limits.search_seconds
     ranges = merged([_lines(span, place) for place, span in enumerate(params.spans)])
     first, expected = cursor.decode(params, int) or (1, None)
-    roots = search_roots(folders, path_of_uri(params.path) or params.path)
     located = locate(params.path, roots, tuple(buffers))
     root = roots[located.place]
     bounds = Bounds(
@@ -249,7 +247,7 @@ def _source(
 
 
 def _opened(real: str, root: Path) -> io.FileIO:
-    return io.FileIO(open_regular(real, str(root)))
+    return os.fdopen(open_regular(real, str(root)), "rb", buffering=0)
 
 
 def _differs(text: str, real: str, root: Path) -> bool:

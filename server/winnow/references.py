@@ -30,8 +30,8 @@ from winnow.symbol_requests import (
 from winnow.symbols.facts import Definition
 from winnow.symbols.resolve.places import Place, function_around
 from winnow.symbols.view import File
-from winnow.text.files import Shown, search_roots, shown_below
-from winnow.text.paths import held_by, locate, path_of_uri
+from winnow.text.files import Shown, shown_below
+from winnow.text.paths import held_by, locate
 from winnow.types import Completeness, Progress, Skipped
 from winnow.types.find_references import (
     FindReferencesParams,
@@ -74,7 +74,7 @@ async def find_references(
         raise InvalidParams("path", "`line` is a line of it: pass both, or `name` alone")
     if not params.name and not params.line:
         raise InvalidParams("name", "pass `name`, or `path` and `line`")
-    roots = search_roots(workspace.folders, path_of_uri(params.path) or params.path)
+    roots = workspace.search_roots()
     located = locate(params.path, roots, tuple(workspace.buffers)) if params.path else None
     chosen = _chosen(params, roots)
     paths = [absolute(roots, located)] if located else []
@@ -101,6 +101,8 @@ async def find_references(
     except NoSymbol as error:
         raise await _explained(workspace, asking, error) from None
     result = _result(params, roots, answered, _Shown(answered.navigation, roots))
+    warnings = [*result.warnings, *workspace.ignore_warnings(roots)]
+    result = msgspec.structs.replace(result, warnings=warnings)
     if progress.streaming and not params.max_tokens and result.references:
         progress(
             f"{result.returned} references",

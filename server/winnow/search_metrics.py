@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 
-from winnow.database import StoreDamaged
 from winnow.display import shown_path
 from winnow.errors import SearchError
 from winnow.feedback import NOTHING_SKIPPED, OFF
 from winnow.index.files import EXCLUDED, FULL, OF_SECRETS
 from winnow.learning.improvements import Indexing, improvements
 from winnow.learning.metrics import Seen
-from winnow.text.files import search_roots
+from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.types.search_metrics import SearchMetricsParams, SearchMetricsResult
 from winnow.workspace import Workspace
 
@@ -24,7 +22,7 @@ async def measure_searches(
     workspace: Workspace, params: SearchMetricsParams
 ) -> SearchMetricsResult:
     """What is remembered of searches. Raises NoWorkspace and NotFound."""
-    root = search_roots(workspace.folders)[0]
+    root = workspace.search_roots()[0]
     enabled = workspace.learning.enabled
     searches, events = await workspace.learning.all()
     indexing = await _indexing(workspace, f"{root.as_posix().rstrip('/')}/")
@@ -64,7 +62,7 @@ async def _indexing(workspace: Workspace, prefix: str) -> Indexing:
     try:
         problems = await workspace.index.problems()
         status = await workspace.index.status()
-    except (SearchError, StoreDamaged, sqlite3.Error):
+    except (SearchError, StoreDamaged, DatabaseError):
         return indexing
     return Indexing(
         settings.enabled,

@@ -20,10 +20,10 @@ import msgspec
 from winnow.errors import SearchError
 from winnow.index.files import may_have_facts
 from winnow.index.index import again_if_damaged
+from winnow.index_keeping import open_index
 from winnow.navigation import Navigation
 from winnow.sources import Sources
 from winnow.text.definers import Look, files_with
-from winnow.text.files import search_roots
 from winnow.text.paths import Located, locate
 from winnow.types import IndexState, Progress, SearchParams
 from winnow.workspace import Workspace
@@ -72,6 +72,7 @@ async def ask(
     early: Early[E] | None = None,
 ) -> Answered[T]:
     """Do the work on what is known, once enough is known for it."""
+    await open_index(workspace, progress)
     timed_out = False
     stores: tuple[object, ...] | None = None  # in which the files that matter were taken
     state, prepared, attempts = workspace.index.state(), 0, 0
@@ -99,7 +100,7 @@ async def ask(
 
 def sources_of(workspace: Workspace) -> Sources:
     """The texts of the workspace's files, for one request. Raises NoWorkspace and NotFound."""
-    roots = search_roots(workspace.folders)
+    roots = workspace.search_roots()
     return Sources(roots, workspace.buffers, workspace.config.limits.parse_bytes)
 
 
@@ -107,7 +108,7 @@ def workspace_path(workspace: Workspace, path: Path) -> str | None:
     """A path as facts have it: absolute, below a root as the workspace spells it, with ``/``; None
     outside of all roots."""
     try:
-        roots = search_roots(workspace.folders)
+        roots = workspace.search_roots()
         located = locate(str(path), roots, tuple(workspace.buffers))
     except SearchError:
         return None

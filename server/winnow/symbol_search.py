@@ -24,6 +24,7 @@ from winnow.index.files import may_have_facts
 from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.index.names import NameTables
 from winnow.index.view import StoreView
+from winnow.index_keeping import open_index
 from winnow.index_requests import left_out_in_words, left_out_of, state_in_words
 from winnow.shorten import shorten
 from winnow.symbols.find import Finder, Found, Symbol
@@ -87,6 +88,7 @@ async def find_symbols(
     Raises InvalidParams for a bad glob, file type or cursor, and what a scope may raise.
     """
     scope = workspace.scope(_as_search(params))
+    await open_index(workspace, progress)
     async with workspace.turns:
         progress(f"Looking for symbols: {params.name[:60]}")
         ripgrep = workspace.run_ripgrep()
@@ -102,6 +104,7 @@ async def typed_symbols(
     workspace: Workspace, text: str, limit: int, progress: Progress
 ) -> Sequence[Symbol]:
     """The best symbols for what somebody types in an editor, in files as they are now."""
+    await open_index(workspace, progress)
     opened = _absolute(workspace.buffers)
     found: Sequence[Symbol] = ()
 
@@ -355,7 +358,12 @@ class _Search:
                     " leave out `kind`"
                 )
         if not notes and self._is_narrowed:
-            narrow, self.scope = self.scope, search_scope(self.workspace.folders, SearchParams())
+            narrow, self.scope = (
+                self.scope,
+                search_scope(
+                    self.workspace.folders, SearchParams(), roots=self.workspace.search_roots()
+                ),
+            )
             params, self.params = self.params, FindSymbolParams(name=self.params.name)
             await self._look_up(msgspec.structs.replace(asked, paths=()))
             self.scope, self.params = narrow, params

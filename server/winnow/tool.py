@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
@@ -22,6 +23,7 @@ from winnow.config import Config
 from winnow.errors import InvalidParams, SearchError
 from winnow.learning.calls import Call, Heard, Learn
 from winnow.terminal import Style
+from winnow.text.ignore_files import with_restarts
 from winnow.types import Params, Progress, Result
 from winnow.workspace import Workspace
 
@@ -34,6 +36,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{0,18}))?")
 _START_END = ["start", "end"]
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+# More than any param may have.
+TEXT_CHARACTERS = 1_000_000
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -72,9 +76,10 @@ class Tool(Generic[P, R]):
     ``docs/example``. ``raises`` are the errors beside InvalidParams, ``partial`` is the type of
     partial results, where there are some: both are said in the documentation. A tool is offered
     only where ``offered`` says so of the configuration; ``by_hand`` is the configuration for a call
-    that a person makes at the command line. ``learn`` is what a call says to learn from, if it says
+    that a person makes at the command line, and ``for_people`` the params that such a call has
+    unless it names others. ``learn`` is what a call says to learn from, if it says
     something. ``effects`` is what a call does beside answering; what is not ``for_agents`` is
-    handed to no model.
+    handed to no model. With no folder open, a tool ``of_open_documents`` runs on those.
     """
 
     def __init__(
@@ -92,6 +97,8 @@ class Tool(Generic[P, R]):
         learn: Learn | None = None,
         effects: Effects = Effects(),  # noqa: B008 - frozen
         for_agents: bool = True,
+        of_open_documents: bool = False,
+        for_people: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         hints = get_type_hints(run)
         self.run = run
@@ -107,6 +114,8 @@ class Tool(Generic[P, R]):
         self.learn = learn
         self.effects = effects
         self.for_agents = for_agents
+        self.of_open_documents = of_open_documents
+        self.for_people = for_people
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
@@ -143,12 +152,22 @@ class Tool(Generic[P, R]):
         """Run the tool on params as plain data. Raises InvalidParams and the tool's own errors."""
         params = self.parse(raw)
         if self.learn is None or not workspace.config.learning.enabled:
-            return await self.run(workspace, params, progress)
+            return await with_restarts(lambda: self._run(workspace, params, progress))
         began, heard = time.perf_counter(), Heard(progress)
-        result = await self.run(workspace, params, heard)
+        result = await with_restarts(lambda: self._run(workspace, params, heard))
         seconds = time.perf_counter() - began
         self.learn(workspace.learning, Call(self.name, params, result, seconds, heard.partials))
         return result
+
+    async def _run(self, workspace: Workspace, params: P, progress: Progress) -> R:
+        if self.of_open_documents and workspace.buffers and workspace.has_no_folder:
+            # Needed by editors without a folder only.
+            from winnow.open_documents import search_open_documents
+
+            run: Callable[..., Any] = self.run
+            result: R = await search_open_documents(run, workspace, params, progress)
+            return result
+        return await self.run(workspace, params, progress)
 
     def parse(self, raw: object) -> P:
         """The typed params. Raises InvalidParams, which names the field."""
@@ -198,6 +217,8 @@ def tool(
     learn: Learn | None = None,
     effects: Effects = Effects(),  # noqa: B008 - frozen
     for_agents: bool = True,
+    of_open_documents: bool = False,
+    for_people: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a tool of a documented coroutine; see :class:`Tool`."""
 
@@ -207,6 +228,8 @@ def tool(
             learn,
             effects,
             for_agents,
+            of_open_documents,
+            for_people,
         )
 
     return decorate
@@ -279,8 +302,11 @@ def _range(field: str, place: int, value: object) -> object:
 
 
 def check_texts(value: object, path: str) -> None:
-    """Raise InvalidParams for a text that is no Unicode or has control characters."""
+    """Raise InvalidParams for a text that is no Unicode, has control characters, or is so long that
+    searching it for these takes long."""
     if isinstance(value, str):
+        if len(value) > TEXT_CHARACTERS:
+            raise InvalidParams(path, f"longer than {TEXT_CHARACTERS} characters")
         if _SURROGATE.search(value):
             raise InvalidParams(path, "not valid Unicode text (half of a surrogate pair)")
         if found := _CONTROL.search(value):

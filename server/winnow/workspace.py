@@ -6,21 +6,26 @@ import asyncio
 import functools
 import importlib
 import os
-import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from winnow.config import Config, cache_folder
-from winnow.errors import SearchError
+from winnow.display import shown_path
+from winnow.errors import RootRefused, SearchError
+from winnow.processes.programs import InstalledPrograms
 from winnow.ranking.models import Models
 from winnow.ranking.providers.editor import AskEditor
-from winnow.text.files import Scope, search_roots, search_scope
+from winnow.storage.state_folder import User
+from winnow.text.files import Scope, search_roots, search_scope, unused_files
+from winnow.text.ignore_files import IgnoreFiles
 from winnow.text.links import with_links
-from winnow.text.paths import is_below, real_path
 from winnow.text.process import Processes
-from winnow.text.ripgrep import Ripgrep, find_ripgrep
+from winnow.text.ripgrep import Ripgrep
 from winnow.text.ripgrep import environment as rg_environment
+from winnow.text.roots import is_indexable, refusal
 from winnow.text.selection import Selector
 from winnow.types import FileParams, ScopeParams, SearchParams
 from winnow.unindexed import Unindexed
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from winnow.index.index import Index
     from winnow.index.names import NameTables
     from winnow.learning.learning import Learning
+    from winnow.text.sandbox import Readable
 
 # Listing the files of a large tree on a cold disk; nobody waits for it.
 LIST_SECONDS = 60.0
@@ -38,6 +44,29 @@ LIST_SECONDS = 60.0
 def below(root: Path, paths: Iterable[Path]) -> list[str]:
     """Of some files, those below a folder, as seen from there."""
     return [path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)]
+
+
+class Turns(asyncio.Semaphore):
+    """Bounds how many searches run at once.
+
+    ``ready`` is awaited when a search has its turn: a front end whose client takes no answers holds
+    the search back there, before it has made another one.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.ready: Callable[[], Awaitable[None]] | None = None
+
+    async def acquire(self) -> Literal[True]:
+        """Wait for a turn."""
+        await super().acquire()
+        try:
+            if self.ready is not None:
+                await self.ready()
+        except BaseException:
+            self.release()
+            raise
+        return True
 
 
 class Workspace:
@@ -57,9 +86,10 @@ class Workspace:
         self.config = config or Config()
         # The text of open documents, by path; whoever knows the editor keeps it up to date.
         self.buffers: Mapping[Path, str] = {}
-        self.processes = Processes(self.config.limits.processes, self._readable)
+        self.ignore_files = IgnoreFiles(self.roots, self.environment)
+        self.processes = Processes(self.config.limits.processes, self._readable, self.ignore_files)
         # More searches at once would all be slower, and the server slow to answer anything else.
-        self.turns = asyncio.Semaphore(self.config.limits.searches)
+        self.turns = Turns(self.config.limits.searches)
         # A pipeline may take long: it keeps others of its kind waiting, and no searches.
         self.pipelines = asyncio.Semaphore(1)
         # So may a search of documents.
@@ -71,6 +101,7 @@ class Workspace:
         # How an index is begun in the background, perhaps with consent to whatever it takes; None
         # where nothing goes on behind an answer.
         self.start_indexing: Callable[[bool], None] | None = None
+        self._opening: asyncio.Task[None] | None = None
         self._ask_editor: AskEditor | None = None
         self.models = self._models()
         self._retired: list[Models] = []
@@ -96,15 +127,44 @@ class Workspace:
     def roots(self) -> list[Path]:
         """The repositories of the folders; none where no folder is open."""
         try:
-            return search_roots(self.folders)
+            return self.search_roots()
         except SearchError:
             return []
 
-    def _readable(self) -> Iterable[str]:
-        """What programs that search may read."""
-        from winnow.text import fence
+    @property
+    def user(self) -> User:
+        """Whose state is kept, and where."""
+        return User.of(self.environment, self.config.index.location)
 
-        return fence.readable(self.roots(), self.environment)
+    def search_roots(self, folders: Sequence[Path] | None = None) -> list[Path]:
+        """The repositories that are searched, of the open folders or of some others.
+
+        Raises NoWorkspace, RootRefused where only folders are open that are not to be searched as a
+        whole, and NotFound where all are gone.
+        """
+        folders = self.folders if folders is None else folders
+        allowed = [folder for folder in folders if not self.refusal(folder)]
+        if folders and not allowed:
+            first = folders[0]
+            raise RootRefused(shown_path(str(first))[0], self.refusal(first))
+        return search_roots(allowed, self.refusal)
+
+    @property
+    def has_no_folder(self) -> bool:
+        """Whether no folder is open that may be searched, there or not."""
+        return all(map(self.refusal, self.folders))
+
+    def refusal(self, folder: Path) -> str:
+        """Why a folder is not searched as a whole, as a predicate; empty if it is."""
+        if self.config.workspace.allow_home_root:
+            return ""
+        return refusal(folder, self.environment)
+
+    def _readable(self) -> Iterable[Readable]:
+        """Return what programs that search may read."""
+        from winnow.text import sandbox
+
+        return sandbox.readable(self.roots(), self.environment)
 
     def scope(self, params: ScopeParams) -> Scope:
         """What a search with these params covers."""
@@ -115,18 +175,36 @@ class Workspace:
                 exclude=params.exclude,
                 file_types=params.file_types,
             )
-        return search_scope(self.folders, params, self.config.search.exclude, list(self.buffers))
+        roots = self.search_roots()
+        scope = search_scope(
+            self.folders, params, self.config.search.exclude, list(self.buffers), roots
+        )
+        refused = [shown_path(str(one))[0] for one in self.folders if self.refusal(one)]
+        warnings = [f"not searched: {one}, see workspace.allow_home_root" for one in refused]
+        if not params.include_ignored:
+            warnings += self.ignore_warnings(scope.roots)
+        return msgspec.structs.replace(scope, warnings=(*scope.warnings, *warnings))
+
+    def ignore_warnings(self, roots: Iterable[Path]) -> list[str]:
+        """Return a warning for each ignore file that is not applied in searches of these roots."""
+        return [*unused_files(roots), *self.ignore_files.warnings()]
 
     @property
     def ripgrep(self) -> str:
         """The ripgrep program; raises ProgramNotInstalled."""
-        return find_ripgrep(self.config.programs.rg)
+        return self.installed.ripgrep(self.config.programs.rg)
+
+    @property
+    def installed(self) -> InstalledPrograms:
+        """The programs of this machine, outside of the folders that are searched now. A home folder
+        that is open and not searched may well hold some."""
+        searched = [folder for folder in self.folders if not self.refusal(folder)]
+        return InstalledPrograms(self.environment, [*searched, *self.roots()])
 
     async def narrowed(self, scope: Scope, params: FileParams, ripgrep: Ripgrep) -> Scope:
         """The scope as `scope` and `follow_symlinks` of the params change it."""
         if params.scope != "workspace":
-            git = shutil.which("git", path=self.environment.get("PATH"))
-            return await Selector(ripgrep, git, self.buffers).select(scope, params)
+            return await Selector(ripgrep, self.installed, self.buffers).select(scope, params)
         if params.follow_symlinks:
             return await with_links(ripgrep, scope, params.include_hidden)
         return scope
@@ -135,10 +213,11 @@ class Workspace:
         """How ripgrep is run for a request that begins now, and may take so long; raises
         ProgramNotInstalled."""
         seconds = seconds or self.config.limits.search_seconds
+        installed = self.installed
         return Ripgrep(
             processes=self.processes,
-            program=self.ripgrep,
-            environment=self.ripgrep_environment,
+            program=installed.ripgrep(self.config.programs.rg),
+            environment=rg_environment(installed.inherited()),
             deadline=asyncio.get_running_loop().time() + seconds,
             seconds=seconds,
         )
@@ -156,7 +235,20 @@ class Workspace:
             ripgrep=lambda: self.run_ripgrep(LIST_SECONDS),
             ordered=self._in_order,
             prepare=self._prepare,
+            roots_of=self.search_roots,
         )
+
+    def opening(self) -> asyncio.Task[None]:
+        """The task that opens what earlier processes have left of the index; see
+        :meth:`Index.open`."""
+        if self._opening is None or self._opening.done():
+            self._opening = asyncio.create_task(self._open())
+        return self._opening
+
+    async def _open(self) -> None:
+        if not self.has_index:  # numpy takes time to load, and the loop has others to serve
+            await asyncio.to_thread(importlib.import_module, "winnow.index.index")
+        await self.index.open()
 
     def _prepare(self) -> None:
         """Load what searches of the index need."""
@@ -171,13 +263,16 @@ class Workspace:
         """Files of a folder in the order in which they are to be indexed."""
         from winnow.index import priorities
 
-        git = shutil.which("git", path=self.environment.get("PATH"))
+        installed = self.installed
+        git = installed.located("git")
         folders = {path.rpartition("/")[0] for path in paths}
         settings = self.config.index
         return priorities.ordered(
             paths,
             open_documents=below(root, self.buffers),
-            touched=await priorities.touched_lately(root, self.processes, git, self.environment),
+            touched=await priorities.touched_lately(
+                root, self.processes, git, installed.inherited()
+            ),
             asked=below(root, map(Path, await self.learning.asked())),
             folders=await priorities.folders_by_model(settings, self.models, folders, len(paths))
             or (),
@@ -217,6 +312,7 @@ class Workspace:
             root=self._learning_root,
             enabled=lambda: self.config.learning.enabled,
             masked=self._masked,
+            user=lambda: self.user,
         )
 
     def _masked(self, query: str) -> str:
@@ -229,14 +325,10 @@ class Workspace:
         return masked(raw, self.config.secret_rules)[0].decode("utf-8", "replace")
 
     def _learning_root(self) -> Path | None:
-        """The folder in which it is kept: the first one; nothing is left in a home folder, or what
-        holds it."""
-        home = self.environment.get("HOME") or os.path.expanduser("~")
-        try:
-            root = search_roots(self.folders)[0]
-        except SearchError:
-            return None
-        return None if is_below(real_path(home), real_path(root)) else root
+        """The folder in which it is kept: the first one; nothing is left where no index is made
+        either, as in a home folder, or in /tmp, which would be the root of all that is in there."""
+        root = next(iter(self.roots()), None)
+        return root if root is not None and is_indexable(root, self.environment) else None
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed: the one door for all who know."""
@@ -245,11 +337,27 @@ class Workspace:
 
     @property
     def ripgrep_environment(self) -> dict[str, str]:
-        return rg_environment(self.environment)
+        return rg_environment(self.installed.inherited())
+
+    def sharing(self, folder: Path, config: Config) -> Workspace:
+        """A workspace of another folder with this one's processes, turns and models; to be closed
+        with :meth:`close_shared`."""
+        other = Workspace([folder], config, self.environment)
+        other.processes, other.turns, other.models = self.processes, self.turns, self.models
+        return other
+
+    async def close_shared(self) -> None:
+        """End what a workspace has that shares the rest with another one."""
+        if self.has_index:
+            await self.index.aclose()
 
     async def aclose(self) -> None:
         """End children and connections."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait({self._opening})
         self.processes.close()
+        self.ignore_files.close()
         if "learning" in self.__dict__:
             await self.learning.aclose()
         if self.has_index:

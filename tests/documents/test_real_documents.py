@@ -23,8 +23,8 @@ from winnow.documents.format import UNREAD, Unreadable, format_of
 from winnow.documents.found import Document
 from winnow.documents.places import TextMap
 from winnow.documents.rga import Rga
+from winnow.processes.programs import InstalledPrograms
 from winnow.text.process import Processes
-from winnow.text.ripgrep import find_ripgrep
 
 PLANTED = planted()
 FILES = sorted({one.file for one in PLANTED})
@@ -87,9 +87,8 @@ def test_a_document_of_an_old_word_is_known_as_one_that_is_not_read() -> None:
 
 async def texts_by_rga() -> dict[str, tuple[list[str], TextMap]]:
     """The texts of all documents that it reads."""
-    engine = Rga(
-        Processes(), dict(os.environ), ripgrep=find_ripgrep(None), inside=lambda path: False
-    )
+    installed = InstalledPrograms(os.environ, ())
+    engine = Rga(Processes(), installed, ripgrep=installed.ripgrep())
     deadline = asyncio.get_running_loop().time() + 300
     documents = [
         Document(name, str(FIXTURES / name), known.name)

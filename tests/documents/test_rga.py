@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conftest import alive, requires, requires_posix
+from conftest import RIPGREP, alive, requires, requires_posix
 from documents.making_pdf import make_pdf
 from winnow.documents.format import Unreadable
 from winnow.documents.found import Document, DocumentHit, DocumentQuery, Found, NotRead
@@ -34,8 +34,9 @@ from winnow.documents.rga import ANCHORED, PORTION, Rga
 from winnow.documents.rga_failures import Failure
 from winnow.documents.rga_lines import Directory, anchored, directory_of
 from winnow.errors import InvalidPattern, ProgramNotInstalled, SearchFailed
+from winnow.processes.programs import InstalledPrograms
 from winnow.text.process import STDERR_BYTES, Processes
-from winnow.text.ripgrep import Query, find_ripgrep
+from winnow.text.ripgrep import Query
 
 pytestmark = requires_posix
 requires_rga = requires("rga", "pdftotext", "pandoc")
@@ -121,9 +122,8 @@ def make(tmp_path: Path, folder: Path) -> Callable[..., Rga]:
         environment = {"PATH": path, "HOME": str(tmp_path / "home")}
         return Rga(
             Processes(),
-            environment,
-            ripgrep=find_ripgrep(None),
-            inside=lambda one: os.path.realpath(one).startswith(str(folder)),
+            InstalledPrograms(environment, [folder]),
+            ripgrep=RIPGREP,
             **more,
         )
 
@@ -265,7 +265,8 @@ def test_a_program_that_is_missing_is_named_with_what_installs_it(
         make(empty)
     assert raised.value.data["kind"] == "rga_not_installed"
     assert "rga is not on PATH" in raised.value.message
-    stand_in(empty, "rga", "exit 1")
+    for name in ("rga", "apt-get"):
+        stand_in(empty, name, "exit 1")
     engine = make(empty)
     if sys.platform == "linux":
         for file, program, package in (
@@ -502,8 +503,9 @@ def test_the_damaged_member_is_known_whatever_programs_write_in_one_line(lines: 
     failure.lines = ["/a/a.zip adapter: zip", "a.txt adapter: postprocprefix"]
     failure.lines += ["b.docx adapter: pandoc", *lines, "Error: during preprocessing"]
     assert failure.member("a.zip") == "b.docx"
-    assert failure.reason.startswith("it is damaged: ")
-    assert failure.reason.endswith("ouldn't unpack docx container")
+    reason = failure.reason(str)
+    assert reason.startswith("it is damaged: ")
+    assert reason.endswith("ouldn't unpack docx container")
 
 
 # --- documents that cannot be read ---------------------------------------------------------------

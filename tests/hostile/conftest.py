@@ -1,7 +1,31 @@
-"""What these tests have in common with those of the language server."""
+"""Fixtures of hostile tests: folders are git repositories, servers have few descriptors."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from conftest import git_init
 from lsp.conftest import no_server_is_left
+from lsp.wire import Wire
 
 __all__ = ["no_server_is_left"]
+
+# A leak shows after so many requests; the usual limit is 1,024.
+OPEN_FILES = 256
+
+
+@pytest.fixture(autouse=True)
+def few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Wire, "open_files", OPEN_FILES)
+
+
+@pytest.fixture
+def project(project: Path) -> Path:
+    return git_init(project)
+
+
+@pytest.fixture
+def slow_project(slow_project: Path) -> Path:
+    return git_init(slow_project)

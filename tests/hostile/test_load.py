@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from conftest import FILES, SLOW_TERM, requires_linux, write_files
+from conftest import FILES, SLOW_TERM, git_init, requires_linux, write_files
 from hazard_table import Row, percentile
+from hostile.conftest import OPEN_FILES
 from lsp.conftest import children
 from lsp.test_index_hazards import started
 from lsp.test_symbols_hazards import Session
@@ -31,6 +32,8 @@ SLOPE_MB = 1.0
 # In a shorter time memory goes up and down by more than the slope is.
 SLOPE_SECONDS = 300.0
 GROWTH_MB = 15.0
+# Before descriptors are counted: caches, and the connections of each thread.
+WARM_UP_TURNS = 8
 # Each of asyncio's threads opens the database of the index when it is first asked.
 LAZY_FILES = 8
 IDLE_MB, INDEX_MB = 80, 200
@@ -97,6 +100,63 @@ def test_beside_a_slow_one(slow_project: Path, row: Row) -> None:
     row.result = f"all answered in {seconds:.1f} s, before the slow one"
 
 
+def test_descriptors(tmp_path: Path, row: Row, request: pytest.FixtureRequest) -> None:
+    """Each sandboxed child left a descriptor in a git repository (#21)."""
+    count = int(request.config.getoption("--requests"))
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    with started(folder) as session:
+        session.wait_for_index()
+        pid, asked = session.wire.process.pid, mixed(folder)
+        for method, params in asked * WARM_UP_TURNS:
+            session.ask(method, params)
+        before = settled_files(pid)
+        for method, params in itertools.islice(itertools.cycle(asked), count):
+            session.ask(method, params)
+            row.tries += 1
+        after = settled_files(pid)
+    row.hazard = f"{count:,} requests in a git repository, {OPEN_FILES} descriptors at most"
+    row.result = f"{before} descriptors before, {after} after"
+    assert after <= before
+
+
+def settled_files(pid: int) -> int:
+    """The descriptors of a server that has nothing to do: the fewest of some seconds."""
+    counts = []
+    for _ in range(10):
+        time.sleep(0.2)
+        counts.append(open_files(pid))
+    return min(counts)
+
+
+def test_burst(tmp_path: Path, row: Row) -> None:
+    row.hazard = f"100 requests at once, with {OPEN_FILES} descriptors"
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    with started(folder) as session:
+        session.wait_for_index()
+        asked = mixed(folder)
+        expected = [how_many(session.ask(method, params)) for method, params in asked]
+        pid, most = session.wire.process.pid, 0
+        began = time.monotonic()
+        sent = list(itertools.islice(itertools.cycle(asked), 100))
+        for number, (method, params) in enumerate(sent):
+            session.wire.request(f"burst {number}", method, params)
+        for _ in sent:
+            answer = session.wire.receive()
+            assert "result" in answer, answer
+            number = int(answer["id"].removeprefix("burst "))
+            assert how_many(answer["result"]) == expected[number % len(asked)], sent[number]
+            most = max(most, open_files(pid))
+            row.tries += 1
+        seconds = time.monotonic() - began
+    row.result = f"all answered in {seconds:.1f} s, with {most} descriptors at most"
+    assert most < OPEN_FILES
+
+
+def how_many(result: Any) -> object:
+    """How many results an answer has."""
+    return result.get("total_found") if isinstance(result, dict) else len(result)
+
+
 # What would read the large file, too.
 SCOPED = ("$/grep", "$/keywordSearch", "$/codeSearch")
 
@@ -125,7 +185,7 @@ class Samples:
 def test_soak(tmp_path: Path, row: Row, seed: int, request: pytest.FixtureRequest) -> None:
     seconds = float(request.config.getoption("--soak"))
     row.hazard = f"{PER_SECOND} mixed requests a second for {seconds:.0f} s"
-    folder = write_files(tmp_path / "project", FILES)
+    folder = write_files(git_init(tmp_path / "project"), FILES)
     (folder / ".gitignore").unlink()
     one = random.Random(seed)
     waits: list[float] = []
@@ -206,7 +266,7 @@ def take_answers(wire: Wire, asked: dict[int, float], waits: list[float], end: f
 
 def test_memory_when_idle(tmp_path: Path, row: Row) -> None:
     row.hazard = "memory of an idle server without an index"
-    folder = write_files(tmp_path / "project", FILES)
+    folder = write_files(git_init(tmp_path / "project"), FILES)
     with started(folder, index={"enabled": False}) as session:
         session.ask("$/grep", {"pattern": "load"})
         time.sleep(2)
@@ -220,7 +280,7 @@ def test_memory_when_idle(tmp_path: Path, row: Row) -> None:
 
 def test_memory_with_an_index(tmp_path: Path, row: Row) -> None:
     """Of the server, with that of its workers while they are there."""
-    folder = tmp_path / "tree"
+    folder = git_init(tmp_path / "tree")
     ignored = shutil.ignore_patterns("__pycache__", "node_modules", ".winnow")
     shutil.copytree(SERVER, folder / "server", ignore=ignored)
     shutil.copytree(SERVER.parent / "tests", folder / "tests", ignore=ignored)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from documents.making_office import make_docx
 from hazard_table import Row
 from lsp.test_index_hazards import started
 from winnow.documents.places import file_uri, preview_uri
-from winnow.text import fence
+from winnow.text import sandbox
 from winnow.tool import Tool
 from winnow.tools import TOOLS
 
@@ -27,6 +28,7 @@ CANARY = "canary_that_is_outside"
 SECRET = f"def {CANARY}():\n    return '{CANARY}'\n"
 REFUSALS = {"path_outside_workspace", "not_found", "not_a_file", "unreadable_document"}
 SWAPS = 100
+GIT_FILE_SWAPS = 38  # a tenth of the answers had text from outside
 # So that a file is seldom there only while it is looked for.
 PAUSE_SECONDS = 0.0005
 
@@ -122,8 +124,6 @@ def check_refused(answer: Any, asked: tuple[str, str]) -> None:
     if asked[0] == "$/searchDocs" and "result" in answer:  # whose path may be a glob
         assert answer["result"]["statistics"]["files"] == 0, asked
         return
-    if asked[0] == "$/refresh" and not os.path.lexists(asked[1]):
-        return  # a name that may have been a file's; it is only looked for
     assert "error" in answer, (asked, str(answer)[:500])
     error = answer["error"]
     assert error["code"] == -32602 or error["data"]["kind"] in REFUSALS, (asked, error)
@@ -223,7 +223,7 @@ def test_swapped(inside: Path, row: Row) -> None:
 
 
 @pytest.mark.xfail(
-    not fence.is_available(),
+    not sandbox.is_available(),
     reason="programs open files by names that were checked before, and there is no Landlock here",
 )
 def test_swapped_for_programs(inside: Path, row: Row) -> None:
@@ -233,7 +233,46 @@ def test_swapped_for_programs(inside: Path, row: Row) -> None:
     assert leaks == 0
 
 
-def swapped_answers(inside: Path, requests: list[tuple[str, dict[str, Any]]], row: Row) -> int:
+# `.git` files that widened what programs may read: files by path, symlinks by path and target.
+GIT_FILES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "exclude is a symlink to the root folder": (
+        {".git": "gitdir: g\n", "g/commondir": ".\n"},
+        {"g/info/exclude": "/"},
+    ),
+    "exclude is a symlink to a folder outside": (
+        {".git": "gitdir: g\n", "g/commondir": ".\n"},
+        {"g/info/exclude": "../../../outside"},
+    ),
+    "linked as git does, exclude is a symlink": (
+        {
+            ".git": "gitdir: g/worktrees/w\n",
+            "g/worktrees/w/commondir": "../..\n",
+            "g/worktrees/w/gitdir": "../../../.git\n",
+        },
+        {"g/info/exclude": "/"},
+    ),
+}
+
+
+@pytest.mark.skipif(not sandbox.is_available(), reason="there is no Landlock here")
+@pytest.mark.parametrize("kind", GIT_FILES)
+def test_swapped_beside_a_git_file(inside: Path, row: Row, kind: str) -> None:
+    """A repository cannot widen the sandbox (#21)."""
+    row.hazard = f"the same beside a `.git` file whose {kind.removeprefix('linked as git does, ')}"
+    files, symlinks = GIT_FILES[kind]
+    shutil.rmtree(inside / ".git")
+    write_files(inside, files)
+    for name, target in symlinks.items():
+        (inside / name).parent.mkdir(parents=True, exist_ok=True)
+        (inside / name).symlink_to(target)
+    leaks = swapped_answers(inside, OPENED_BY_PROGRAMS, row, GIT_FILE_SWAPS)
+    row.result = f"{leaks} answers contain text from outside"
+    assert leaks == 0
+
+
+def swapped_answers(
+    inside: Path, requests: list[tuple[str, dict[str, Any]]], row: Row, swaps: int = SWAPS
+) -> int:
     """How many answers hold something of outside, of so many to each request."""
     write_files(inside, {"a.py": "def inside(): pass\n", "d/secret.py": "def inside(): pass\n"})
     (inside / "a.docx").write_bytes(make_docx(["inside"]))
@@ -243,7 +282,7 @@ def swapped_answers(inside: Path, requests: list[tuple[str, dict[str, Any]]], ro
         session.wait_for_index()
         with swapped(inside):
             for method, params in requests:
-                for _ in range(SWAPS):
+                for _ in range(swaps):
                     text = json.dumps(session.answer(method, params))
                     text = text.replace(json.dumps(params), "")
                     leaks += f"return '{CANARY}" in text or f'"{CANARY}"' in text

@@ -17,11 +17,12 @@ from conftest import write_files
 from index.conftest import extracted, jobs, outcome
 from winnow.config import Index
 from winnow.index import governor as module
-from winnow.index.governor import MB, Governor, Machine, is_indexable, most_parsed
+from winnow.index.governor import MB, Governor, Machine, most_parsed
 from winnow.index.workers import Workers
 from winnow.text import workers as workers_of_all_kinds
 from winnow.text.memory import anonymous_bytes
 from winnow.text.process import Processes
+from winnow.text.roots import is_indexable
 
 WORKERS = (1, 2)
 

@@ -397,7 +397,8 @@ async def test_what_was_taken_for_references_and_is_lost_is_taken_again(
             yield some
         if not lost:
             lost.extend(paths)
-            await self.give_up(await self.store())
+            async with self._opening:
+                await self._forget()
 
     monkeypatch.setattr(FolderIndex, "take", lossy)
     params = FindReferencesParams(path="net.py", line=1, column=5)

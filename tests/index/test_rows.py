@@ -12,6 +12,7 @@ from index.test_store import file_facts
 from winnow.index import rows
 from winnow.index.files import FileFacts, FileState
 from winnow.index.store import Store
+from winnow.storage.database import value_of
 
 
 def version(name: str, mtime: int = 1) -> FileFacts:
@@ -53,9 +54,7 @@ def test_a_file_that_is_only_touched_stays_itself_whatever_is_parked(tmp_path: P
         assert store.adopt({"a.py": (FileState(turn, 2, 3), version("one").key)}) == ["a.py"]
         assert definitions(store) == {"a.py": ["one"], "b.py": ["b_four"]}
     with store.read() as reader:
-        (parked,) = reader.connection.execute(
-            "SELECT count(*) FROM file WHERE parked<>0"
-        ).fetchone()
+        parked = value_of(reader.connection, "SELECT count(*) FROM file WHERE parked<>0")
     assert parked == 6
     store.close()
 

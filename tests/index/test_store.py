@@ -16,12 +16,14 @@ from pathlib import Path
 import pytest
 
 from conftest import requires_posix
-from winnow.database import StoreDamaged
 from winnow.index import store as module
 from winnow.index.files import FileFacts, FileState
 from winnow.index.reader import Counts, Skeletons
-from winnow.index.store import Store
+from winnow.index.store import CONSENT, REPLACED, Store
 from winnow.postings.building import MOST_DOCUMENTS
+from winnow.storage import database
+from winnow.storage.database import StoreDamaged
+from winnow.storage.state_folder import User, create, existing
 from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
 from winnow.symbols.packed import packed
 from winnow.symbols.view import File
@@ -177,44 +179,54 @@ def test_what_is_no_store_is_put_aside(tmp_path: Path, content: bytes) -> None:
     again.close()
 
 
-def test_a_database_with_other_tables_is_put_aside(tmp_path: Path) -> None:
+def test_a_database_with_other_tables_is_replaced(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     store.close()
     store.file.unlink()
-    connection = sqlite3.connect(store.file)
-    connection.executescript("CREATE TABLE file (id); CREATE VIEW name AS SELECT 1;")
+    connection = database.connect(store.file, busy_seconds=1, cache_kb=64)
+    connection.execute("CREATE TABLE file (id); CREATE VIEW name AS SELECT 1;").fetchall()
     connection.close()
     again = Store.open(tmp_path)
     again.write({"a.py": file_facts("a")})
     assert defined(again, "a") == ["a.py"]
-    assert store.file.with_suffix(".damaged").exists()
+    assert "it has other tables" in again.readable_notes()[REPLACED]
     again.close()
 
 
-def test_damage_in_the_middle_is_an_error_or_nothing(tmp_path: Path) -> None:
-    """20 random corruptions: what is read is what was written, or StoreDamaged."""
-    names = [f"name{number}" for number in range(300)]
+def test_what_is_read_of_a_damaged_store_is_right_or_an_error(tmp_path: Path) -> None:
+    """2,000 damaged bytes and pages: no wrong answer; a check finds all of them (#21)."""
+    names = [f"name{number}" for number in range(100)]
+    right = {f"{number}.py": name.encode() * 2 for number in range(20) for name in ["name7"]}
     store = Store.open(tmp_path)
     for number in range(20):
-        store.write({f"{number}.py": file_facts(*names)})
+        store.write({f"{number}.py": file_facts(*names, bases=(f"base{number}",))})
     store.close()
     whole = store.file.read_bytes()
-    randomly = random.Random(1)
-    noticed = 0
-    for _ in range(20):
+    drawn = random.Random(1)
+    answered = refused = 0
+    for turn in range(2_000):
         broken = bytearray(whole)
-        at = randomly.randrange(len(broken) - 4096)
-        broken[at : at + 4096] = randomly.randbytes(4096)
+        place = drawn.randrange(len(broken) - 4096)
+        if turn % 5:
+            broken[place] ^= 1 << drawn.randrange(8)
+        else:
+            broken[place : place + 4096] = drawn.randbytes(4096)
         store.file.write_bytes(broken)
-        again = Store.open(tmp_path)
         try:
-            again.check()
-            assert len(defined(again, "name7")) in (0, 20)
+            again = Store(store.file)
         except StoreDamaged:
-            noticed += 1
+            refused += 1
+            continue
+        try:
+            assert again.find_damage() is not None
+            assert occurring(again, "name7") == right
+            assert defined(again, "name7") == sorted(right)
+            answered += 1
+        except StoreDamaged:
+            refused += 1
         finally:
             again.close()
-    assert noticed >= 10
+    assert min(answered, refused) > 50
 
 
 def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
@@ -232,7 +244,7 @@ def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
 @requires_posix
 def test_a_folder_that_cannot_be_written_has_a_temporary_store(tmp_path: Path) -> None:
     (tmp_path / ".winnow").write_text("a file")
-    store = Store.open(tmp_path)
+    store = Store.open(tmp_path, user=User(None, None))
     assert store.is_temporary
     store.write({"a.py": file_facts("a")})
     assert defined(store, "a") == ["a.py"]
@@ -249,10 +261,10 @@ def test_a_strangers_link_is_not_followed(tmp_path: Path) -> None:
     root.mkdir()
     (root / ".winnow").symlink_to(outside)
     store = Store.open(root)
-    assert store.is_temporary
+    assert store.file.parent == existing(root) != root / ".winnow"
     store.close()
     (root / ".winnow").unlink()
-    (root / ".winnow").mkdir()
+    create(root)
     (root / ".winnow" / f"index-{module.version()}.db").symlink_to(outside / "new.db")
     store = Store.open(root)
     assert store.is_temporary
@@ -318,52 +330,97 @@ def test_skeletons_are_kept_up_to_a_size() -> None:
     assert [number for number in skeletons if kept.get(number)] == [0, 3, 4]
 
 
-def test_a_byte_that_is_another_one_is_noticed_when_the_store_is_opened(tmp_path: Path) -> None:
-    """SQLite has no checksums: what is flipped in a value would be believed."""
-    numbers = random.Random(11)
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_reading_writes_nothing(tmp_path: Path) -> None:
+    """The index was discarded after commands that only read had written to it (#21)."""
     store = Store.open(tmp_path)
     store.write({"a.py": file_facts("first", "second"), "b.py": file_facts("third")})
     store.close()
-    sealed = {path: path.read_bytes() for path in store.file.parent.iterdir()}
-
-    def restore() -> None:
-        for path, raw in sealed.items():
-            path.write_bytes(raw)
-
-    for _ in range(20):
-        restore()
-        flipped = bytearray(sealed[store.file])
-        flipped[numbers.randrange(len(flipped))] ^= 1 << numbers.randrange(8)
-        store.file.write_bytes(flipped)
+    before = contents(store.file.parent)
+    for _ in range(3):
         again = Store.open(tmp_path)
-        assert defined(again, "first") == []
+        assert defined(again, "first") == ["a.py"]
+        again.check()
+        assert again.find_damage() is None
         again.close()
-    restore()
-    kept = Store.open(tmp_path)
-    assert defined(kept, "first") == ["a.py"]
-    kept.close()
+    assert contents(store.file.parent) == before
 
 
-def test_a_seal_is_of_one_transaction(tmp_path: Path) -> None:
+def test_a_store_that_another_process_is_closing_is_whole(tmp_path: Path) -> None:
+    """Who opened the index while another process closed it took it for damaged (#21)."""
     store = Store.open(tmp_path)
     store.write({"a.py": file_facts("first")})
-    store.close()
-    again = Store.open(tmp_path)
+    copied = contents(store.file.parent)
+    store.write({"b.py": file_facts("second")})
     other = Store.open(tmp_path)
-    other.write({"b.py": file_facts("second")})
-    again.close()  # somebody else has it open
+    store.close()
+    assert (defined(other, "first"), defined(other, "second")) == (["a.py"], ["b.py"])
     other.close()
-    kept = Store.open(tmp_path)
-    assert (defined(kept, "first"), defined(kept, "second")) == (["a.py"], ["b.py"])
-    # A process that is killed leaves no seal of what it wrote last.
-    kept.write({"c.py": file_facts("third")})
-    copied = {path: path.read_bytes() for path in kept.file.parent.iterdir() if path.is_file()}
-    kept.close()
-    for path, raw in copied.items():
-        path.write_bytes(raw)
+    # A process that is killed leaves a log.
+    assert any(name.endswith("-wal") for name in copied)
+    for path in store.file.parent.iterdir():
+        if path.name not in copied:
+            path.unlink()
+    for name, raw in copied.items():  # in place: another file would not be ours
+        (store.file.parent / name).write_bytes(raw)
     killed = Store.open(tmp_path)
-    assert defined(killed, "third") == ["c.py"]
+    assert defined(killed, "first") == ["a.py"]
+    assert killed.file == store.file
     killed.close()
+
+
+def test_a_successor_counts_once_it_is_published(tmp_path: Path) -> None:
+    damaged = Store.open(tmp_path)
+    damaged.write({"a.py": file_facts("first")})
+    damaged.note(CONSENT, "yes")
+    successor = Store.successor(damaged, "", "a page was flipped")
+    successor.write({"a.py": file_facts("second")})
+    successor.close()
+    before = Store.open(tmp_path)
+    assert before.file == damaged.file
+    before.close()
+    again = Store.successor(damaged, "", "a page was flipped")  # as another process goes on with it
+    assert again.file == successor.file
+    assert defined(again, "second") == ["a.py"]
+    again.publish()
+    assert not damaged.is_current()
+    after = Store.open(tmp_path)
+    assert after.file == successor.file
+    assert "a page was flipped" in after.readable_notes()[REPLACED]
+    assert after.readable_notes()[CONSENT] == "yes"
+    for store in (damaged, again, after):
+        store.close()
+    assert [file.name for file in after.file.parent.glob("*.db")] == [successor.file.name]
+
+
+def test_the_successor_of_a_temporary_store_is_temporary() -> None:
+    damaged = Store.temporary()
+    successor = Store.successor(damaged, "", "a page was flipped")
+    successor.write({"a.py": file_facts("first")})
+    successor.publish()
+    damaged.close()
+    assert defined(successor, "first") == ["a.py"]
+    successor.close()
+    assert not successor.file.parent.exists()
+
+
+def test_a_database_without_checksums_is_damage(tmp_path: Path) -> None:
+    """A bit of the header says whether pages have checksums."""
+    store = Store.open(tmp_path)
+    store.close()
+    connection = sqlite3.connect(store.file)
+    (reserved,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.close()
+    assert reserved
+    raw = bytearray(store.file.read_bytes())
+    assert raw[20] == database.CHECKSUM_BYTES
+    raw[20] = 0
+    store.file.write_bytes(raw)
+    with pytest.raises(StoreDamaged):
+        Store(store.file)
 
 
 def test_segments_are_merged_into_large_ones_and_each_text_seldom() -> None:

@@ -22,6 +22,7 @@ from winnow.index.store import Store
 from winnow.index.workers import Workers
 from winnow.postings.corpus import Corpus
 from winnow.postings.trigrams import Condition, Required, required_by
+from winnow.storage.database import value_of
 from winnow.text.ripgrep import Query
 from winnow.types.index_status import NotCovered
 from winnow.workspace import Workspace
@@ -271,7 +272,7 @@ async def test_what_has_found_room_again_is_told_of_no_longer(
     folder = folder_of(workspace)
     store = await folder.store()
     with store._transaction() as connection:
-        (number,) = connection.execute("SELECT min(id) FROM file").fetchone()
+        number = value_of(connection, "SELECT min(id) FROM file")
         rows.empty(connection, number, rows.next_stamp(connection))
     store.note(FULL_AT, f"{50 * MEGABYTE} {store.size()}")
     write_files(project, {"src/new.py": "def new(): ...\n"})

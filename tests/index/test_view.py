@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from indexed import fill, indexed
 from winnow.index.reader import Reader, ReaderStopped, Skeletons
 from winnow.index.store import Store
 from winnow.index.view import StoreView
+from winnow.storage.database import Connection
 from winnow.symbols.extract import extract
 from winnow.symbols.facts import Facts
 from winnow.symbols.language import language_of
@@ -98,7 +98,7 @@ class Readers:
     def __init__(self, root: Path) -> None:
         self.store = Store(root / "symbols.db")
         fill(self.store, root)
-        self.handed_back: list[sqlite3.Connection] = []
+        self.handed_back: list[Connection] = []
 
     def reader(self) -> Reader:
         connection = self.store.reader().connection

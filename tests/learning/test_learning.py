@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 import subprocess
 import sys
 import time
@@ -22,6 +21,8 @@ from winnow.learning.learning import Learning, below
 from winnow.learning.records import Event, Search
 from winnow.learning.store import NAME, LearningStore
 from winnow.learning.table import EXPLICIT
+from winnow.storage.database import connect
+from winnow.storage.state_folder import create
 from winnow.tools import TOOLS
 from winnow.types import Progress, no_progress
 from winnow.workspace import Workspace
@@ -43,7 +44,16 @@ def stored(project: Path) -> tuple[list[Search], list[Event]]:
         store.close()
 
 
+@pytest.fixture
+def kept(project: Path) -> Path:
+    """A project with a folder for what is learned."""
+    create(project)
+    return project
+
+
 def learning_in(root: Path | None, masked: Any = str) -> Learning:
+    if root is not None:
+        create(root)
     return Learning(root=lambda: root, enabled=lambda: True, masked=masked)
 
 
@@ -70,6 +80,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("tool", SEARCHES)
 @pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.usefixtures("kept")
 async def test_every_search_is_kept_under_the_id_of_its_answer(
     make_workspace: MakeWorkspace, project: Path, tool: str, streaming: bool
 ) -> None:
@@ -90,6 +101,7 @@ async def test_every_search_is_kept_under_the_id_of_its_answer(
     assert (kept.indexed is None) is (tool not in ("find_symbol", "find_references"))
 
 
+@pytest.mark.usefixtures("kept")
 async def test_a_search_is_kept_with_all_that_is_known_of_it(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
@@ -112,6 +124,7 @@ async def test_a_search_is_kept_with_all_that_is_known_of_it(
     assert (further.id, further.continued) == (page.search_id, True)
 
 
+@pytest.mark.usefixtures("kept")
 async def test_what_is_read_pipelines_and_further_searches_are_understood(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
@@ -129,6 +142,7 @@ async def test_what_is_read_pipelines_and_further_searches_are_understood(
     ]
 
 
+@pytest.mark.usefixtures("kept")
 async def test_other_processes_searches_are_understood_too(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
@@ -136,7 +150,7 @@ async def test_other_processes_searches_are_understood_too(
         run = subprocess.run(
             [sys.executable, "-m", "winnow", *arguments],
             cwd=project / "src",
-            env=child_environment(project.parent),
+            env=child_environment(project.parent, XDG_STATE_HOME=os.environ["XDG_STATE_HOME"]),
             capture_output=True,
             text=True,
         )
@@ -191,7 +205,9 @@ async def test_reading_and_asking_make_no_store(
 async def test_nothing_is_left_in_a_home_folder(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project, environment={**os.environ, "HOME": str(project / "src")})
+    allowed, _ = merged(Config(), {"workspace": {"allow_home_root": True}}, "test")
+    environment = {**os.environ, "HOME": str(project / "src")}
+    workspace = make_workspace(project, environment=environment, config=allowed)
     result = await call(workspace, "grep", pattern="load_plugin")
     path = str(project / "src/loader.py")
     await workspace.learning.told(result.search_id, path, "up", 1)
@@ -200,6 +216,7 @@ async def test_nothing_is_left_in_a_home_folder(
     assert not (project / OWN_FOLDER).exists()
 
 
+@pytest.mark.usefixtures("kept")
 async def test_it_is_written_a_moment_later(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,9 +300,8 @@ async def test_a_store_that_is_damaged_while_it_is_used_is_put_aside(tmp_path: P
     learning.searched(search("before", tmp_path))
     await learning.write()
     file = tmp_path / OWN_FOLDER / NAME
-    connection = sqlite3.connect(file)
+    connection = connect(file, busy_seconds=1, cache_kb=64)
     connection.execute("DROP TABLE event")
-    connection.commit()
     connection.close()
     learning.searched(search("after", tmp_path))
     await learning.write()
@@ -318,7 +334,7 @@ async def test_what_cannot_be_written_is_written_later(
     learning = learning_in(tmp_path)
     learning.searched(search("s1", tmp_path, "a.py"))
     await learning.write()
-    other = sqlite3.connect(tmp_path / OWN_FOLDER / NAME, isolation_level=None)
+    other = connect(tmp_path / OWN_FOLDER / NAME, busy_seconds=1, cache_kb=64)
     other.execute("BEGIN IMMEDIATE")
     learning.searched(search("s2", tmp_path, "a.py", query="else"))
     await learning.write()

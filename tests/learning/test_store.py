@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -15,12 +16,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import requires_posix
+from conftest import requires_posix, write_files
 from winnow.config import OWN_FOLDER
-from winnow.database import StoreDamaged
 from winnow.learning import store as module
 from winnow.learning.records import KEPT_PATHS, Event, Search
 from winnow.learning.store import NAME, TOGETHER, LearningStore
+from winnow.storage.database import DatabaseError, StoreDamaged, connect
+from winnow.storage.state_folder import User, create
 
 
 def search(name: str, at: float = 1.0, *paths: str, query: str = "load plugins") -> Search:
@@ -143,7 +145,7 @@ def test_a_file_that_is_none_of_ours_makes_place(tmp_path: Path, content: bytes)
 
 
 def test_a_database_of_somebody_else_is_put_aside(tmp_path: Path) -> None:
-    file_of(tmp_path).parent.mkdir()
+    create(tmp_path)
     connection = sqlite3.connect(file_of(tmp_path))
     connection.execute("CREATE TABLE search (id)")
     connection.close()
@@ -156,7 +158,11 @@ def test_a_database_of_somebody_else_is_put_aside(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("paths", "{"), ("paths", "[1]"), ("kind", "x"), ("at", "x"), ("query", b"x")],
+    [
+        *(("paths", "{"), ("paths", "[1]"), ("paths", "[" * 5000), ("kind", "x"), ("at", "x")),
+        *(("query", b"x"), ("at", 9e999), ("seconds", -9e999), ("returned", -1)),
+        ("paths", str(["x"] * 50).replace("'", '"')),
+    ],
 )
 def test_values_that_are_none_of_ours_are_damage(
     tmp_path: Path, column: str, value: object
@@ -200,6 +206,34 @@ def test_what_no_database_can_hold_is_left_out_and_the_rest_is_kept(
     store.close()
 
 
+@pytest.mark.parametrize("how", ["copied", "forged"])
+def test_a_database_that_was_not_created_here_is_put_aside(tmp_path: Path, how: str) -> None:
+    """#21, H2: `git checkout` writes single files into a folder that is trusted."""
+    other = LearningStore.open(write_files(tmp_path / "other", {"a.py": ""}))
+    other.write([search("theirs", 1.0, "a.py")], [event("theirs")])
+    other.close()
+    root = write_files(tmp_path / "root", {"a.py": ""})
+    ours = LearningStore.open(root)
+    ours.write([search("ours")], [])
+    ours.close()
+    shutil.copy(file_of(tmp_path / "other"), tmp_path / "new")
+    if how == "forged":
+        connection = sqlite3.connect(tmp_path / "new")
+        mark = sqlite3.connect(file_of(root)).execute("SELECT mark FROM owner").fetchone()
+        connection.execute("UPDATE owner SET mark=?", mark)
+        connection.commit()
+        connection.close()
+    os.replace(tmp_path / "new", file_of(root))
+    again = LearningStore.open(root)
+    assert again.all() == ([], [])
+    again.write([search("new")], [])
+    again.close()
+    assert file_of(root).with_suffix(".damaged").exists()
+    again = LearningStore.open(root)
+    assert again.all() == ([search("new")], [])
+    again.close()
+
+
 @requires_posix
 @pytest.mark.parametrize("what", ["folder", "file", "log"])
 def test_links_are_refused(tmp_path: Path, what: str) -> None:
@@ -209,11 +243,15 @@ def test_links_are_refused(tmp_path: Path, what: str) -> None:
     if what == "folder":
         (root / OWN_FOLDER).symlink_to(elsewhere)
     else:
-        (root / OWN_FOLDER).mkdir()
+        create(root)
         name = NAME if what == "file" else f"{NAME}-wal"
         (root / OWN_FOLDER / name).symlink_to(elsewhere / "target")
     store = LearningStore.open(root)
-    assert store.file is None
+    if what == "folder":
+        assert store.file is not None  # in the user's cache folder
+        assert not store.file.is_relative_to(tmp_path)
+    else:
+        assert store.file is None
     store.write([search("s")], [])
     assert store.all() == ([search("s")], [])
     store.close()
@@ -221,8 +259,7 @@ def test_links_are_refused(tmp_path: Path, what: str) -> None:
 
 
 def test_where_nothing_can_be_written_it_is_in_memory(tmp_path: Path) -> None:
-    (tmp_path / OWN_FOLDER).write_text("a file")  # for root, no folder is read-only
-    store = LearningStore.open(tmp_path)
+    store = LearningStore.open(tmp_path, User(None, None))
     assert store.file is None
     assert store.is_current()
     store.write([search("s")], [event("s")])
@@ -236,9 +273,9 @@ def test_a_store_that_somebody_holds_says_so_and_loses_nothing(
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.05)
     store = LearningStore.open(tmp_path)
     store.write([search("before")], [])
-    other = sqlite3.connect(file_of(tmp_path), isolation_level=None)
+    other = connect(file_of(tmp_path), busy_seconds=1, cache_kb=64)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(sqlite3.OperationalError, match="locked"):
+    with pytest.raises(DatabaseError, match="locked"):
         store.write([search("after")], [])
     assert [one.id for one in store.all()[0]] == ["before"]
     other.execute("COMMIT")

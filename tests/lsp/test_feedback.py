@@ -14,6 +14,7 @@ from winnow.config import OWN_FOLDER
 from winnow.learning.learning import WRITE_SECONDS
 from winnow.learning.records import Event
 from winnow.learning.store import NAME, LearningStore
+from winnow.storage.state_folder import create
 
 pytestmark = pytest.mark.wire
 SECONDS = 20.0
@@ -78,6 +79,7 @@ async def test_turned_off_nothing_is_written(project: Path, start_client: StartC
 
 
 def test_what_was_searched_just_before_the_end_is_written(project: Path) -> None:
+    create(project)
     wire = Wire()
     wire.initialize(project)
     wire.request(1, "$/grep", {"pattern": "load_plugin"})

@@ -59,7 +59,9 @@ async def test_what_changed_is_taken_when_somebody_says_so(client: Client, proje
     await ready(client)
     write_files(project, {"src/rocket.py": "def launch(pad): pass\n", "src/pad.py": "pad = 1\n"})
     (project / "src/registry.py").unlink()
-    for params in ({"paths": ["src/rocket.py", str(project / "src/registry.py")]}, {}):
+    gone = {"paths": ["src/rocket.py", str(project / "src/registry.py")]}
+    await client.check_error("$/refresh", gone, -32803, "not_found")
+    for params in ({"paths": ["src/rocket.py", "src"]}, {}):
         result = await client.request("$/refresh", params)
         assert result["done"] is True
     assert (result["total_found"], result["returned"]) == (6, 6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -132,23 +131,6 @@ def test_a_storm_of_searches_and_cancellations_leaves_the_server_in_good_order(
     wire.request("after", "$/tools", {})
     assert wire.receive()["id"] == "after"
     assert wire.stop() == 0
-
-
-def test_tcp_serves_one_client_on_this_machine(project: Path) -> None:
-    with subprocess.Popen(
-        [*COMMAND, "--tcp", "0"], env=environment(), stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        host, port = process.stderr.readline().split()[-1].split(":")
-        connection = socket.create_connection((host, int(port)), 5)
-        body = b'{"jsonrpc": "2.0", "id": 1, "method": "$/nothing"}'
-        try:
-            with connection:
-                connection.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-                assert b"-32601" in connection.recv(4096)
-            assert process.wait(10) == 0
-        finally:
-            process.kill()
 
 
 def test_tcp_refuses_addresses_that_others_can_reach() -> None:

@@ -267,3 +267,19 @@ def test_malformed_notifications_and_answers_are_borne_in_silence(wire: Wire) ->
     wire.send({"jsonrpc": "2.0", "method": "workspace/didChangeConfiguration", "params": 5})
     wire.request("after", "$/tools", {})
     assert wire.receive()["id"] == "after"
+
+
+def test_a_change_with_too_many_edits_loses_the_document(wire: Wire) -> None:
+    """It is refused before its edits are made (#21): the text on disk counts from then on."""
+    document = {"uri": "file:///edited.py", "version": 1, "languageId": "python", "text": "a"}
+    wire.notify("textDocument/didOpen", {"textDocument": document})
+    place = {"line": 0, "character": 0}
+    edit = {"range": {"start": place, "end": place}, "text": "b"}
+    wire.notify(
+        "textDocument/didChange", {"textDocument": document, "contentChanges": [edit] * 20_000}
+    )
+    wire.request("after", "$/tools", {})
+    assert wire.receive()["id"] == "after"
+    shown = [one for one in wire.notifications if one["method"] == "window/showMessage"]
+    assert "lost track of file:///edited.py" in shown[-1]["params"]["message"]
+    assert "100000 values" in shown[-1]["params"]["message"]

@@ -2,39 +2,64 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import subprocess
+import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from lsp.conftest import COMMAND, environment
 
+if sys.platform == "linux":
+    import resource
+
 
 class Wire:
-    """A running server; ``send`` takes anything, ``receive`` gives the next message of it."""
+    """A running server; ``send`` takes anything, ``receive`` gives the next message of it.
+
+    With ``reads=False``, its output and its log stay unread until ``begin_reading``.
+    """
 
     running: ClassVar[set[Wire]] = set()  # those that nobody has ended
+    open_files: ClassVar[int | None] = None  # the limit of descriptors (Linux)
 
-    def __init__(self, *arguments: str, variables: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        variables: dict[str, str] | None = None,
+        command: Sequence[str] = COMMAND,
+        cwd: Path | None = None,
+        reads: bool = True,
+    ) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*command, *arguments],
+            cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(**(variables or {})),
         )
         self.running.add(self)
+        if self.open_files and sys.platform == "linux":
+            limits = (self.open_files, self.open_files)
+            resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, limits)
         self._messages: queue.Queue[Any] = queue.Queue()
         self.stderr = ""
         self.notifications: list[Any] = []
-        self._threads = [
-            threading.Thread(target=self._read, daemon=True),
-            threading.Thread(target=self._read_stderr, daemon=True),
-        ]
-        for thread in self._threads:
+        self._threads: list[threading.Thread] = []
+        if reads:
+            self.begin_reading()
+
+    def begin_reading(self) -> None:
+        """Read what the server writes, in threads."""
+        for target in (self._read, self._read_stderr):
+            thread = threading.Thread(target=target, daemon=True)
             thread.start()
+            self._threads.append(thread)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -108,6 +133,7 @@ class Wire:
             thread.join(seconds)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None
-            stream.close()
+            with contextlib.suppress(BrokenPipeError):  # what the server has not read
+                stream.close()
         self.running.discard(self)
         return code

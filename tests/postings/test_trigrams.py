@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from conftest import RIPGREP
 from winnow.postings.trigrams import (
     ANYTHING,
     AS_WRITTEN,
@@ -27,7 +28,7 @@ from winnow.postings.trigrams import (
     trigrams_of,
     trigrams_of_pieces,
 )
-from winnow.text.ripgrep import Query, find_ripgrep
+from winnow.text.ripgrep import Query
 
 
 def all_of_blocks(found: Trigrams) -> list[list[int]]:
@@ -369,7 +370,7 @@ AROUND = st.text(st.sampled_from(LETTERS), max_size=3)
 
 @pytest.mark.slow
 def test_the_texts_that_ripgrep_finds_have_what_the_pattern_requires(tmp_path: Path) -> None:
-    ripgrep = find_ripgrep(None)
+    ripgrep = RIPGREP
     matched = narrowed = 0
 
     @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))

@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import RIPGREP
 from winnow.text import budget
-from winnow.text.ripgrep import find_ripgrep
 from winnow.types import Line
 
-RG = find_ripgrep(None)
+RG = RIPGREP
 
 
 def line(text: str, *ranges: tuple[int, int]) -> Line:

@@ -9,12 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import git, git_commit, git_init, requires_posix, write_files
+from conftest import RIPGREP, git, git_commit, git_init, requires_posix, write_files
 from winnow.display import shown_path
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.globs import glob_regex
 from winnow.text.files import order, plain, repository_root, search_roots, search_scope
-from winnow.text.ripgrep import find_ripgrep
 from winnow.types import SearchParams
 
 
@@ -189,7 +188,15 @@ def test_the_order_is_that_of_ripgrep(tmp_path: Path) -> None:
             os.makedirs(os.path.dirname(file), exist_ok=True)
             Path(os.fsdecode(file)).touch()
     scope = search_scope([first, second], SearchParams())
-    command = [find_ripgrep(None), "--no-config", "--files", "--null", "--sort=path", *scope.paths]
+    command = [
+        RIPGREP,
+        "--no-config",
+        "--no-require-git",
+        "--files",
+        "--null",
+        "--sort=path",
+        *scope.paths,
+    ]
     run = subprocess.run(command, cwd=first, capture_output=True, check=True)
     listed = [plain(os.fsdecode(one)) for one in run.stdout.split(b"\0") if one]
     assert len(listed) == 2 * len(names)
@@ -211,12 +218,15 @@ def test_folders_of_one_repository_are_one_root(project: Path, tmp_path: Path) -
     assert search_roots([project / "src", project, tmp_path / "link"]) == [project]
 
 
-def test_without_folders_an_absolute_path_has_its_repository(project: Path, tmp_path: Path) -> None:
-    for path in (f"{project}/src", f"{project}/src/main.py", (project / "src").as_uri()):
-        assert search_roots([], path) == [project]
-    assert search_scope([], SearchParams(path=f"{project}/src/main.py")).paths == ("./src/main.py",)
-    with pytest.raises(NotFound):
-        search_roots([], str(tmp_path / "gone/x"))
+def test_without_folders_no_path_is_searched(project: Path) -> None:
+    for path in ("", "src", f"{project}/src", (project / "src").as_uri(), "/etc/passwd"):
+        with pytest.raises(NoWorkspace):
+            search_scope([], SearchParams(path=path))
+
+
+def test_a_folder_of_a_repository_that_is_refused_counts_by_itself(project: Path) -> None:
+    refused = [project]
+    assert search_roots([project / "src"], lambda one: one in refused) == [project / "src"]
 
 
 def test_a_path_that_several_roots_have_is_told(project: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import requires_posix, write_files
+from conftest import RIPGREP, requires_posix, write_files
 from winnow.config import Limits
 from winnow.errors import InvalidPattern
 from winnow.text import grep
@@ -16,7 +16,7 @@ from winnow.text.buffers import Overlay, unsaved
 from winnow.text.files import search_scope
 from winnow.text.grep import TextSearch, first_null
 from winnow.text.process import Processes
-from winnow.text.ripgrep import Query, Ripgrep, find_ripgrep
+from winnow.text.ripgrep import Query, Ripgrep
 from winnow.types import SearchParams
 
 
@@ -26,7 +26,13 @@ def search_in(
     seconds = 30.0
     deadline = asyncio.get_running_loop().time() + seconds
     return TextSearch(
-        ripgrep=Ripgrep(Processes(), find_ripgrep(None), dict(os.environ), deadline, seconds),
+        ripgrep=Ripgrep(
+            Processes(),
+            RIPGREP,
+            dict(os.environ),
+            deadline,
+            seconds,
+        ),
         scope=search_scope([folder], SearchParams()),
         query=Query(pattern),
         overlay=overlay or Overlay(),

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from conftest import git_init, requires_posix, write_files
+from conftest import RIPGREP, git_init, requires_posix, write_files
 from winnow.text import notes as module
 from winnow.text.notes import DEBUG, Notes, logged, skipped
-from winnow.text.ripgrep import find_ripgrep
 from winnow.types import Skipped
 
 
 def noted(folder: Path, *arguments: str) -> tuple[Notes, list[bytes]]:
     """The notes of a run, and the lines that are no part of the log."""
-    command = [find_ripgrep(None), "--no-config", DEBUG, *arguments, "."]
+    command = [RIPGREP, "--no-config", DEBUG, *arguments, "."]
     run = subprocess.run(command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL)
     notes = Notes()
     return notes, [line for line in run.stderr.splitlines() if not notes.take(line)]

@@ -144,7 +144,7 @@ async def test_who_is_cancelled_while_a_child_starts_leaves_nothing_of_it(
     pids = tmp_path / "pids"
     monkeypatch.setattr(asyncio, "create_subprocess_exec", create_slowly)
     processes = Processes()
-    command = ["sh", "-c", f"sleep 60 & echo $! $$ > {pids}; wait"]
+    command = ["/bin/sh", "-c", f"sleep 60 & echo $! $$ > {pids}; wait"]
     deadline = asyncio.get_running_loop().time() + 20
     child = processes.start(command, cwd=HERE, deadline=deadline)
     entering = asyncio.create_task(child.__aenter__())
@@ -244,3 +244,10 @@ async def test_notes_take_the_lines_of_stderr_that_they_know(tmp_path: Path) -> 
         await child.wait()
     assert Known.taken == [b"note 1", b"note 2"]
     assert child.stderr == "wrong\nlast"
+
+
+@pytest.mark.parametrize("program", ["rg", "./rg", "bin/rg", ""])
+async def test_a_program_without_an_absolute_path_is_not_started(program: str) -> None:
+    """The system would look for it in folders of the workspace (#21)."""
+    with pytest.raises(ValueError, match="not an absolute path"):
+        Processes().start([program], cwd=HERE, deadline=0)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import RIPGREP
 from winnow.text import reading as module
 from winnow.text.encodings import MARKED, SAMPLE_BYTES, UTF_8, UTF_16_LE, Encoding
 from winnow.text.reading import (
@@ -24,7 +25,6 @@ from winnow.text.reading import (
     merged,
     read_lines,
 )
-from winnow.text.ripgrep import find_ripgrep
 
 WIDE = Bounds(lines=10**6, line_characters=2_000, bytes=10**9)
 LINE_CHARACTERS = WIDE.line_characters
@@ -109,7 +109,9 @@ def test_numbers_are_those_of_ripgrep(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes("a\rb\r\n\x0c\nneedle 1\u2028x\n\n\r\r\nneedle 2".encode())
     found = subprocess.run(
-        [find_ripgrep(None), "-n", "needle", str(file)], capture_output=True, check=True
+        [RIPGREP, "-n", "needle", str(file)],
+        capture_output=True,
+        check=True,
     )
     expected = [int(one) for one in re.findall(rb"^(\d+):", found.stdout, re.M)]
     lines = read(file.read_bytes()).lines

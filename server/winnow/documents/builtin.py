@@ -15,6 +15,7 @@ from winnow.documents.texts import key_of_path, text_path
 from winnow.errors import InvalidPattern, SearchFailed
 from winnow.text.process import Child
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines, pattern_problem
+from winnow.waiting import within
 
 # Documents that have just been read are searched together, after this time.
 BATCH_SECONDS = 0.15
@@ -236,7 +237,7 @@ class _Reading:
         until = deadline
         while (left := until - loop.time()) > 0:
             try:
-                one = await asyncio.wait_for(self._done.get(), left)
+                one = await within(self._done.get(), left)
             except asyncio.TimeoutError:
                 break
             if isinstance(one, SearchFailed):

@@ -25,8 +25,10 @@ from winnow.documents.job import Job, Stamp, Taken, failed, is_same, later, stam
 from winnow.documents.places import TextMap
 from winnow.documents.texts import Texts
 from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
+from winnow.storage.writing import temporary_folder
 from winnow.text.process import Processes
 from winnow.text.workers import Kind, Workers
+from winnow.waiting import within
 
 # A worker holds as little of a document as its format allows. The few that need more time or memory
 # than others are read one by one, so that all workers together stay below 400 MB.
@@ -85,7 +87,7 @@ class Library:
         self._config = config
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="winnow-documents-")
+            self._temporary = temporary_folder("winnow-documents-")
             folder = Path(self._temporary.name)
         self.texts = Texts(folder)
         ocr = config().documents.ocr
@@ -188,7 +190,7 @@ class Library:
         if taken is not None and stamp is not None and taken.stamp == stamp:
             return taken
         try:
-            taken = await asyncio.wait_for(self._read_one(document), left)
+            taken = await within(self._read_one(document), left)
         except asyncio.TimeoutError:
             self.go_on([document])
             raise SearchTimedOut(seconds) from None

@@ -37,13 +37,7 @@ from winnow.documents.rga_lines import (
 )
 from winnow.documents.rga_links import forget, has_many, linked
 from winnow.errors import InvalidPattern, SearchFailed
-from winnow.text.installed import (
-    Inside,
-    child_environment,
-    find_program,
-    how_to_install,
-    located,
-)
+from winnow.processes.programs import InstalledPrograms
 from winnow.text.process import Child, Processes
 from winnow.text.rga import Settings, clear_cache, settings
 from winnow.text.ripgrep import (
@@ -199,25 +193,24 @@ class Rga:
     def __init__(
         self,
         processes: Processes,
-        environment: Mapping[str, str],
+        installed: InstalledPrograms,
         *,
         ripgrep: str,
-        inside: Inside,
         configured: str | None = None,
     ) -> None:
-        """``inside`` says whether a path is one of the workspace: no program is taken from there,
-        and the cache is kept elsewhere. Raises ProgramNotInstalled."""
-        self._program = configured or find_program("rga", environment, inside)
+        """``ripgrep`` is what rga runs. The cache is kept outside of the workspace. Raises
+        ProgramNotInstalled."""
+        if configured:
+            self._program = installed.configured("rga", "programs.rga", configured)
+        else:
+            self._program = installed.find("rga")
         self._processes = processes
-        self._base = environment
-        self._inside = inside
-        # It looks for ripgrep on PATH.
-        folder = os.path.dirname(os.path.abspath(ripgrep))
-        self._environment = child_environment(environment, inside, folder)
+        self._installed = installed
+        self._ripgrep = ripgrep
         self._missing = {
-            kind: f"{name} is not installed: {how_to_install(name)}"
+            kind: f"{name} is not installed: {installed.how_to_install(name)}"
             for kind, name in {"pages": "pdftotext", "pandoc": "pandoc"}.items()
-            if located(name, environment, inside) is None
+            if installed.located(name) is None
         }
         self.timed_out = False
         self._pending: dict[str, Document] = {}
@@ -257,7 +250,7 @@ class Rga:
         """
         self.timed_out = False
         self._pending = {one.absolute: one for one in documents}
-        with settings(self._base, self._inside) as own:
+        with settings(self._installed, self._ripgrep) as own:
             if await asyncio.to_thread(has_many, own.folder):
                 await asyncio.to_thread(forget, own.folder)
                 clear_cache(own.folder)
@@ -337,7 +330,8 @@ class Rga:
                 for answer in self._told(text, run):
                     yield answer
             self._pending.pop(document.absolute, None)
-            yield NotRead(document, failure.reason, failure.member(path))
+            reason = failure.reason(self._installed.how_to_install)
+            yield NotRead(document, reason, failure.member(path))
 
     async def _in_parts(self, run: _Run, deadline: float) -> AsyncGenerator[Found | NotRead, None]:
         """What smaller runs tell of the documents that have no answer yet."""
@@ -400,7 +394,7 @@ class Rga:
         if directory.encrypted and directory.encrypted == directory.count:
             raise Unreadable(_encrypted(directory))
         directories = {document.absolute: directory}
-        with settings(self._base, self._inside) as own:
+        with settings(self._installed, self._ripgrep) as own:
             for _ in range(TRIES):
                 run = _Run.of(EVERY_LINE, own, [document], directories)
                 text = await self._every_line(run, document, deadline)
@@ -408,7 +402,8 @@ class Rga:
                     break
                 _mend_cache(run)
         failures = run.failures.found.items()
-        text.failed += [Failure(one.reason, one.member(path)) for path, one in failures]
+        explain = self._installed.how_to_install
+        text.failed += [Failure(one.reason(explain), one.member(path)) for path, one in failures]
         if directory.encrypted:
             text.failed.insert(0, Failure(_encrypted(directory)))
         if self.timed_out:
@@ -452,7 +447,7 @@ class Rga:
             _limited([self._program, *run.settings.arguments, *run.arguments()]),
             cwd=run.settings.folder,
             deadline=deadline,
-            environment=self._environment,
+            environment=self._installed.restricted(run.settings.programs),
             notes=run.failures,
         )
         ended = False

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from winnow.documents.rga_lines import kind_of
-from winnow.text.installed import how_to_install
 
 _BEGIN = b"rg: "
 _DIVIDER = b"-" * 79
@@ -57,9 +56,8 @@ class Failure:
         """Whether rga could not use its cache, for whatever reason."""
         return any(_CACHE.search(line) for line in self._causes())
 
-    @property
-    def reason(self) -> str:
-        """Why the document could not be read."""
+    def reason(self, how_to_install: Callable[[str], str]) -> str:
+        """Return why the document could not be read."""
         # Programs that write at the same time write into each other's lines.
         said = [line for line in self._said() if "Syntax Warning" not in line]
         causes = self._causes()

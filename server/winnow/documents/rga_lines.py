@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import struct
 import zipfile
 from collections.abc import Collection, Sequence
@@ -21,6 +20,8 @@ from typing import IO, Literal
 from msgspec import Struct
 
 from winnow.documents.places import Place
+from winnow.storage.untrusted import open_untrusted
+from winnow.text.paths import real_path
 from winnow.text.rga import PANDOC_ENDS
 
 Kind = Literal["pages", "members", "pandoc", "text"]
@@ -193,9 +194,8 @@ def directory_of(path: str) -> Directory:
     if end_of(path).lower() not in _ZIP:
         return Directory()
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode) or not _is_small(file):
+        with os.fdopen(open_untrusted(real_path(path)), "rb") as file:
+            if not _is_small(file):
                 return Directory()
             with zipfile.ZipFile(file) as archive:
                 members = [one for one in archive.infolist() if not one.is_dir()]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from winnow.documents.found import Document
 from winnow.documents.job import stamp_of
+from winnow.storage.writing import private_folder
 
 FOLDER = "links"
 # Then all are forgotten, and with them what rga has kept of documents that are long gone.
@@ -48,7 +49,7 @@ def _link(document: Document, folder: Path) -> str:
         known = hashlib.blake2b(os.fsencode(path), digest_size=16)
         known.update(repr(state).encode())
         link = folder / known.hexdigest() / os.path.basename(path)
-        link.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(link.parent)
         with contextlib.suppress(FileExistsError):
             os.symlink(path, link)
     except OSError:

@@ -23,7 +23,8 @@ import msgspec
 import winnow.documents
 from winnow import __version__
 from winnow.documents.places import TextMap
-from winnow.replacing import replacing
+from winnow.storage.untrusted import open_untrusted
+from winnow.storage.writing import private_folder, replacing, temporary_folder
 
 HASHED_BYTES = 1024 * 1024
 # What was begun and not ended by then never will be.
@@ -89,12 +90,12 @@ class Texts:
     def make_folder(self) -> None:
         """Have a folder, if there can be one: it may be deleted at any time."""
         with contextlib.suppress(OSError):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_folder(self.folder)
 
     def load_map(self, key: str) -> TextMap | None:
         """The map of a text; None if there is no such text."""
         try:
-            with open(os.path.join(self.folder, _map_path(key)), "rb") as file:
+            with _opened(self.folder / _map_path(key)) as file:
                 return _decode(file.read())
         except (OSError, msgspec.MsgspecError):
             return None
@@ -113,7 +114,7 @@ class Texts:
 
     def read(self, key: str) -> bytes:
         """A text, in UTF-8. Raises OSError if it is gone."""
-        with open(os.path.join(self.folder, text_path(key)), "rb") as file:
+        with _opened(self.folder / text_path(key)) as file:
             return file.read()
 
     def size(self, key: str) -> int:
@@ -124,7 +125,7 @@ class Texts:
         """Make a text: ``take`` hands its lines on, and gives the map. Whatever it raises, nothing
         of it stays. Raises OSError where nothing can be written."""
         file = self.folder / text_path(key)
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(file.parent)
         with replacing(file) as stream:
             made = take(stream.write)
         with replacing(self.folder / _map_path(key)) as stream:
@@ -134,7 +135,7 @@ class Texts:
     def laid_folder(self) -> tempfile.TemporaryDirectory[str]:
         """A folder for links to texts, beside them if something can be written there."""
         place = self.folder if os.access(self.folder, os.W_OK) else None
-        return tempfile.TemporaryDirectory(dir=place, prefix=LAID)
+        return temporary_folder(LAID, place)
 
     def mark_used(self, keys: Iterable[str]) -> None:
         """Keep texts from being the next to go."""
@@ -178,6 +179,10 @@ class Texts:
                     elif now - state.st_mtime > ABANDONED_SECONDS:
                         os.unlink(entry.path)
             yield from ((used[key], size, key) for key, size in sizes.items())
+
+
+def _opened(file: Path) -> IO[bytes]:
+    return os.fdopen(open_untrusted(file), "rb")
 
 
 def _delete_laid(folder: Path, before: float) -> None:

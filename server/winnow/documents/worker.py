@@ -52,7 +52,7 @@ def take(job: Job) -> Taken:
         return Taken(None)
     except SearchError as error:  # it may not be read, is no regular file, or has moved outside
         return failed(job, error.message)
-    with open(descriptor, "rb") as file:
+    with os.fdopen(descriptor, "rb") as file:
         for _ in range(ATTEMPTS):
             with contextlib.suppress(_Changed):
                 return _take(job, path, file)

@@ -18,6 +18,8 @@ import msgspec
 from msgspec import Struct
 
 from winnow.index.lock import locked_briefly
+from winnow.storage.untrusted import read_untrusted
+from winnow.storage.writing import appending, move_file, private_folder
 
 FILE_BYTES = 8 * 1024 * 1024
 OLDER_FILES = 4
@@ -142,7 +144,7 @@ class AuditLog:
         if self.folder is None or not self.folder.exists():
             return Log([], 0)
         with self._locked() as folder:
-            return _log([file.read_bytes() for file in _files(folder)])
+            return _log([_read(file) for file in _files(folder)])
 
     def used_on(self, day: str) -> Used:
         """What left this machine on a day, such as '2026-01-31'. Raises OSError."""
@@ -154,7 +156,7 @@ class AuditLog:
     def _used(self, folder: Path, day: str) -> Used:
         texts: list[bytes] = []
         for file in reversed(_files(folder)):
-            texts.insert(0, file.read_bytes())
+            texts.insert(0, _read(file))
             if _begins_before(texts[0], day):
                 break
         sent = [
@@ -167,7 +169,7 @@ class AuditLog:
     def _locked(self) -> Iterator[Path]:
         if self.folder is None:
             raise FileNotFoundError("there is no folder for what is kept for the user")
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self.folder)
         with locked_briefly(self.folder / "audit.lock", LOCK_SECONDS):
             yield self.folder
 
@@ -176,6 +178,11 @@ def _files(folder: Path) -> list[Path]:
     """The files of the log that are there, the oldest first."""
     names = [_older(folder, number) for number in range(OLDER_FILES, 0, -1)]
     return [file for file in (*names, folder / "audit.jsonl") if file.is_file()]
+
+
+def _read(file: Path) -> bytes:
+    # It is renamed when it is about to be larger; a single line can be.
+    return read_untrusted(file, 2 * FILE_BYTES)
 
 
 def _older(folder: Path, number: int) -> Path:
@@ -187,8 +194,7 @@ def _append(folder: Path, line: bytes) -> None:
     with contextlib.suppress(FileNotFoundError):
         if file.stat().st_size + len(line) > FILE_BYTES:
             _rotate(folder, file)
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(file, flags | getattr(os, "O_BINARY", 0), 0o600), "r+b", buffering=0) as log:
+    with appending(file) as log:
         # Whoever was killed in the midst of a line, or had no room for it, has left a part.
         if size := log.seek(0, os.SEEK_END):
             log.seek(size - 1)
@@ -200,8 +206,8 @@ def _append(folder: Path, line: bytes) -> None:
 def _rotate(folder: Path, file: Path) -> None:
     for number in range(OLDER_FILES, 1, -1):
         with contextlib.suppress(FileNotFoundError):
-            os.replace(_older(folder, number - 1), _older(folder, number))
-    os.replace(file, _older(folder, 1))
+            move_file(_older(folder, number - 1), _older(folder, number))
+    move_file(file, _older(folder, 1))
 
 
 def _log(texts: Sequence[bytes]) -> Log:

@@ -8,7 +8,6 @@ consent.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -17,8 +16,12 @@ from msgspec import Struct
 
 from winnow.egress.audit import now
 from winnow.index.lock import locked_briefly
+from winnow.storage.untrusted import read_untrusted
+from winnow.storage.writing import private_folder, replace_file
 
 LOCK_SECONDS = 2.0
+# Of consents for many thousands of folders.
+MOST_BYTES = 16 * 1024 * 1024
 
 
 class Consent(Struct):
@@ -72,7 +75,7 @@ class Consents:
         if self._folder is None:
             return {}
         try:
-            text = (self._folder / "consent.json").read_bytes()
+            text = read_untrusted(self._folder / "consent.json", MOST_BYTES)
             return msgspec.json.decode(text, type=dict[str, Consent])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return {}
@@ -83,15 +86,8 @@ class Consents:
         folder = self._folder
         if folder is None:
             raise FileNotFoundError("there is no folder for what is kept for the user")
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(folder)
         with locked_briefly(folder / "consent.lock", LOCK_SECONDS):
             known = self._read()
             yield known
-            new = folder / "consent.new"
-            with open(new, "wb", opener=_private) as file:
-                file.write(msgspec.json.format(msgspec.json.encode(known)))
-            os.replace(new, folder / "consent.json")
-
-
-def _private(file: str, flags: int) -> int:
-    return os.open(file, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            replace_file(folder / "consent.json", msgspec.json.format(msgspec.json.encode(known)))

@@ -67,7 +67,7 @@ def extract_file(job: Job) -> FileFacts | None:
         return None
     except SearchError:  # it is no regular file, or cannot be read
         return failed(job, CANNOT_BE_READ)
-    with open(descriptor, "rb") as file:
+    with os.fdopen(descriptor, "rb") as file:
         state = file_state(os.fstat(file.fileno()))
         if state.size > job.max_bytes:
             return _large(job, path, state, file)

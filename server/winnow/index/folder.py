@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import logging
 import os
-import sqlite3
 import time
 from collections.abc import (
     AsyncGenerator,
@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 
 from winnow.config import OWN_FOLDER
-from winnow.database import StoreDamaged
 from winnow.errors import IndexUnavailable
 from winnow.index.files import (
     EXCLUDED,
@@ -56,13 +55,16 @@ from winnow.index.sources import (
     keys_of,
     listed,
     listed_paths,
+    listed_without_times,
     look,
     new_files,
     outside_times,
 )
-from winnow.index.store import Store, delete, put_aside
+from winnow.index.store import CHECKED, CONSENT, Store, delete, delete_files
 from winnow.index.workers import Workers
 from winnow.index.worktrees import other_stores, other_trees
+from winnow.storage import state_folder
+from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.text.memory import give_back_free_pages
 from winnow.text.paths import is_below
 from winnow.text.ripgrep import Ripgrep
@@ -70,6 +72,8 @@ from winnow.text.ripgrep import Ripgrep
 if TYPE_CHECKING:
     from winnow.index.filetable import FileTable
     from winnow.watcher import Watcher
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
@@ -97,8 +101,11 @@ LEFT_OUT = 2_000
 FEW_CHANGES = 20
 # An index with this part of the files was made by somebody, and is kept up.
 BEGUN = 0.5
-# A note in the store: somebody has asked for the index of a folder with very many files.
-CONSENT = "consent"
+# A request that meets damage: the store is opened again, found to be damaged, and changed for its
+# successor, which answers.
+MOST_TRIES = 4
+# All of a store is read and checked once in so long, by a process that builds it.
+CHECKED_SECONDS = 24 * 3600.0
 # What was left out for lack of room is taken again where so much has become free since, or where
 # the limit was raised.
 FREE_SHARE = 0.2
@@ -111,7 +118,8 @@ class FolderSettings(Struct, frozen=True):
     """What settings say of the index of a folder: the largest file that is read, and the largest
     that is parsed, in bytes; the most that is kept, in MB; from how many files on an index is made
     only if somebody asks for it; whether secrets are masked, and by which added rules; where
-    vectors come from; what else decides what is kept."""
+    vectors come from; what else decides what is kept; whose state it is, None for the user of the
+    process."""
 
     max_bytes: int
     max_parsed: int
@@ -121,6 +129,7 @@ class FolderSettings(Struct, frozen=True):
     embeddings: str = "off"
     rules: tuple[str, ...] = ()
     variant: str = ""
+    user: state_folder.User | None = None
 
 
 class FolderIndex:
@@ -145,6 +154,9 @@ class FolderIndex:
         self.total = 0  # files that a search covers
         self.indexed = 0  # files that were looked at
         self.complete = False  # it has been up to date since the start
+        self.is_opening = False  # what an earlier process has left
+        self.was_begun = False  # by an earlier process, which has left many files as they are
+        self.behind = False  # a build has found changes, or covers other files than before
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
         self.left_out = 0  # files for which there is no room
@@ -156,8 +168,17 @@ class FolderIndex:
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
+        self.notice: str | None = None  # of a folder `.winnow` that is ignored
+        self._is_kept = False  # an index is made: it gets its folder, if it has none yet
         self._hindrance: Hindrance | None = None
         self._store: Store | None = None
+        # What is wrong with the store, once that is confirmed, and what is to take its place.
+        self.damage = ""
+        self.stores_changed = 0  # how often another store, or the same one opened again, came
+        self._successor: Store | None = None
+        # A store that was opened again after an error that a check did not explain.
+        self._suspected: tuple[Store, str] | None = None
+        self._last_limit: tuple[int | None] | None = None  # of the last build, in files
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
         self._times: dict[str, int] | None = None
@@ -196,8 +217,9 @@ class FolderIndex:
     async def aclose(self) -> None:
         if self.watcher is not None:
             await self.watcher.aclose()
-        if self._store is not None:
-            await asyncio.to_thread(self._store.close)
+        for store in {self._store, self._successor} - {None}:
+            assert store is not None
+            await asyncio.to_thread(store.close)
 
     # --- bringing it up to date ------------------------------------------------------------
 
@@ -209,24 +231,91 @@ class FolderIndex:
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._building)
             stack.enter_context(self._taking())
+            await self._keep()
             store = await self.store()
             if not store.is_temporary:
-                await stack.enter_async_context(locked(store.file.with_suffix(".lock")))
-            await self.repair()
+                await stack.enter_async_context(locked(store.lock_file))
             self._cleared = False
-            await self._take_all(covers, max_files, report)
+            self._last_limit = (max_files,)
+            if not self.damage:
+                try:
+                    await self._take_all(covers, max_files, report)
+                    await self._check_now_and_then()
+                except IndexUnavailable:
+                    if not self.damage:
+                        raise
+            if self.damage:
+                await self._replace(covers, max_files, report)
             self._unfinished = None
+            if not self.is_watched:
+                self.look_now()  # files may have changed since they were listed
+
+    async def _replace(
+        self, covers: Covers, max_files: int | None, report: Report | None = None
+    ) -> None:
+        """Build a successor of the damaged store, which answers until then, and change over to it.
+
+        A successor that an earlier process has begun is completed.
+        """
+        builder = FolderIndex(
+            self.root, self._workers, self._ripgrep, self._settings, self._ordered
+        )
+        successor = builder._store = await self._next_store()
+        builder._opened_as = self._opened_as
+        try:
+            with builder._taking():
+                await builder._take_all(covers, max_files, report)
+        finally:
+            if builder.damage:  # it is begun anew
+                self._successor = None
+                await asyncio.to_thread(delete_files, successor.file)
+        if not builder.complete:
+            self.problem = builder.problem
+            return
+        async with self._opening:
+            old, self._store, self._successor = self._store, successor, None
+            self.stores_changed += 1
+            self.damage, self._suspected = "", None
+            await asyncio.to_thread(successor.publish)
+            if old is not None and old is not successor:
+                await asyncio.to_thread(old.close)
+        self.total, self.indexed = builder.total, builder.indexed
+        self.updated_at, self.built, self.complete = builder.updated_at, True, True
+        self._cover(builder._folders)
+        self.look_soon()  # changes that were told meanwhile were not taken
+
+    async def _next_store(self) -> Store:
+        """The successor of the damaged store, opened. Raises IndexUnavailable."""
+        damaged = await self.store()
+        if self._successor is None:
+            try:
+                self._successor = await asyncio.to_thread(
+                    Store.successor, damaged, self._opened_as, self.damage
+                )
+            except (DatabaseError, OSError) as error:
+                raise IndexUnavailable(f"The index cannot be rebuilt: {error}") from None
+        return self._successor
+
+    async def _check_now_and_then(self) -> None:
+        """Read and check the whole store, unless that was done lately."""
+        noted = (await self._with_store(_notes)).get(CHECKED, "0")
+        if 0 <= time.time() - float(noted) < CHECKED_SECONDS:
+            return
+        if not await self.repair():
+            await self._with_store(lambda store: store.note(CHECKED, f"{time.time():.0f}"))
 
     def build_soon(self, max_files: int | None) -> None:
         """Have the next look build it, unless a build is finished before."""
-        self._unfinished = (max_files,)
+        self._unfinished = self._last_limit = (max_files,)
 
     async def _take_all(self, covers: Covers, max_files: int | None, report: Report | None) -> None:
         finished = False
         # A store that is lost meanwhile takes what was written with it.
         while not finished:
             store = await self.store()
+            self.behind |= covers != self._listed_as
             changes = await self.changes(covers, whole=True)
+            self.behind |= len(changes) > 0
             consented = CONSENT in await self._with_store(_notes)
             if max_files is not None and not consented and self.total > max_files:
                 self.complete, self._too_many = False, True
@@ -239,8 +328,39 @@ class FolderIndex:
         if await self._make_room():
             await self._count_left_out()
 
-    async def changes(self, covers: Covers, whole: bool = False) -> Changes:
-        """What has changed on disk; the files are listed anew if need be, or if ``whole``."""
+    async def open(self, covers: Covers, few: int) -> Changes:
+        """Use the index that an earlier process has left, and return what has changed since.
+
+        The index counts as complete if that are a ``few`` files: the caller takes them, and until
+        then it is stale. With more, it is incomplete as one that is being built. Nothing is written
+        here, and what only later requests need is left for `build`.
+        """
+        self.is_opening = True
+        try:
+            if self.complete or not self.writable or not await self._with_store(_count):
+                return Changes()
+            changes = await self.changes(covers, whole=True, timed=False)
+            if self._cleared or self._too_many:
+                return Changes()
+            self.indexed = max(self.total - len(changes.changed), 0)
+            self.was_begun = len(changes) <= (1 - BEGUN) * self.total
+            if len(changes) > few or not self.was_begun:
+                return Changes()
+            self.updated_at = time.time()
+            self.complete = self.is_open and not self.damage
+            return changes
+        finally:
+            self.is_opening = False
+
+    async def take_changes(self, changes: Changes) -> None:
+        """Take what `open` has found to differ."""
+        store = await self.store()
+        with self._taking():
+            await self._complete(store, changes, urgent=True)
+
+    async def changes(self, covers: Covers, whole: bool = False, timed: bool = True) -> Changes:
+        """What has changed on disk; the files are listed anew if need be, or if ``whole``. Unless
+        ``timed``, the next call lists them once more."""
         started = time.monotonic()
         # What is written while the files are listed may be newer than the list.
         stamp = await self._with_store(Store.stamp)
@@ -253,7 +373,7 @@ class FolderIndex:
         else:
             whole = True
         if whole:
-            found = await self._list(covers)
+            found = await self._list(covers, timed)
             emptied, room = Emptied(covers.empty), await self._has_room()
             changes, self.total = await self._with_store(
                 lambda store: _compared(store, stamp, self.root, found, emptied, room)
@@ -278,12 +398,15 @@ class FolderIndex:
         store = await self.store()
         with self._taking():
             changes = await self.changes(covers)
-            if self._cleared or self._too_many:
+            if self._cleared or self._too_many or self.damage:
                 return
             is_few = len(changes) <= few
             small = begin and self.total < self._settings().threshold
             begun = len(changes) <= (1 - BEGUN) * self.total
             if self.built or self.complete or (is_few and (small or begun)):
+                if changes and await self._keep():
+                    store = await self.store()
+                    changes = await self.changes(covers)
                 await self._complete(store, changes, urgent=is_few)
 
     @contextlib.contextmanager
@@ -327,6 +450,15 @@ class FolderIndex:
         return self._store is not None
 
     @property
+    def is_wanted(self) -> bool:
+        """Whether there is an index, or is to be one."""
+        return self.complete or self.built or self.was_begun or self.is_opening
+
+    def covers_as_listed(self, covers: Covers) -> bool:
+        """Whether the files were listed as these settings cover them."""
+        return covers == self._listed_as
+
+    @property
     def is_due(self) -> bool:
         """Whether it is time to look for changes that nobody has told of."""
         return time.monotonic() >= self._next_check
@@ -359,15 +491,16 @@ class FolderIndex:
         which there are files."""
         return any(is_below(folder, path) for folder in self._folders)
 
-    async def _list(self, covers: Covers) -> Listed:
+    async def _list(self, covers: Covers, timed: bool = True) -> Listed:
         began, doubts = time.time_ns(), self._doubts
         ripgrep = self._ripgrep()
         outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
         listing = await listed_paths(ripgrep, self.root, covers)
         whole = not listing.timed_out
-        found = await asyncio.to_thread(listed, self.root, listing.paths, whole, began)
+        take = listed if timed else listed_without_times
+        found = await asyncio.to_thread(take, self.root, listing.paths, whole, began)
         self._outside = outside if whole and not listing.unreadable else None
-        self._times = dict(found.times) if doubts == self._doubts else None
+        self._times = dict(found.times) if timed and doubts == self._doubts else None
         self._looked = doubts
         self._listed_as = covers
         self._cover(found.folders)
@@ -388,7 +521,10 @@ class FolderIndex:
         watcher = Watcher(self.root, changed, self.look_soon, own=own, wanted=self._is_covered)
         self.watcher = watcher
         await watcher.start()
-        self.look_soon()
+        # The build that follows lists all files. Until then what is known is as good as it was
+        # before: no query need look.
+        self._doubts += 1
+        self._times = None
 
     @property
     def is_watched(self) -> bool:
@@ -451,10 +587,12 @@ class FolderIndex:
             self.built, self._cleared = False, True
             self._unfinished = None
             self.total = self.indexed = 0
-            await asyncio.to_thread(delete, store.file)
+            await asyncio.to_thread(delete, store)
 
     async def told(self, paths: Collection[str], covers: Covers) -> None:
         """Take files of which somebody says that they have changed; paths below the folder."""
+        if self.damage:
+            return  # nothing is written into a damaged store; its successor looks at all files
         if any(is_ignore_file(path) for path in paths):
             self._times = None
             if self.complete:
@@ -566,7 +704,7 @@ class FolderIndex:
             return list(paths)  # an index that is new has seen nothing
         left: list[str] = []
         settings = self._settings()
-        adopting = functools.partial(_adopt, self.root, settings.variant, others)
+        adopting = functools.partial(_adopt, self.root, settings, others)
         for at in range(0, len(paths), ADOPTED):
             some = paths[at : at + ADOPTED]
             keys = await asyncio.to_thread(keys_of, self.root, some, settings.max_bytes)
@@ -677,66 +815,127 @@ class FolderIndex:
 
     async def _open(self) -> None:
         self._opened_as = self._settings().variant
+        user = self._settings().user
         hindered = self._hindrance is not None and self._hindrance.lasts
-        open_store = Store.open if self.writable and not hindered else _temporary
+        found = await asyncio.to_thread(state_folder.examine, self.root, user)
+        self.notice = found.notice
+        # Without an index, a query leaves nothing behind.
+        is_kept = self._is_kept or await asyncio.to_thread(state_folder.is_indexed, self.root, user)
+        open_store = Store.open if self.writable and is_kept and not hindered else _temporary
         try:
-            self._store = await asyncio.to_thread(open_store, self.root, self._opened_as)
-        except (sqlite3.Error, OSError) as error:
+            self._store = await asyncio.to_thread(open_store, self.root, self._opened_as, user)
+        except (DatabaseError, OSError) as error:
             raise IndexUnavailable(str(error)) from None
         if self._store.is_temporary and open_store is not _temporary:
             self._hinder()
 
+    async def _keep(self) -> bool:
+        """Keep the index on disk from now on; return whether it has another store for that."""
+        if self._is_kept:
+            return False
+        self._is_kept = True
+        async with self._opening:
+            if self._store is None or not (self._store.is_temporary and self.writable):
+                return False
+            await self._forget()
+            return True
+
+    @property
+    def ends_with_process(self) -> bool:
+        """Whether there is an index that is not kept."""
+        is_temporary = self._store is not None and self._store.is_temporary
+        return is_temporary and (self._is_kept or not self.writable)
+
     def _hinder(self) -> None:
         """Note that nothing can be written in the folder now."""
         if self._hindrance is None:
-            self._hindrance = Hindrance(self.root)
+            self._hindrance = Hindrance(self.root, self._settings().user)
         self._hindrance.begin()
 
     async def repair(self) -> bool:
-        """Make the store anew if it is damaged, and leave it if it cannot be read; whether there is
-        another one now. Raises IndexUnavailable."""
+        """Check the whole store; return whether something is wrong with it. What is damaged is
+        rebuilt by the next build; what cannot be read is left. Raises IndexUnavailable."""
         store = await self.store()
         try:
             await asyncio.to_thread(store.check)
-        except StoreDamaged:
-            await self.give_up(store)
-        except (sqlite3.Error, OSError) as error:
+        except StoreDamaged as error:
+            await self.suspect(store, error)
+            return True
+        except (DatabaseError, OSError) as error:
             await self._leave(store, error)
-        return store is not self._store
+            return True
+        return False
 
-    async def give_up(self, store: Store) -> None:
-        """Put a damaged store aside; the next one is empty."""
+    async def suspect(self, store: Store, error: StoreDamaged, *, certain: bool = True) -> None:
+        """Find out whether a store is damaged, of which something could not be read.
+
+        Where its files are whole, they are opened anew; if the same error comes again, they hold
+        what Winnow does not write (unless it is not ``certain`` that the error is of this store).
+        A damaged store is rebuilt by the next build, and answers what it can until then: a request
+        that meets the damage has its successor answer from then on, as far as that is built.
+        Nothing is deleted before the successor is complete. Raises IndexUnavailable.
+        """
+        if store is not self._store:
+            return
+        if self.damage:
+            await self._change_over(store)
+            return
+        found = await asyncio.to_thread(store.find_damage)
         async with self._opening:
-            if self._store is store:
+            if store is not self._store or self.damage:
+                return
+            if found is None and (self._suspected != (store, str(error)) or not certain):
+                logger.info("The index of %s is opened again: %s", self.root, error)
                 await self._forget()
-                with contextlib.suppress(OSError):
-                    await asyncio.to_thread(put_aside, store)
+                await self._open()
+                assert self._store is not None
+                self._suspected = self._store, str(error)
+                return
+            self.damage = found or str(error)
+            self.complete, self.built = False, True
+            self._unfinished = self._last_limit
+            self._next_check = 0.0
+        logger.warning("The index of %s is damaged: %s", self.root, self.damage)
+
+    async def _change_over(self, damaged: Store) -> None:
+        """Have the successor of a damaged store answer, which may not be complete."""
+        successor = await self._next_store()
+        async with self._opening:
+            if damaged is self._store and damaged is not successor:
+                self._store = successor
+                self.stores_changed += 1
+                await asyncio.to_thread(damaged.close)
 
     async def _forget(self) -> None:
         store, self._store = self._store, None
-        self.complete = False
+        successor, self._successor = self._successor, None
+        if successor is not None and successor is not store:
+            await asyncio.to_thread(successor.close)
+        self.damage, self._suspected = "", None
+        self.complete = self.was_begun = False
         self.indexed = 0
         self._times = None
         self._next_check = 0.0
         if store is not None:
+            self.stores_changed += 1
             await asyncio.to_thread(store.close)
 
     async def _with_store(self, do: Callable[[Store], T]) -> T:
-        """What a function gives for the store, in a thread. One that is damaged is made anew; one
-        that cannot be written is left for a temporary one. Raises IndexUnavailable."""
-        store = await self.store()
-        try:
-            return await asyncio.to_thread(do, store)
-        except StoreDamaged:
-            await self.give_up(store)
-        except (sqlite3.Error, OSError) as error:
-            # A database that is damaged or gone may say anything.
-            if store.is_current() and not await self.repair():
-                await self._leave(store, error)
-        try:
-            return await asyncio.to_thread(do, await self.store())
-        except (sqlite3.Error, OSError) as error:
-            raise IndexUnavailable(str(error)) from None
+        """What a function gives for the store, in a thread. Where that is damaged it is tried on
+        its successor; where it cannot be written, on a temporary one. Raises IndexUnavailable."""
+        problem = ""
+        for _ in range(MOST_TRIES):
+            store = await self.store()
+            try:
+                return await asyncio.to_thread(do, store)
+            except StoreDamaged as error:
+                problem = str(error)
+                await self.suspect(store, error)
+            except (DatabaseError, OSError) as error:
+                problem = str(error)
+                if store.is_current():
+                    await self._leave(store, error)
+        raise IndexUnavailable(problem)
 
     async def _leave(self, store: Store, error: Exception) -> None:
         """Use a temporary store for now. Raises IndexUnavailable if this is one."""
@@ -749,7 +948,7 @@ class FolderIndex:
                 await self._forget()
 
 
-def _temporary(root: Path, variant: str) -> Store:
+def _temporary(root: Path, variant: str, user: state_folder.User | None) -> Store:
     return Store.temporary()
 
 
@@ -788,7 +987,7 @@ def _has_keys(store: Store) -> bool:
 
 def _adopt(
     root: Path,
-    variant: str,
+    settings: FolderSettings,
     elsewhere: bool,
     keys: Mapping[str, tuple[FileState, bytes]],
     store: Store,
@@ -796,7 +995,7 @@ def _adopt(
     """Take files whose text is known, by their keys; ``elsewhere`` says that other working trees
     may know it."""
     taken = store.adopt(keys)
-    for other in other_stores(root, variant) if elsewhere else ():
+    for other in other_stores(root, settings.variant, settings.user) if elsewhere else ():
         left = {path: one for path, one in keys.items() if path not in taken}
         if left:
             taken += store.take_from(other, left)

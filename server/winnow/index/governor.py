@@ -15,16 +15,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, Literal, TypeVar
 
 from winnow.config import Index
 from winnow.index.workers import TIMES_TEXT
 from winnow.text.memory import anonymous_bytes
-from winnow.text.paths import is_below
 from winnow.text.workers import FEW_CORES, workers_for
 
 T = TypeVar("T")
@@ -60,10 +57,6 @@ FRESH_BYTES = 30 * MB
 # The largest file that is parsed may have this part of the limit at most, since its answer has four
 # times its bytes, of which the server holds three copies for a moment; and this part at least.
 PARSED_SHARE, LEAST_SHARE = 0.0045, 0.0015
-SHARED_FOLDERS = (
-    *("/tmp", "/var/tmp", "/var", "/usr", "/etc", "/opt", "/srv", "/mnt", "/media"),  # noqa: S108
-    *("/home", "/root", "/Users", "/Volumes", "/Library", "/System", "/Applications"),
-)
 
 
 def most_parsed(limits: Index, files: int) -> int:
@@ -72,19 +65,6 @@ def most_parsed(limits: Index, files: int) -> int:
     limit = limits.max_memory_usage_mb * MB
     room = limit - SERVER_BYTES - FILE_BYTES * files - FRESH_BYTES
     return round(max(min(room / TIMES_TEXT, PARSED_SHARE * limit), LEAST_SHARE * limit))
-
-
-def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
-    """Whether a folder may be indexed unless somebody asks for just that: not where it is a home
-    folder, even one that is a repository, or holds one; nor a drive, or what all programs share."""
-    real = os.path.realpath(root)
-    homes = (environment.get("HOME"), environment.get("USERPROFILE"), os.path.expanduser("~"))
-    if any(is_below(os.path.realpath(home), real) for home in homes if home):
-        return False
-    shared = set(map(os.path.realpath, SHARED_FOLDERS))
-    with contextlib.suppress(FileNotFoundError):  # the disk is full
-        shared.add(os.path.realpath(tempfile.gettempdir()))
-    return os.path.dirname(real) != real and real not in shared
 
 
 class Machine:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sqlite3
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.database import StoreDamaged
-from winnow.own_folder import own_folder
+from winnow.storage import state_folder
+from winnow.storage.database import DatabaseError, StoreDamaged
+from winnow.storage.writing import temporary_file
 
 if TYPE_CHECKING:
     from winnow.index.store import Store
@@ -30,8 +29,9 @@ TRIED_BYTES = 1024 * 1024
 class Hindrance:
     """What keeps the index of a folder from being kept there."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, user: state_folder.User | None = None) -> None:
         self._root = root
+        self._user = user
         self._seconds = FIRST_SECONDS
         self._until = 0.0
         self.lasts = False
@@ -48,18 +48,18 @@ class Hindrance:
         if not self.lasts or time.monotonic() < self._until:
             return False
         self._until = time.monotonic() + self._seconds
-        self.lasts = not await asyncio.to_thread(_has_room, self._root, instead)
+        self.lasts = not await asyncio.to_thread(_has_room, self._root, self._user, instead)
         return not self.lasts
 
 
-def _has_room(root: Path, instead: Store | None) -> bool:
+def _has_room(root: Path, user: state_folder.User | None, instead: Store | None) -> bool:
     try:
-        folder = own_folder(root)
+        folder = state_folder.create(root, user)
         wanted = ROOM_BYTES + (ROOM_TIMES * instead.size() if instead is not None else 0)
         if shutil.disk_usage(folder).free < wanted:
             return False
-        with tempfile.TemporaryFile(dir=folder) as file:
+        with temporary_file(folder) as file:
             file.write(bytes(TRIED_BYTES))
-    except (OSError, sqlite3.Error, StoreDamaged):
+    except (OSError, DatabaseError, StoreDamaged):
         return False
     return True

@@ -13,7 +13,6 @@ import functools
 import hashlib
 import logging
 import os
-import sqlite3
 import time
 from collections.abc import (
     AsyncGenerator,
@@ -27,36 +26,40 @@ from collections.abc import (
     Sequence,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from winnow.config import Config
-from winnow.database import StoreDamaged
-from winnow.errors import SearchError
+from winnow.errors import IndexUnavailable, SearchError
 from winnow.index.files import FULL
-from winnow.index.folder import FolderIndex, FolderSettings, Ordered, Report
-from winnow.index.governor import Governor, is_indexable, most_parsed
+from winnow.index.folder import MOST_TRIES, FolderIndex, FolderSettings, Ordered, Report
+from winnow.index.governor import Governor, most_parsed
 from winnow.index.reader import Reader, ReaderStopped, Written
 from winnow.index.segments import SegmentGone
-from winnow.index.sources import Covers
+from winnow.index.sources import Changes, Covers
 from winnow.index.status import folder_status, total_of
 from winnow.index.unsaved import Documents, Unsaved, texts_in_place
 from winnow.index.view import Overlay, StoreView
 from winnow.index.workers import Workers
 from winnow.retrieval.embeddings import model_at, told_of
+from winnow.storage.database import DatabaseError, StoreDamaged
+from winnow.storage.state_folder import User, is_indexed
 from winnow.text.files import search_roots
 from winnow.text.memory import anonymous_bytes
 from winnow.text.paths import held_by, real_path
 from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
+from winnow.text.roots import is_indexable
 from winnow.types import IndexState
 from winnow.types.index_status import IndexSettings, IndexStatus, NotCovered
 
 if TYPE_CHECKING:
+    from winnow.index.filetable import FileTable
     from winnow.postings.corpus import Corpus
     from winnow.postings.trigrams import Condition
+    from winnow.workspace import Workspace
 
 # What a query waits for changes to be taken.
 CATCH_UP_SECONDS = 0.15
@@ -109,6 +112,7 @@ class Index:
     ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
     the files of a folder in the order in which they are to be taken. ``prepare`` loads what the
     first search needs: it is done once, in a thread, when there is an index or a large one is made.
+    ``roots_of`` gives the roots of folders, of which each has an index.
     """
 
     def __init__(
@@ -121,12 +125,14 @@ class Index:
         ripgrep: Callable[[], Ripgrep],
         ordered: Ordered,
         prepare: Callable[[], None] = lambda: None,
+        roots_of: Callable[[Sequence[Path]], list[Path]] = search_roots,
     ) -> None:
         limits = config().limits
         self._prepare = prepare
         self._preparing: asyncio.Task[None] | None = None
         self._config = config
         self._folders = folders
+        self._roots_of = roots_of
         self._ripgrep = ripgrep
         self._ordered = ordered
         self._environment = environment
@@ -144,9 +150,68 @@ class Index:
         self._told: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._opening: asyncio.Task[None] | None = None
+        self._opened: set[FolderIndex] = set()
+        self._opened_at = -LATER_SECONDS
         self._taking: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._precaution: asyncio.Task[None] | None = None
+
+    # --- opening ---------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Open what earlier processes have left, once for each folder, and return when it can
+        answer. A folder without an index, or whose index is being built, is not waited for."""
+        new = self._unopened()
+        if new and not _is_busy(self._opening):
+            self._opened.update(new)
+            self._opening = asyncio.create_task(self._open(new))
+            self._opening.add_done_callback(_log_failure)
+        if self._opening is not None:
+            await asyncio.wait({self._opening})
+
+    @property
+    def is_opened(self) -> bool:
+        """Whether there is nothing to wait for: see :meth:`open`."""
+        return not (_is_busy(self._opening) or self._unopened())
+
+    def _unopened(self) -> list[FolderIndex]:
+        if self._closed or self._builds or not self._config().index.enabled:
+            return []
+        return [one for one in self._current() if not (one in self._opened or one.complete)]
+
+    async def _open(self, folders: Sequence[FolderIndex]) -> None:
+        user = self._settings().user
+        left = [
+            one
+            for one in folders
+            if one.writable and await asyncio.to_thread(is_indexed, one.root, user)
+        ]
+        if not left:
+            return
+        self._prepare_soon()
+        _, *found = await asyncio.gather(self._read_ahead(left), *map(self._open_one, left))
+        self._opened_at = time.monotonic()
+        changes = {folder: one for folder, one in zip(left, found, strict=True) if one}
+        if changes and not _is_busy(self._checking):
+            self._checking = asyncio.create_task(self._take_changes(changes))
+
+    async def _read_ahead(self, folders: Sequence[FolderIndex]) -> None:
+        """Read what every search needs, while ripgrep lists the files."""
+        with contextlib.suppress(SearchError, StoreDamaged):
+            async with self._view(folders) as (view, _):
+                await view.read(_derive, view, [folder.table for folder in folders])
+
+    async def _open_one(self, folder: FolderIndex) -> Changes:
+        changes = Changes()
+        with _logged(folder), self.governor.requests():
+            changes = await folder.open(self._covers(folder), FEW)
+        return changes
+
+    async def _take_changes(self, changes: Mapping[FolderIndex, Changes]) -> None:
+        for folder, one in changes.items():
+            with _logged(folder):
+                await folder.take_changes(one)
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -214,14 +279,14 @@ class Index:
             raise
 
     async def _mended(self, folders: Iterable[FolderIndex], error: Exception) -> bool:
-        """Whether an error comes of a store that is damaged: it is made anew."""
-        if any([await folder.repair() for folder in folders]):
-            return True
-        if isinstance(error, StoreDamaged) and not isinstance(error, SegmentGone):
-            # What the database itself holds to be whole may have been written by somebody else.
-            for folder in folders:
-                await folder.give_up(await folder.store())
-        return isinstance(error, StoreDamaged)
+        """Return whether an error comes of a store that is damaged; the store is seen to then."""
+        if not isinstance(error, StoreDamaged):
+            return any([await folder.repair() for folder in folders])
+        some = list(folders)
+        certain = len(some) == 1 and not isinstance(error, SegmentGone)
+        for folder in some:
+            await folder.suspect(await folder.store(), error, certain=certain)
+        return True
 
     @contextlib.asynccontextmanager
     async def corpus(
@@ -293,12 +358,14 @@ class Index:
     def state(self) -> IndexState:
         """How much of the workspace is known, and whether it is as the disk has it."""
         folders = self._current()
-        state: Literal["none", "building", "ready", "stale"] = "ready"
+        state: Literal["none", "opening", "building", "ready", "stale"] = "ready"
         if not folders or not all(one.complete for one in folders):
             # A store that was damaged or deleted is made anew by the next query's check.
-            known = folders and all(one.complete or one.built for one in folders)
+            known = folders and all(one.is_wanted for one in folders)
             state = "building" if self._builds or known else "none"
-        elif self._builds or _is_busy(self._taking) or _is_busy(self._checking):
+            if any(one.is_opening for one in folders):
+                state = "opening"
+        elif self._is_behind() or _is_busy(self._taking) or _is_busy(self._checking):
             state = "stale"
         if not (self._config().index.enabled or self._consented):
             state = "none"  # whatever an earlier setting has left
@@ -307,6 +374,14 @@ class Index:
             files_indexed=sum(one.indexed for one in folders),
             files_total=sum(one.total for one in folders),
             updated_at=max((one.updated_at for one in folders), default=0.0),
+        )
+
+    def _is_behind(self) -> bool:
+        """Whether files may have changed that a build under way has yet to take: unless there was a
+        look at all of them a moment ago, which found nothing."""
+        return bool(self._builds) and any(
+            one.behind or one.is_due or not one.covers_as_listed(self._covers(one))
+            for one in self._current()
         )
 
     async def status(self) -> IndexStatus:
@@ -358,6 +433,8 @@ class Index:
         """How many files are kept, by this process or an earlier one, as they are or were."""
         count = 0
         for folder in self._current():
+            if folder.damage:
+                continue
             reader = await folder.reader()
             try:
                 count += await asyncio.to_thread(reader.file_count)
@@ -377,12 +454,31 @@ class Index:
 
     def not_kept(self) -> list[Path]:
         """The folders whose index ends with this process: nothing is or can be written there."""
-        return [one.root for one in self._current() if one.opened and one.opened.is_temporary]
+        return [one.root for one in self._current() if one.ends_with_process]
+
+    def notices(self) -> list[str]:
+        """What people should know of folders `.winnow` that are ignored."""
+        return [one.notice for one in self._current() if one.notice]
+
+    @property
+    def stores_changed(self) -> int:
+        """How often a folder has changed over to another store, or opened its store again."""
+        return sum(one.stores_changed for one in self._known.values())
+
+    def damages(self) -> list[str]:
+        """Which folders have a damaged index, what is wrong with it, and what is done about it."""
+        rebuilt = "it is being rebuilt" if self._asked else "`winnow index build` rebuilds it"
+        return [
+            f"the index of {one.root} is damaged ({one.damage}): {rebuilt}"
+            for one in self._current()
+            if one.damage
+        ]
 
     def hindrances(self) -> list[str]:
         """Why folders are not indexed as they should."""
         folders = self._current()
         found = [f"{one.root}: {one.problem}" for one in folders if one.problem]
+        found += self.damages()
         if left_out := sum(one.left_out for one in folders):
             found.append(f"{left_out} files are left out: {FULL}")
         waits_for = self.governor.reason
@@ -408,6 +504,10 @@ class Index:
         ``consent``, also those that are not indexed unless somebody asks for it."""
         if self._closed or not (self._config().index.enabled or consent):
             return
+        if self._watching:
+            await self._open_before()
+            if self._closed or not (self._config().index.enabled or consent):
+                return
         task = asyncio.create_task(self._build(report, consent))
         self._builds.add(task)
         try:
@@ -415,8 +515,20 @@ class Index:
         finally:
             task.cancel()
             self._builds.discard(task)
+            if not self._builds:
+                for folder in self._known.values():
+                    folder.behind = False
         if not task.cancelled():
             task.result()
+
+    async def _open_before(self) -> None:
+        """Open what is there, and leave the machine to the first request for a moment: what a build
+        looks at was looked at just now."""
+        await self.open()
+        pause = self._opened_at + LATER_SECONDS - time.monotonic()
+        if pause > 0 and all(one.complete for one in self._current()):
+            await asyncio.sleep(pause)
+            await self.governor.turn()
 
     async def _build(self, report: Report | None, consent: bool) -> None:
         self._asked = True
@@ -465,7 +577,9 @@ class Index:
         enabled = self._config().index.enabled
         if not enabled:
             self._asked = self._consented = self._watching = False
-            await _cancelled([*self._builds, self._taking, self._checking, self._precaution])
+            await _cancelled([self._opening, *self._builds])
+            await _cancelled([self._taking, self._checking, self._precaution])
+            self._opened.clear()
             self._told.clear()
         for folder in self._known.values():
             await folder.permit(enabled and is_indexable(folder.root, self._environment))
@@ -501,6 +615,7 @@ class Index:
     async def aclose(self) -> None:
         """End what is under way, and the workers; close the stores."""
         self._closed = True
+        await _cancelled([self._opening])
         await _cancelled([self._taking, self._checking, self._precaution, *self._builds])
         if self._preparing is not None:
             await asyncio.gather(self._preparing, return_exceptions=True)
@@ -532,7 +647,7 @@ class Index:
         """Begin to look for changes in the folders where it is time to, and perhaps an index."""
         due = [one for one in folders if one.is_due]
         unsure = [one for one in due if not one.is_sure]
-        if not due or self._builds or _is_busy(self._checking):
+        if not due or self._builds or _is_busy(self._opening) or _is_busy(self._checking):
             return
         if unsure:
             if self._precaution is not None:
@@ -602,7 +717,7 @@ class Index:
         """The roots of the folders, looked for anew now and then: one query asks a dozen times."""
         folders, now = list(self._folders()), time.monotonic()
         if self._found_roots is None or self._found_roots[:2] != (folders, int(now / ROOT_SECONDS)):
-            found = search_roots(folders)
+            found = self._roots_of(folders)
             self._found_roots = folders, int(now / ROOT_SECONDS), found
         return self._found_roots[2]
 
@@ -625,6 +740,7 @@ class Index:
             embeddings=config.index.embeddings,
             rules=rules,
             variant=_variant(masked, rules, model.name if model else ""),
+            user=User.of(self._environment, config.index.location),
         )
 
 
@@ -652,6 +768,12 @@ def _by_folder(
     return found
 
 
+def _derive(view: StoreView, tables: Sequence[FileTable]) -> None:
+    from winnow.retrieval.search import derive
+
+    derive(view.corpus(tables, {}))
+
+
 def _candidates(
     folders: Sequence[FolderIndex], readers: Sequence[Reader], conditions: Sequence[Condition]
 ) -> list[Candidates]:
@@ -677,17 +799,28 @@ def _candidates(
     return [Candidates(below, paths, total, binary) for below in numbers]
 
 
-def again_if_damaged(request: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """A request that is made once more where a store shows itself to be damaged while it is read:
-    that is made anew meanwhile."""
+def again_if_damaged(
+    request: Callable[Concatenate[Workspace, P], Awaitable[T]],
+) -> Callable[Concatenate[Workspace, P], Awaitable[T]]:
+    """Make a request again where a store shows itself to be damaged while it is read: by then it is
+    opened again, or its successor answers. Raises IndexUnavailable if that does not help."""
 
     @functools.wraps(request)
-    async def again(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return await request(*args, **kwargs)
-        except StoreDamaged as error:
-            logger.warning("The index is made anew: %s", error)
-        return await request(*args, **kwargs)
+    async def again(workspace: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        problem = ""
+        for _ in range(MOST_TRIES):
+            before = workspace.index.stores_changed
+            try:
+                answer = await request(workspace, *args, **kwargs)
+            except StoreDamaged as error:
+                problem = str(error)
+                logger.warning("A request is made again: %s", error)
+            else:
+                # What was read of one store may be missing in the next.
+                if workspace.index.stores_changed == before:
+                    return answer
+                problem = "it was replaced several times"
+        raise IndexUnavailable(f"The index is damaged ({problem}): `winnow index clear` deletes it")
 
     return again
 
@@ -704,6 +837,11 @@ def _is_busy(task: asyncio.Task[None] | None) -> bool:
     return task is not None and not task.done()
 
 
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("The index is not opened", exc_info=error)
+
+
 async def _finished(task: asyncio.Task[None] | None, seconds: float) -> bool:
     """Wait for a task; whether it was busy."""
     if task is None or task.done():
@@ -717,7 +855,7 @@ def _logged(folder: FolderIndex) -> Iterator[None]:
     """What hinders an update is kept as the folder's problem; queries go on."""
     try:
         yield
-    except (SearchError, StoreDamaged, sqlite3.Error, OSError) as error:
+    except (SearchError, StoreDamaged, DatabaseError, OSError) as error:
         folder.look_soon()  # what was to be taken is not
         folder.problem = str(error)
         logger.warning("The index of %s: %s", folder.root, error)

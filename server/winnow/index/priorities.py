@@ -22,8 +22,10 @@ from winnow.config import Index
 from winnow.errors import SearchError
 from winnow.ranking.models import Models, NamedModel
 from winnow.ranking.providers import ANSWER_CHARACTERS, ModelError, ModelRequest, NotSent
+from winnow.secrets import redacted_path
 from winnow.symbols.language import language_of
 from winnow.symbols.weight import DATA, place_of
+from winnow.text.git_files import is_linked_from_outside
 from winnow.text.process import Processes
 from winnow.text.selection import GIT_ENVIRONMENT, GIT_SAFE
 
@@ -142,6 +144,8 @@ async def _log(
             **GIT_ENVIRONMENT,
             "GIT_CEILING_DIRECTORIES": str(root.parent),
         },
+        # The repository's own configuration can include any file.
+        fenced=not await asyncio.to_thread(is_linked_from_outside, root),
     ) as child:
         size = 0
         async for record in child.records(b"\0", PATH_BYTES):
@@ -199,6 +203,7 @@ def shown_folders(folders: Iterable[str]) -> list[str]:
         and folder.count("/") < SHOWN_DEPTH
         and folder.isprintable()
         and not _SECRET.search(folder)
+        and redacted_path(folder) == folder
     }
     return sorted(shown, key=lambda folder: (folder.count("/"), folder))[:SHOWN_FOLDERS]
 

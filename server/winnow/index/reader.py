@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 import zlib
 from collections import OrderedDict
@@ -13,9 +12,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from winnow.database import StoreDamaged, damage
 from winnow.index.files import FULL, NO_SOURCE, FileState
 from winnow.index.segments import Segments
+from winnow.storage.database import Connection, Cursor, StoreDamaged, damage
 from winnow.symbols.facts import Definition, Skeleton
 from winnow.symbols.packed import Packed, definition_of, skeleton_of
 from winnow.symbols.view import File
@@ -59,10 +58,10 @@ class Reader:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         skeletons: Skeletons,
         segments: Segments,
-        release: Callable[[sqlite3.Connection], None],
+        release: Callable[[Connection], None],
     ) -> None:
         self.connection = connection
         self.open_segments = segments
@@ -392,7 +391,7 @@ class Reader:
             found.update((os.fsdecode(path), row) for path, *row in self._rows(statement, *some))
         return found
 
-    def _execute(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+    def _execute(self, statement: str, values: tuple[object, ...]) -> Cursor:
         if self._stopped:
             raise ReaderStopped
         return self.connection.execute(statement, values)

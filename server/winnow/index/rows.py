@@ -7,7 +7,6 @@ all that belongs to it, until it is adopted for a file with the same text, or fo
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 import zlib
 from collections.abc import Collection, Iterable, Mapping
@@ -16,6 +15,7 @@ import msgspec
 
 from winnow.index.files import FULL, FileFacts, FileState
 from winnow.index.reader import unpacked_names
+from winnow.storage.database import Connection, row_of, rows_of, value_of
 
 # Changes with the tables below; what fills them has its own mark, see `store.version`.
 SCHEMA_VERSION = 3
@@ -64,29 +64,19 @@ CHOSEN = -1
 GONE_STAMPS = 10_000
 
 
-def last_stamp(connection: sqlite3.Connection) -> int | None:
-    """The number of the last transaction; None where that cannot be read."""
-    try:
-        row = connection.execute("SELECT value FROM note WHERE name=?", (STAMP,)).fetchone()
-    except sqlite3.Error:
-        return None
-    return int(row[0]) if row else 0
-
-
-def next_stamp(connection: sqlite3.Connection) -> int:
+def next_stamp(connection: Connection) -> int:
     """The number of a transaction, which is above all that were."""
-    row = connection.execute("SELECT value FROM note WHERE name=?", (STAMP,)).fetchone()
-    stamp = int(row[0]) + 1 if row else 1
+    stamp = int(value_of(connection, "SELECT value FROM note WHERE name=?", STAMP) or 0) + 1
     connection.execute("INSERT OR REPLACE INTO note VALUES (?,?)", (STAMP, str(stamp)))
     connection.execute("DELETE FROM gone WHERE stamp<?", (stamp - GONE_STAMPS,))
     return stamp
 
 
-def park(connection: sqlite3.Connection, path: str, stamp: int, *, gone: bool) -> None:
+def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
     """Have a file have no row, for now or because it is ``gone``."""
-    row = connection.execute(
-        "SELECT id, problem, key FROM file WHERE path=? AND parked=0", (os.fsencode(path),)
-    ).fetchone()
+    row = row_of(
+        connection, "SELECT id, problem, key FROM file WHERE path=? AND parked=0", os.fsencode(path)
+    )
     if row is None:
         return
     number, problem, key = row
@@ -97,41 +87,43 @@ def park(connection: sqlite3.Connection, path: str, stamp: int, *, gone: bool) -
         remove(connection, number)
         return
     connection.execute("UPDATE file SET parked=? WHERE id=?", (int(time.time()), number))
-    older = connection.execute(
+    older = rows_of(
+        connection,
         "SELECT id FROM file WHERE path=? AND parked>0 ORDER BY parked DESC, id DESC"
         " LIMIT -1 OFFSET ?",
-        (os.fsencode(path), PARKED_VERSIONS),
-    ).fetchall()
+        *(os.fsencode(path), PARKED_VERSIONS),
+    )
     for (one,) in older:
         remove(connection, one)
 
 
-def forget_parked(connection: sqlite3.Connection, most: int | None = None) -> None:
+def forget_parked(connection: Connection, most: int | None = None) -> None:
     """Forget what was parked first, beyond what is worth the room."""
-    (count,) = connection.execute("SELECT count(*) FROM file WHERE parked<>0").fetchone()
+    count = value_of(connection, "SELECT count(*) FROM file WHERE parked<>0")
     if count <= PARKED_LEAST and most is None:
         return
     if most is None:
-        (live,) = connection.execute("SELECT count(*) FROM file WHERE parked=0").fetchone()
+        live = value_of(connection, "SELECT count(*) FROM file WHERE parked=0")
         most = max(PARKED_LEAST, live)
     if count > most:
-        rows = connection.execute(
-            "SELECT id FROM file WHERE parked<>0 ORDER BY parked, id LIMIT ?", (count - most,)
-        ).fetchall()
+        rows = rows_of(
+            connection,
+            "SELECT id FROM file WHERE parked<>0 ORDER BY parked, id LIMIT ?",
+            count - most,
+        )
         for (number,) in rows:
             remove(connection, number)
 
 
-def adopt(
-    connection: sqlite3.Connection, path: str, state: FileState, key: bytes, stamp: int
-) -> bool:
+def adopt(connection: Connection, path: str, state: FileState, key: bytes, stamp: int) -> bool:
     """Take what is known of a text for a file that has it now; whether the text is known."""
     raw = os.fsencode(path)
-    row = connection.execute(
+    row = row_of(
+        connection,
         "SELECT id, parked, path=? FROM file WHERE key=? AND problem<>?"
         " ORDER BY parked=0 AND path=? DESC, parked=0, path<>? LIMIT 1",
-        (raw, key, FULL, raw, raw),
-    ).fetchone()
+        *(raw, key, FULL, raw, raw),
+    )
     if row is None:
         return False
     number, parked, is_its = row
@@ -149,15 +141,15 @@ def adopt(
     return True
 
 
-def _copied(connection: sqlite3.Connection, number: int, path: bytes) -> int:
+def _copied(connection: Connection, number: int, path: bytes) -> int:
     """Another row with all that is known of a file, for another path."""
-    copied = connection.execute(
+    connection.execute(
         "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem, key, segment,"
         " document, binary, parked, stamp) SELECT ?, base, language, mtime_ns, ctime_ns, size,"
         " problem, key, segment, document, binary, ?, stamp FROM file WHERE id=?",
         (path, CHOSEN, number),
-    ).lastrowid
-    assert copied is not None
+    )
+    copied = connection.last_insert_rowid()
     connection.execute(
         "INSERT INTO content SELECT ?, skeleton, names FROM content WHERE file=?", (copied, number)
     )
@@ -177,7 +169,7 @@ def _copied(connection: sqlite3.Connection, number: int, path: bytes) -> int:
     return copied
 
 
-def empty(connection: sqlite3.Connection, number: int, stamp: int) -> None:
+def empty(connection: Connection, number: int, stamp: int) -> None:
     """Keep nothing of a file but that there was no room."""
     _remove_facts(connection, number)
     connection.execute(
@@ -186,13 +178,13 @@ def empty(connection: sqlite3.Connection, number: int, stamp: int) -> None:
     )
 
 
-def remove(connection: sqlite3.Connection, number: int) -> None:
+def remove(connection: Connection, number: int) -> None:
     """Forget a row, and all that belongs to it."""
     _remove_facts(connection, number)
     connection.execute("DELETE FROM file WHERE id=?", (number,))
 
 
-def _remove_facts(connection: sqlite3.Connection, number: int) -> None:
+def _remove_facts(connection: Connection, number: int) -> None:
     row = connection.execute("SELECT names FROM content WHERE file=?", (number,)).fetchone()
     if row is not None:
         rows = [(name, number) for name in unpacked_names(row[0])]
@@ -202,7 +194,7 @@ def _remove_facts(connection: sqlite3.Connection, number: int) -> None:
 
 
 def insert(
-    connection: sqlite3.Connection,
+    connection: Connection,
     batch: Mapping[str, FileFacts],
     places: Mapping[bytes, tuple[int, int]],
     stamp: int,
@@ -218,12 +210,12 @@ def insert(
         path = os.fsencode(name)
         values = msgspec.structs.astuple(one.state)
         place = places.get(one.key, (None, None))
-        number = connection.execute(
+        connection.execute(
             "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem, key,"
             " segment, document, binary, parked, stamp) VALUES (?,?,?,?,?,?,?,?,?,?,?,0,?)",
             (path, _base(path), one.language, *values, one.key, *place, one.binary, stamp),
-        ).lastrowid
-        assert number is not None
+        )
+        number = connection.last_insert_rowid()
         facts = one.facts
         if facts is None:
             continue
@@ -245,16 +237,15 @@ def insert(
     connection.executemany("INSERT OR IGNORE INTO base VALUES (?,?,?)", sorted(bases))
 
 
-def segment_row(connection: sqlite3.Connection, name: str, documents: int, size: int) -> int:
+def segment_row(connection: Connection, name: str, documents: int, size: int) -> int:
     """The number of a new segment."""
-    number = connection.execute(
+    connection.execute(
         "INSERT INTO segment (name, documents, bytes) VALUES (?,?,?)", (name, documents, size)
-    ).lastrowid
-    assert number is not None
-    return number
+    )
+    return connection.last_insert_rowid()
 
 
-def live_documents(connection: sqlite3.Connection, segment: int) -> list[int]:
+def live_documents(connection: Connection, segment: int) -> list[int]:
     """The documents of a segment that a row names, ascending."""
     rows = connection.execute(
         "SELECT DISTINCT document FROM file WHERE segment=? ORDER BY document", (segment,)
@@ -263,7 +254,7 @@ def live_documents(connection: sqlite3.Connection, segment: int) -> list[int]:
 
 
 def move(
-    connection: sqlite3.Connection,
+    connection: Connection,
     segment: int,
     documents: Collection[int],
     target: int,

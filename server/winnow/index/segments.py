@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.database import StoreDamaged
 from winnow.postings.contents import Contents
+from winnow.storage.database import StoreDamaged
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +31,8 @@ from winnow.index.files import (
 from winnow.text.buffers import Overlay
 from winnow.text.encodings import decoded
 from winnow.text.files import IGNORE_FILE, search_scope
+from winnow.text.git_files import git_settings
+from winnow.text.ignore_files import with_restarts
 from winnow.text.listing import Listing, list_files
 from winnow.text.paths import is_below, open_regular, real_path
 from winnow.text.ripgrep import Ripgrep
@@ -42,7 +43,6 @@ MOST_BYTES = 4 * 1024 * 1024
 # Files in any folder that say what is ignored.
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", IGNORE_FILE)
 UNSURE = -1  # a time that no file has
-_EXCLUDES_FILE = re.compile(r'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.I | re.M)
 # And at the root.
 ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
@@ -97,7 +97,10 @@ class Emptied:
         return known
 
     def _names(self, path: str) -> bool:
-        return any(pattern.fullmatch(path) for pattern in self._patterns)
+        for pattern in self._patterns:  # noqa: SIM110 - a generator takes as long as the matching
+            if pattern.fullmatch(path):
+                return True
+        return False
 
 
 async def listed_paths(
@@ -109,10 +112,11 @@ async def listed_paths(
         for one in covers.others
         if is_below(str(one), str(root))
     ]
-    scope = search_scope([root], SearchParams(path=folder or ""), [*covers.exclude, *nested])
+    params = SearchParams(path=folder or "")
+    scope = search_scope([root], params, [*covers.exclude, *nested], roots=[root])
     if folder is not None:
         scope = msgspec.structs.replace(scope, arguments=(*scope.arguments, "--max-depth=1"))
-    return await list_files(ripgrep, scope, Overlay())
+    return await with_restarts(lambda: list_files(ripgrep, scope, Overlay()))
 
 
 def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> Listed:
@@ -125,6 +129,12 @@ def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> List
     since = began_ns - CLOCK_NS
     times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
     return Listed(paths, times, whole, folders)
+
+
+def listed_without_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> Listed:
+    """A list of files as of :func:`listed`, without the look at each folder, which costs more than
+    all else on the way to the first answer."""
+    return Listed(paths, {}, whole, folders_of(paths))
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
@@ -141,28 +151,13 @@ def folders_of(paths: Iterable[str]) -> set[str]:
 def outside_times(root: Path, environment: Mapping[str, str]) -> dict[str, int]:
     """The times of the files outside of a folder on which its list depends, too: ignore files of
     the folders that hold it, git's for the user, and those in which git's is named."""
-    home = environment.get("HOME", "")
-    settings = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    git = [os.path.join(settings, "git", name) for name in ("config", "ignore")]
-    configured = [os.path.join(home, ".gitconfig"), git[0]]
-    named = [os.path.join(home, name) for file in configured for name in _excludes_files(file)]
-    files = [*_ignore_files_above(root), *configured, *git, *named]
+    files = [*_ignore_files_above(root), *git_settings(environment)]
     return {file: _time("", file) for file in files}
 
 
 @functools.lru_cache(maxsize=64)
 def _ignore_files_above(root: Path) -> list[str]:
     return [str(folder / name) for folder in root.parents for name in IGNORE_FILES]
-
-
-def _excludes_files(file: str) -> list[str]:
-    """The ignore files that a file of git's settings names, without `~/`."""
-    try:
-        with open(file, encoding="utf-8", errors="replace") as settings:
-            text = settings.read()
-    except OSError:
-        return []
-    return [name.removeprefix("~/") for name in _EXCLUDES_FILE.findall(text)]
 
 
 def is_ignore_file(path: str) -> bool:
@@ -195,13 +190,18 @@ def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
 
 def look(base: str, path: str) -> FileState | None:
     """A file as it is now; None if there is none."""
+    told = _regular(base, path)
+    return None if told is None else told_state(told)
+
+
+def _regular(base: str, path: str) -> os.stat_result | None:
     try:
-        told = os.lstat(os.path.join(base, path))
+        # Joined by hand: `os.path.join` takes as long as the system does to answer, and a first
+        # question waits for a look at each file.
+        told = os.lstat(f"{base}/{path}")
     except (OSError, ValueError):
         return None
-    if not stat.S_ISREG(told.st_mode):
-        return None
-    return told_state(told)
+    return told if stat.S_ISREG(told.st_mode) else None
 
 
 def is_as_known(base: str, path: str, known: FileState | None) -> bool:
@@ -230,7 +230,7 @@ def keys_of(
             descriptor = open_regular(os.path.join(root, path), str(root))
         except SearchError:
             continue
-        with open(descriptor, "rb") as file:
+        with os.fdopen(descriptor, "rb") as file:
             state = file_state(os.fstat(file.fileno()))
             raw = file.read(most + 1)
         if len(raw) <= most:
@@ -255,21 +255,21 @@ def compared(
     written: dict[str, int] = {}
     gone: list[str] = []
     new = dict.fromkeys(now.paths)
+    unlisted = object()
     count = 0
     for path, kept in known:
-        is_listed = path in new
-        new.pop(path, None)
-        state = look(base, path) if is_listed else None
-        if state is None:
+        is_listed = new.pop(path, unlisted) is not unlisted
+        told = _regular(base, path) if is_listed else None
+        if told is None:
             gone.append(path)
             continue
         count += 1
         if (
-            _differs(kept, state)
+            not _is_of(kept, told)
             or (kept.problem == EXCLUDED) != emptied.has(path)
             or (room and kept.problem == FULL)
         ):
-            written[path] = state.mtime_ns
+            written[path] = told_state(told).mtime_ns
     for path in new:
         if (state := look(base, path)) is not None:
             count += 1
@@ -295,6 +295,15 @@ def is_listing_stale(root: Path, times: Mapping[str, int]) -> bool:
     """Whether there may be other files than those that were listed."""
     base = str(root)
     return any(_time(base, path) != time for path, time in times.items())
+
+
+def _is_of(known: FileState, told: os.stat_result) -> bool:
+    """Whether the system tells of a file what is known of it."""
+    return (
+        known.mtime_ns == told.st_mtime_ns
+        and known.ctime_ns == told.st_ctime_ns
+        and known.size == told.st_size
+    ) or not _differs(known, told_state(told))
 
 
 def _differs(known: FileState, now: FileState) -> bool:

@@ -11,6 +11,7 @@ from winnow.display import shown_path
 from winnow.index.files import CANNOT_BE_READ, EXCLUDED, FULL, OF_SECRETS, TOO_LARGE
 from winnow.index.folder import FolderIndex
 from winnow.index.reader import Reader
+from winnow.index.store import REPLACED
 from winnow.types.index_status import FolderStatus, NotCovered
 
 # By the beginnings of problems.
@@ -30,10 +31,10 @@ def folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStat
     """How the index of a folder is, as a reader of its store sees it. ``state`` is one of the
     index as a whole."""
     store = folder.opened
-    own = state if folder.complete or state == "none" else "building"
+    own = state if folder.complete or state in ("none", "opening") else "building"
     return FolderStatus(
         folder=shown_path(folder.root.as_posix())[0],
-        state="none" if state == "none" or not (folder.complete or folder.built) else own,  # type: ignore[arg-type]
+        state="none" if state == "none" or not folder.is_wanted else own,  # type: ignore[arg-type]
         files_indexed=folder.indexed,
         files_total=folder.total,
         not_covered=not_covered(reader.problem_counts(), reader.binaries()),
@@ -43,6 +44,8 @@ def folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStat
         watching="events" if folder.is_watched else "asked",
         watching_why=folder.watcher.reason or None if folder.watcher else None,
         problem=folder.problem or None,
+        damage=folder.damage or None,
+        replaced=reader.notes().get(REPLACED),
     )
 
 

@@ -2,9 +2,13 @@
 
 It is SQLite with a write-ahead log: readers see the state of one moment and never wait, a batch of
 files is one transaction, and a process that is killed leaves the state before it. Several servers
-and the command line may use one store at a time. It can always be made anew from the files, so
-what is damaged, or not of this version, is put aside and forgotten. What is kept of texts is in
-segments beside it, see :mod:`winnow.index.segments`.
+and the command line may use one store at a time. Reading writes nothing. What is kept of texts is
+in segments beside it, see :mod:`winnow.index.segments`.
+
+Every page and every block has a checksum, which is compared when it is read (see
+:mod:`winnow.storage.database`). Where damage is confirmed, a successor is built beside the store,
+which goes on answering. Each has a file `index-<version>.<generation>.db`, of which the newest
+counts; a successor that is still being built has an empty file `….building` beside it.
 
 Paths are relative to the folder, with ``/``; names that are no Unicode are kept byte for byte.
 """
@@ -15,12 +19,15 @@ import contextlib
 import functools
 import hashlib
 import itertools
+import logging
+import os
+import re
 import shutil
-import sqlite3
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 
 import winnow
@@ -28,17 +35,17 @@ import winnow.index
 import winnow.postings
 import winnow.secrets
 import winnow.symbols
-from winnow import database
-from winnow.database import StoreDamaged, damage
 from winnow.index import rows
 from winnow.index.files import FileFacts, FileState
 from winnow.index.lock import locked_briefly
 from winnow.index.reader import KnownText, Reader, Skeletons
 from winnow.index.rows import SCHEMA, SCHEMA_VERSION
-from winnow.index.seal import broken_at, seal
 from winnow.index.segments import Segments
-from winnow.own_folder import own_folder, regular
 from winnow.postings.building import MOST_DOCUMENTS
+from winnow.storage import database, state_folder
+from winnow.storage.database import Connection, DatabaseError, StoreDamaged, damage
+from winnow.storage.untrusted import require_regular
+from winnow.storage.writing import replace_file
 
 # How long one process waits for another's transaction, which takes some tenths of a second.
 BUSY_SECONDS = 10.0
@@ -56,9 +63,18 @@ LEVELS = (64, 512, MOST_DOCUMENTS // 2)
 # A search looks into each segment: 20 queries of six trees took 10 to 20 % less when several had
 # become one, in 0.1 seconds. Small ones are made one, of so many documents at most.
 COMPACT = 1024
+# Notes: when all of a store was checked last, and why it has taken the place of another one.
+CHECKED = "checked"
+REPLACED = "replaced"
+BUILDING = ".building"
+_GENERATION = re.compile(r"index-[0-9a-f]+(?:\.(\d+))?\.db")
 # Packages and modules whose code decides what is kept.
 MAKERS = (winnow.symbols, winnow.postings, winnow.secrets)
 MAKER_FILES = ("extraction.py", "files.py")
+# A note: somebody has asked for the index of a folder with very many files.
+CONSENT = "consent"
+
+logger = logging.getLogger(__name__)
 
 
 @functools.cache
@@ -89,53 +105,112 @@ class Store:
     Reading is done through :meth:`read`, which gives the state of one moment.
     """
 
-    def __init__(self, file: Path, temporary: bool = False) -> None:
+    def __init__(
+        self, file: Path, user: state_folder.User | None = None, *, temporary: bool = False
+    ) -> None:
         """Open or make a database. Raises StoreDamaged for a file that is none of ours, and
-        sqlite3.Error and OSError where there can be none."""
+        DatabaseError and OSError where there can be none."""
         self.file = file
+        self._user = user
         self.segments = Segments(file.parent, file.stem)
         self._temporary = temporary
         self._lock = threading.Lock()  # of the writer
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[Connection] = []
         self._skeletons = Skeletons()
         self._closed = False
+        mark = "" if temporary else state_folder.mark_of(file.parent, file, user)
         self._writer = self._connect(WRITER_CACHE_KB)
         try:
-            database.make_tables(self._writer, SCHEMA)
+            database.make_tables(self._writer, SCHEMA, mark)
         except BaseException:
             self._writer.close()
             raise
         self._inodes = _inodes(file)
 
     @classmethod
-    def open(cls, root: Path, variant: str = "") -> Store:
-        """The store of a folder; a temporary one where nothing can be written there."""
+    def open(cls, root: Path, variant: str = "", user: state_folder.User | None = None) -> Store:
+        """Return the store of a folder; a temporary one where nothing can be written there."""
         try:
-            file = _prepared(root, variant)
-            with _alone(file):
-                store = cls._opened(file)
-        except (OSError, sqlite3.Error, StoreDamaged):
+            folder = state_folder.create(root, user)
+            _delete_old(folder, version(variant))
+            with _alone(folder, version(variant)):
+                store = cls._newest(folder, version(variant), user)
+        except (OSError, DatabaseError, StoreDamaged):
             return cls.temporary()
-        with contextlib.suppress(sqlite3.Error, StoreDamaged):
-            store._let_go()  # what a process that was killed has left
+        with contextlib.suppress(OSError, DatabaseError, StoreDamaged):
+            store._let_go()  # what killed processes have left
         return store
 
     @classmethod
-    def _opened(cls, file: Path) -> Store:
-        """The store of a file, or a new one in its place if that is damaged."""
-        broken = broken_at(file)
+    def _newest(cls, folder: Path, kind: str, user: state_folder.User | None) -> Store:
+        """Return the newest store that is not being built, or the one that is, or a new one. Those
+        that cannot be opened are deleted: what they hold can be made from the files."""
+        problem = ""
+        found = generations(folder, kind)
+        for file in sorted(found, key=is_building):
+            try:
+                return cls._opened_twice(file, user)
+            except StoreDamaged as error:
+                problem = problem or str(error)
+                logger.warning("The index %s cannot be read (%s): it is replaced", file, error)
+        for file in found:
+            delete_files(file)
+        store = cls(_file_of(folder, kind, _next_generation(found)), user)
+        if problem:
+            store.note(REPLACED, _replaced(problem))
+        return store
+
+    @classmethod
+    def _opened_twice(cls, file: Path, user: state_folder.User | None) -> Store:
+        """Open a store; damage counts if it is found again. Raises StoreDamaged."""
+        require_regular(*database.database_files(file))
         try:
-            store = cls(file)
-            if broken is not None and store.stamp() == broken:
-                store.close()
-                raise StoreDamaged("it is not what it was when it was closed")
+            return cls(file, user)
+        except StoreDamaged as error:
+            logger.info("The index %s is opened again: %s", file, error)
+        return cls(file, user)
+
+    @classmethod
+    def successor(cls, damaged: Store, variant: str, why: str) -> Store:
+        """Return the store that is to take the place of a damaged one, as far as it has been built.
+
+        Raises OSError and DatabaseError.
+        """
+        if damaged.is_temporary:  # else its successor would outlive the process
+            return cls.temporary()
+        folder, kind = damaged.file.parent, version(variant)
+        with _alone(folder, kind):
+            for file in generations(folder, kind):
+                if is_building(file):
+                    with contextlib.suppress(StoreDamaged):
+                        return cls._opened_twice(file, damaged._user)
+                    delete_files(file)
+            file = _file_of(folder, kind, _next_generation(generations(folder, kind)))
+            replace_file(_building_mark(file), b"")
+            store = cls(file, damaged._user)
+            store.note(REPLACED, _replaced(why))
+            if CONSENT in damaged.readable_notes():
+                store.note(CONSENT, "yes")
             return store
-        except (StoreDamaged, sqlite3.Error) as error:
-            # Of a header that is another one, SQLite says many things.
-            if broken is None and not isinstance(error, StoreDamaged):
-                raise
-        _put_aside(file)
-        return cls(file)
+
+    def publish(self) -> None:
+        """Have every process that opens the folder's store get this one, and delete the older."""
+        folder, kind = self.file.parent, self.kind
+        with _alone(folder, kind):
+            _building_mark(self.file).unlink(missing_ok=True)
+            for file in generations(folder, kind):
+                if file != self.file:
+                    delete_files(file)
+
+    @property
+    def kind(self) -> str:
+        """The version of Winnow and of the settings that the store was made by."""
+        return self.file.name.removeprefix("index-").partition(".")[0]
+
+    @property
+    def lock_file(self) -> Path:
+        """The file whose lock the process has that builds the folder's index."""
+        return self.file.with_name(f"index-{self.kind}.lock")
 
     @classmethod
     def temporary(cls) -> Store:
@@ -157,15 +232,12 @@ class Store:
             if self._closed:
                 return
             self._closed = True
-            stamp = rows.last_stamp(self._writer)
             for connection in (*self._idle, self._writer):
                 connection.close()
             self._idle.clear()
         self.segments.close()
         if self._temporary:
             shutil.rmtree(self.file.parent, ignore_errors=True)
-        elif stamp is not None:
-            seal(self.file, stamp)
 
     def is_current(self) -> bool:
         """Whether the database is still the one at its path, with its log: a user may have deleted
@@ -173,15 +245,11 @@ class Store:
         return _inodes(self.file) == self._inodes
 
     def check(self) -> None:
-        """Raise StoreDamaged if the database or a segment is not whole; reads all of both."""
+        """Read the whole database and all segments; raise StoreDamaged if they are not whole."""
         with self.read() as reader, damage():
-            # The second one also compares indexes; of what is not in the table, nothing is said.
-            for check in ("quick_check(1)", "integrity_check(file)"):
-                (said,) = reader.connection.execute(f"PRAGMA {check}").fetchone()
-                if said != "ok":
-                    raise StoreDamaged(f"{check}: {said}")
+            database.check(reader.connection)
             if reader.has_strays():
-                raise StoreDamaged("a text is in a segment that is none")
+                raise StoreDamaged("a text is in a segment that does not exist")
             for number, name in reader.segments().items():
                 self.segments.verify(name)
                 keys = self.segments.get(name).keys
@@ -189,13 +257,42 @@ class Store:
                     if not 0 <= document < len(keys) or keys[document] != key:
                         raise StoreDamaged("a text is not the one that its row names")
 
+    def find_damage(self) -> str | None:
+        """Return what is wrong with the files on disk; None if nothing is, or if that cannot be
+        found out now.
+
+        They are opened anew: what this store has open may be of files that were replaced, or an
+        error may have been the disk's.
+        """
+        again = self
+        try:
+            if not self._temporary:
+                again = Store(self.file, self._user)
+            again.check()
+        except StoreDamaged as error:
+            return str(error)
+        except (OSError, DatabaseError) as error:
+            logger.info("The index %s cannot be checked: %s", self.file, error)
+        finally:
+            if again is not self:
+                again.close()
+        return None
+
+    def readable_notes(self) -> dict[str, str]:
+        """Return the notes of a store that may be damaged, as far as they can be read."""
+        try:
+            with self.read() as reader:
+                return reader.notes()
+        except (OSError, DatabaseError, StoreDamaged):
+            return {}
+
     # --- writing ---------------------------------------------------------------------------
 
     def write(self, batch: Mapping[str, FileFacts], gone: Iterable[str] = ()) -> None:
         """Keep what is known of files, by path, in the place of what was, and park what is known
         of those that are ``gone``; one transaction.
 
-        Raises sqlite3.OperationalError and OSError where the disk is full or another process holds
+        Raises DatabaseError and OSError where the disk is full or another process holds
         the store.
         """
         texts = {one.key: one.contents for one in batch.values() if one.contents is not None}
@@ -329,9 +426,9 @@ class Store:
         """Keep nothing of the oldest files, which are about this share of all bytes; how many."""
         with self._transaction() as connection:
             stamp = rows.next_stamp(connection)
-            found = connection.execute(
-                "SELECT id, size FROM file WHERE key<>x'' ORDER BY mtime_ns, id"
-            ).fetchall()
+            found = database.rows_of(
+                connection, "SELECT id, size FROM file WHERE key<>x'' ORDER BY mtime_ns, id"
+            )
             room = share * sum(size for _, size in found)
             emptied = 0
             for number, size in found:
@@ -343,7 +440,7 @@ class Store:
         return emptied
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[Connection]:
         with self._lock, damage(), database.transaction(self._writer):
             yield self._writer
 
@@ -380,7 +477,7 @@ class Store:
         name, size = self.segments.merge(parts) if count else ("", 0)
         try:
             with self._transaction() as connection:
-                there = {row[0] for row in connection.execute("SELECT id FROM segment")}
+                there = {row[0] for row in database.rows_of(connection, "SELECT id FROM segment")}
                 same = all(
                     number in there and rows.live_documents(connection, number) == documents
                     for number, documents in live.items()
@@ -415,9 +512,7 @@ class Store:
             rows.next_stamp(connection)
             connection.execute("PRAGMA incremental_vacuum").fetchall()
 
-    def _segment_row(
-        self, connection: sqlite3.Connection, name: str, documents: int, size: int
-    ) -> int:
+    def _segment_row(self, connection: Connection, name: str, documents: int, size: int) -> int:
         """The number of a segment that was written. Raises OSError if somebody who took it for one
         that was left behind has deleted it: this process may have been stopped for long."""
         self.segments.stat(name)
@@ -427,7 +522,8 @@ class Store:
         """Delete the segments that no row names, once nobody can be reading them."""
         # Nobody can write a row meanwhile.
         with self._transaction() as connection:
-            names = [row[0] for row in connection.execute("SELECT name FROM segment")]
+            rows_of_names = database.rows_of(connection, "SELECT name FROM segment")
+            names = [row[0] for row in rows_of_names]
             self.segments.keep_only(names)
 
     # --- reading ---------------------------------------------------------------------------
@@ -448,14 +544,14 @@ class Store:
         connection = connection or self._connect(READER_CACHE_KB)
         with damage():
             connection.execute("BEGIN")
-            connection.execute("SELECT 1 FROM file LIMIT 1").fetchone()  # from here on it is held
+            connection.execute("SELECT 1 FROM file LIMIT 1").fetchall()  # from here on it is held
         if not self.is_current():
             connection.close()  # it may be of the one that is there now
             raise FileNotFoundError(f"{self.file} is another file now")
         return Reader(connection, self._skeletons, self.segments, self._release)
 
-    def _release(self, connection: sqlite3.Connection) -> None:
-        with contextlib.suppress(sqlite3.Error):
+    def _release(self, connection: Connection) -> None:
+        with contextlib.suppress(DatabaseError):
             connection.execute("ROLLBACK")
         with self._lock:
             if not self._closed and len(self._idle) < IDLE_READERS:
@@ -463,12 +559,12 @@ class Store:
                 return
         connection.close()
 
-    def _connect(self, cache_kb: int) -> sqlite3.Connection:
+    def _connect(self, cache_kb: int) -> Connection:
         return database.connect(
             self.file,
             busy_seconds=BUSY_SECONDS,
             cache_kb=cache_kb,
-            settings="PRAGMA auto_vacuum=INCREMENTAL;",
+            layout="PRAGMA auto_vacuum=INCREMENTAL;",
         )
 
 
@@ -490,34 +586,40 @@ def _taken(known: KnownText, state: FileState, key: bytes) -> FileFacts:
     return FileFacts(state, known.language, known.facts, key, binary=known.binary)
 
 
-def put_aside(store: Store) -> None:
-    """Move a damaged database away, where it is the only one of its kind; its segments go. It is
-    closed. If another process has done so before, nothing happens. Raises OSError."""
-    with _alone(store.file):
-        if _inode(store.file) == store.inode:
-            _put_aside(store.file)
+def generations(folder: Path, kind: str) -> list[Path]:
+    """Return the databases of a version, the newest first."""
+    numbered = [
+        (int(found[1] or 0), file)
+        for file in folder.glob(f"index-{kind}*.db")
+        if (found := _GENERATION.fullmatch(file.name))
+    ]
+    return [file for _, file in sorted(numbered, reverse=True)]
 
 
-@contextlib.contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """For the time of the block, nobody else opens a database or puts it aside: who opens it
-    between two steps of that would write into the log of another one."""
-    with locked_briefly(file.with_suffix(".open"), BUSY_SECONDS):
-        yield
+def is_building(file: Path) -> bool:
+    """Return whether a database is a successor that is not complete yet."""
+    return os.path.lexists(_building_mark(file))
 
 
-def _put_aside(file: Path) -> None:
-    database.put_aside(file)
-    _delete_segments(file)
+def newest_file(folder: Path, variant: str) -> Path | None:
+    """Return the database that counts for a version, if there is one."""
+    found = generations(folder, version(variant))
+    return min(found, key=is_building, default=None)
 
 
-def delete(file: Path) -> None:
+def delete(store: Store) -> None:
+    """Delete a store with its older and newer generations, as far as that is possible."""
+    with contextlib.suppress(OSError), _alone(store.file.parent, store.kind):
+        for file in generations(store.file.parent, store.kind) or [store.file]:
+            delete_files(file)
+
+
+def delete_files(file: Path) -> None:
     """Delete a database and its segments, as far as that is possible."""
-    with contextlib.suppress(OSError), _alone(file):
-        for one in reversed(database.database_files(file)):
-            with contextlib.suppress(OSError):
-                one.unlink(missing_ok=True)
-        _delete_segments(file)
+    database.delete_database(file)
+    _delete_segments(file)
+    with contextlib.suppress(OSError):
+        _building_mark(file).unlink(missing_ok=True)
 
 
 def _delete_segments(file: Path) -> None:
@@ -526,23 +628,43 @@ def _delete_segments(file: Path) -> None:
             segment.unlink()
 
 
-def _prepared(root: Path, variant: str) -> Path:
-    """Where the database of this version is, in a folder that exists then. Raises OSError."""
-    folder = own_folder(root)
-    file = folder / f"index-{version(variant)}.db"
-    regular(*database.database_files(file))
-    _delete_old(folder, file)
-    return file
+def _building_mark(file: Path) -> Path:
+    return file.with_suffix(BUILDING)
 
 
-def _delete_old(folder: Path, own: Path) -> None:
-    """Delete stores of other versions, unless a server has written them lately."""
+def _file_of(folder: Path, kind: str, generation: int) -> Path:
+    return folder / (f"index-{kind}.{generation}.db" if generation else f"index-{kind}.db")
+
+
+def _next_generation(found: Sequence[Path]) -> int:
+    if not found:
+        return 0
+    newest = _GENERATION.fullmatch(found[0].name)
+    return int(newest[1] or 0) + 1 if newest else 0
+
+
+def _replaced(why: str) -> str:
+    """Return the note on why a store has taken the place of another one."""
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return f"{now}: the index before it was damaged ({why})"
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, kind: str) -> Iterator[None]:
+    """For the time of the block, keep other processes from opening or deleting a store: who opens
+    one between two steps of that would write into the log of another one."""
+    with locked_briefly(folder / f"index-{kind}.open", BUSY_SECONDS):
+        yield
+
+
+def _delete_old(folder: Path, kind: str) -> None:
+    """Delete stores of other versions, unless a process has written them lately."""
     limit = time.time() - OLD_SECONDS
     for file in (*folder.glob("index-*.db*"), *folder.glob("symbols-*.db*")):
         with contextlib.suppress(OSError):
-            if file.stem != own.stem and file.lstat().st_mtime < limit:
+            if not file.name.startswith(f"index-{kind}.") and file.lstat().st_mtime < limit:
                 file.unlink()
-                for suffix in (".sum", ".lock", ".open", ".damaged"):
+                for suffix in (".sum", ".lock", ".open", ".damaged", BUILDING):
                     file.with_suffix(suffix).unlink(missing_ok=True)
                 _delete_segments(file)
 

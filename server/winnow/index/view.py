@@ -15,6 +15,7 @@ from winnow.index.sources import changes_of, keys_of
 from winnow.symbols.facts import Definition, Facts, Skeleton
 from winnow.symbols.packed import last_name
 from winnow.symbols.view import File
+from winnow.text.paths import read_below
 
 if TYPE_CHECKING:
     from winnow.index.files import FileFacts
@@ -99,6 +100,9 @@ class StoreView:
 
     def roots(self) -> list[str]:
         return list(self._roots)
+
+    def manifest(self, path: str) -> bytes | None:
+        return read_below(path, self._roots)
 
     def written(self) -> list[Written]:
         """By which transactions the stores were written last."""

@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from winnow.config import OWN_FOLDER
-from winnow.database import StoreDamaged
-from winnow.index.store import Store, version
+from winnow.index.store import Store, newest_file
+from winnow.storage import state_folder
+from winnow.storage.database import DatabaseError, StoreDamaged
+from winnow.storage.untrusted import read_untrusted
 
 MOST_TREES = 16
 MOST_BYTES = 4096  # of git's files that hold a path
 
 
-def other_stores(root: Path, variant: str) -> Iterator[Store]:
-    """The stores of the other working trees of a folder's repository, where they are of the same
-    version; each is open until the next one is asked for."""
+def other_stores(
+    root: Path, variant: str, user: state_folder.User | None = None
+) -> Iterator[Store]:
+    """The stores of the other working trees of a folder's repository, where they are trusted and
+    of the same version; each is open until the next one is asked for."""
     for tree in other_trees(root):
-        file = tree / OWN_FOLDER / f"index-{version(variant)}.db"
-        if file.is_file() and not file.is_symlink():
-            with contextlib.suppress(StoreDamaged, sqlite3.Error, OSError):
-                store = Store(file)
+        folder = state_folder.existing(tree, user)
+        file = newest_file(folder, variant) if folder is not None else None
+        if file is not None and file.is_file() and not file.is_symlink():
+            with contextlib.suppress(StoreDamaged, DatabaseError, OSError):
+                store = Store(file, user)
                 try:
                     yield store
                 finally:
@@ -62,7 +65,6 @@ def _common(root: Path) -> Path | None:
 
 def _path_in(file: Path) -> str | None:
     try:
-        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
-            return opened.read(MOST_BYTES).strip() or None
+        return os.fsdecode(read_untrusted(file, MOST_BYTES)).strip() or None
     except OSError:
         return None

@@ -11,14 +11,12 @@ import asyncio
 import contextlib
 import logging
 import os
-import sqlite3
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
 
-from winnow.database import StoreDamaged
 from winnow.errors import UnknownSearch
 from winnow.learning.queries import kind_of
 from winnow.learning.records import KEPT_CHARACTERS, Action, Event, Search
@@ -26,6 +24,9 @@ from winnow.learning.signals import AGAIN_SECONDS, Command, Latest, Viewed
 from winnow.learning.store import TOGETHER, LearningStore, Rows
 from winnow.learning.suggest import KnownTerms, suggested
 from winnow.learning.table import Table
+from winnow.storage import state_folder
+from winnow.storage.database import DatabaseError, StoreDamaged
+from winnow.storage.state_folder import User
 
 WRITE_SECONDS = 1.0
 # What is done faster than it can be written is forgotten from here on.
@@ -44,7 +45,11 @@ class Learning:
     """What is learned in a workspace, of all who search there.
 
     ``root`` gives the folder whose store it is, None where nothing is to be left; ``enabled`` says
-    whether anything is to be kept at all, ``masked`` hides secrets in a query. Paths are absolute.
+    whether anything is to be kept at all, ``masked`` hides secrets in a query, ``user`` is whose
+    state it is. Paths are absolute.
+
+    What is learned is in memory until that folder has a place for state: an index makes one, and so
+    does feedback.
     """
 
     def __init__(
@@ -53,8 +58,10 @@ class Learning:
         root: Callable[[], Path | None],
         enabled: Callable[[], bool],
         masked: Callable[[str], str],
+        user: Callable[[], User | None] = lambda: None,
     ) -> None:
         self._root = root
+        self._user = user
         self._enabled = enabled
         self._masked = masked
         self._waiting: list[Done] = []
@@ -70,6 +77,8 @@ class Learning:
         self._last = 0
         self._seen = 0.0
         self._closed = False
+        self._is_explicit = False  # somebody wants something to be kept
+        self._is_settled = False  # the store is the one to stay with, also one in memory
 
     @property
     def enabled(self) -> bool:
@@ -101,6 +110,7 @@ class Learning:
         if not rank and path in found.paths:
             rank = found.paths.index(path) + 1
         self._take(Event(id, time.time(), action, path, rank))
+        self._is_explicit = self.enabled
         await self.write()
         return found
 
@@ -207,7 +217,7 @@ class Learning:
         root = self._root()
         # A file that is read, or what a pipeline finds, is no reason to make a store.
         only_looks = all(isinstance(one, (Viewed, Command)) for one in waiting)
-        if self._store is None and only_looks and not LearningStore.exists(root):
+        if self._store is None and only_looks and not LearningStore.exists(root, self._user()):
             return
         try:
             try:
@@ -216,7 +226,7 @@ class Learning:
                 logger.warning("What was learned is set aside: %s", error)
                 self._give_up()
                 self._write(root, waiting)
-        except (StoreDamaged, sqlite3.Error, OSError) as error:
+        except (StoreDamaged, DatabaseError, OSError) as error:
             # The disk is full, or somebody else holds the store: with the next ones, then.
             logger.info("What was learned is not written yet: %s", error)
 
@@ -224,6 +234,8 @@ class Learning:
         """Take what waits out of the list, and write it."""
         if self._store is None or not self._store.is_current() or root != self._folder:
             self._open(root)
+        elif not self._is_settled and root is not None and self._has_place(root):
+            self._move(root)
         store = self._store
         assert store is not None
         self._latest.add(*store.recent(time.time() - AGAIN_SECONDS))
@@ -237,12 +249,27 @@ class Learning:
             self._last = _grow(self._table, store, self._last)
         self._seen = time.monotonic()
 
+    def _has_place(self, root: Path) -> bool:
+        """Return whether what is learned goes into a file."""
+        return self._is_explicit or state_folder.existing(root, self._user()) is not None
+
+    def _move(self, root: Path) -> None:
+        """Take what is in memory into a file."""
+        assert self._store is not None
+        searches, events = self._store.all()
+        unwritten, new = self._unwritten
+        self._unwritten = ([*searches, *unwritten], [*events, *new])
+        latest = self._latest
+        self._open(root)
+        self._latest = latest
+
     def _open(self, root: Path | None) -> None:
         if self._store is not None:
             self._store.close()
             self._latest = Latest()
         self._folder = root
-        self._store = LearningStore.open(root)
+        self._is_settled = root is None or self._has_place(root)
+        self._store = LearningStore.open(root, self._user(), create=self._is_explicit)
         if self._table is not None:
             self._table, self._last = Table(time.time()), 0
 
@@ -287,12 +314,12 @@ class Learning:
     def _search(self, id: str) -> Search | None:  # noqa: A002 (as everywhere)
         found = self._latest.get(id)
         if found is None and self._store is not None:
-            with contextlib.suppress(StoreDamaged, sqlite3.Error):
+            with contextlib.suppress(StoreDamaged, DatabaseError):
                 found = self._store.search(id)
         return found
 
     def _all(self) -> Rows:
-        with contextlib.suppress(StoreDamaged, sqlite3.Error):
+        with contextlib.suppress(StoreDamaged, DatabaseError):
             if self._store is not None:
                 return self._store.all()
         return [], []

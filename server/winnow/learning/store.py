@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import sqlite3
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import apsw
 import msgspec
 
-from winnow import database
-from winnow.config import OWN_FOLDER
-from winnow.database import StoreDamaged, damage
 from winnow.learning.records import KEPT_PATHS, Event, Search
-from winnow.own_folder import own_folder, regular
+from winnow.storage import database, state_folder
+from winnow.storage.database import Connection, DatabaseError, StoreDamaged, damage, value_of
+from winnow.storage.untrusted import require_regular
 
 NAME = "learning.db"
 SCHEMA = """
@@ -45,8 +45,9 @@ MOST_BYTES = 1_200_000
 LOG_BYTES = 400_000
 PAGE_BYTES = 4096
 CACHE_KB = 512
+LAYOUT = f"PRAGMA page_size={PAGE_BYTES};"
 SETTINGS = (
-    f"PRAGMA page_size={PAGE_BYTES}; PRAGMA journal_size_limit={LOG_BYTES};"
+    f"PRAGMA journal_size_limit={LOG_BYTES};"
     f"PRAGMA wal_autocheckpoint={LOG_BYTES // PAGE_BYTES // 2};"
 )
 # A transaction of more would make the log grow.
@@ -57,7 +58,7 @@ PORTION = 0.05
 BUSY_SECONDS = 1.0
 
 # A number of more than 64 bits; half a character; a text that is too long; no number.
-UNWRITABLE = (OverflowError, UnicodeError, sqlite3.DataError, sqlite3.IntegrityError)
+UNWRITABLE = (OverflowError, UnicodeError, TypeError, apsw.ConstraintError, apsw.MismatchError)
 
 Rows = tuple[list[Search], list[Event]]
 
@@ -67,9 +68,9 @@ logger = logging.getLogger(__name__)
 class LearningStore:
     """Searches and events of one workspace; safe to use from several threads."""
 
-    def __init__(self, file: Path | None) -> None:
-        """Open or make a database; in memory without a file. Raises StoreDamaged, sqlite3.Error
-        and OSError."""
+    def __init__(self, file: Path | None, mark: str = "") -> None:
+        """Open or make a database; in memory without a file. Raises StoreDamaged, also for one that
+        was not made with this ``mark``, DatabaseError and OSError."""
         self.file = file
         self._lock = threading.Lock()
         self._connection = database.connect(
@@ -77,33 +78,47 @@ class LearningStore:
             busy_seconds=BUSY_SECONDS,
             cache_kb=CACHE_KB,
             settings=SETTINGS,
+            layout=LAYOUT,
         )
         try:
-            database.make_tables(self._connection, SCHEMA)
+            database.make_tables(self._connection, SCHEMA, mark)
             self._inode = file.stat().st_ino if file else 0
         except BaseException:
             self._connection.close()
             raise
 
     @classmethod
-    def open(cls, root: Path | None) -> LearningStore:
-        """The store of a workspace folder; one in memory where there is none, or nothing can be
-        written there."""
+    def open(
+        cls,
+        root: Path | None,
+        user: state_folder.User | None = None,
+        *,
+        create: bool = True,
+    ) -> LearningStore:
+        """Return the store of a workspace folder; one in memory where there is none, or nothing can
+        be written there. Without ``create``, a folder without state gets none."""
         if root is not None:
-            with contextlib.suppress(OSError, sqlite3.Error, StoreDamaged):
-                file = own_folder(root) / NAME
-                regular(*database.database_files(file))
-                try:
-                    return cls(file)
-                except StoreDamaged:
-                    database.put_aside(file)
-                    return cls(file)
+            with contextlib.suppress(OSError, DatabaseError, StoreDamaged):
+                find = state_folder.create if create else state_folder.existing
+                if folder := find(root, user):
+                    return cls._in_folder(folder, user)
         return cls(None)
 
+    @classmethod
+    def _in_folder(cls, folder: Path, user: state_folder.User | None) -> LearningStore:
+        file = folder / NAME
+        require_regular(*database.database_files(file))
+        try:
+            return cls(file, state_folder.mark_of(folder, file, user))
+        except StoreDamaged:
+            database.put_aside(file)
+            return cls(file, state_folder.mark_of(folder, file, user))
+
     @staticmethod
-    def exists(root: Path | None) -> bool:
-        """Whether a workspace folder has a store."""
-        return root is not None and (root / OWN_FOLDER / NAME).is_file()
+    def exists(root: Path | None, user: state_folder.User | None = None) -> bool:
+        """Return whether a workspace folder has a store."""
+        folder = state_folder.existing(root, user) if root is not None else None
+        return folder is not None and (folder / NAME).is_file()
 
     def is_current(self) -> bool:
         """Whether the database is still the one at its path: a user may have deleted it."""
@@ -132,7 +147,7 @@ class LearningStore:
     def write(self, searches: Sequence[Search], events: Sequence[Event]) -> None:
         """Keep searches and events, in one transaction, so not many more than TOGETHER; a search
         that is known is left as it is, and what no database can hold is left out. Raises
-        StoreDamaged, and sqlite3.Error where the disk is full or somebody else holds the store."""
+        StoreDamaged, and DatabaseError where the disk is full or somebody else holds the store."""
         with self._lock, damage(), database.transaction(self._connection):
             _insert(self._connection, searches, events)
             _trim(self._connection)
@@ -158,7 +173,7 @@ class LearningStore:
         """What was opened or judged after the event of this number, and the searches that it was
         of, the oldest first; and the number of the last event."""
         with self._lock, damage():
-            (last,) = self._connection.execute("SELECT max(number) FROM event").fetchone()
+            last = value_of(self._connection, "SELECT max(number) FROM event")
         last = max(after, last or 0)
         new = "path<>'' AND number>? AND number<=?"
         searches, events = self._read(
@@ -189,14 +204,10 @@ class LearningStore:
                 ).fetchall()
             finally:
                 self._connection.execute("ROLLBACK")
-            return [_search(row) for row in rows], [
-                msgspec.convert(list(row), Event) for row in more
-            ]
+            return [_search(row) for row in rows], [_event(row) for row in more]
 
 
-def _insert(
-    connection: sqlite3.Connection, searches: Sequence[Search], events: Sequence[Event]
-) -> None:
+def _insert(connection: Connection, searches: Sequence[Search], events: Sequence[Event]) -> None:
     for search in searches:
         with _dropped():
             connection.execute(
@@ -229,7 +240,7 @@ def _row_of(one: Search) -> tuple[object, ...]:
     )
 
 
-def _trim(connection: sqlite3.Connection) -> None:
+def _trim(connection: Connection) -> None:
     """Delete what is too much: the oldest, and of searches first those that nothing became of."""
     _keep(connection, "event", MOST_EVENTS)
     _keep(connection, "search", MOST_SEARCHES)
@@ -238,7 +249,7 @@ def _trim(connection: sqlite3.Connection) -> None:
             _keep(connection, table, int(_count(connection, table) * (1 - PORTION)))
 
 
-def _keep(connection: sqlite3.Connection, table: str, most: int) -> None:
+def _keep(connection: Connection, table: str, most: int) -> None:
     count = _count(connection, table)
     if count <= most:
         return
@@ -254,21 +265,34 @@ def _keep(connection: sqlite3.Connection, table: str, most: int) -> None:
     connection.execute("DELETE FROM event WHERE search NOT IN (SELECT id FROM search)")
 
 
-def _count(connection: sqlite3.Connection, table: str) -> int:
-    (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
-    return int(count)
+def _count(connection: Connection, table: str) -> int:
+    return int(value_of(connection, f"SELECT count(*) FROM {table}"))  # noqa: S608
 
 
-def _bytes(connection: sqlite3.Connection) -> int:
+def _bytes(connection: Connection) -> int:
     """How much of the database is in use."""
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
-    (size,) = connection.execute("PRAGMA page_size").fetchone()
-    return int(pages - free) * int(size)
+    pages = value_of(connection, "PRAGMA page_count")
+    free = value_of(connection, "PRAGMA freelist_count")
+    return int((pages - free) * value_of(connection, "PRAGMA page_size"))
 
 
 def _search(row: tuple[object, ...]) -> Search:
-    """A search of its row. Raises MsgspecError for what was not written by us."""
+    """Return the search of a row. Raises MsgspecError for values that Winnow does not write."""
     indexed = None if row[9] is None else bool(row[9])
-    paths = msgspec.json.decode(str(row[7]))
-    return msgspec.convert([*row[:7], paths, row[8], indexed, row[10], bool(row[11])], Search)
+    paths = msgspec.json.decode(str(row[7]), type=tuple[str, ...])
+    found = msgspec.convert([*row[:7], paths, row[8], indexed, row[10], bool(row[11])], Search)
+    _check(math.isfinite(found.at), math.isfinite(found.seconds))
+    _check(found.returned >= 0, len(found.paths) <= KEPT_PATHS)
+    return found
+
+
+def _event(row: tuple[object, ...]) -> Event:
+    """Return the event of a row. Raises MsgspecError for values that Winnow does not write."""
+    found = msgspec.convert(list(row), Event)
+    _check(math.isfinite(found.at), found.rank >= 0)
+    return found
+
+
+def _check(*conditions: bool) -> None:
+    if not all(conditions):
+        raise msgspec.ValidationError("a value is out of its range")

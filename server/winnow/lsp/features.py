@@ -22,6 +22,7 @@ from winnow.errors import SearchError
 from winnow.lsp.convert import path_of
 from winnow.lsp.progress import Reporter
 from winnow.lsp.symbols import SYMBOL_KINDS, VARIABLE, workspace_symbols
+from winnow.text.ignore_files import with_restarts
 
 if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
@@ -280,7 +281,9 @@ class _Request:
         from winnow.types import no_progress
 
         try:
-            answered = await ask(self.workspace, asking, work, progress or no_progress, early)
+            answered = await with_restarts(
+                lambda: ask(self.workspace, asking, work, progress or no_progress, early)
+            )
         except SearchError as error:
             raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
         for reason in index_reasons(answered):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from winnow.index_keeping import keep_index, load_index, load_names
+from winnow.index_keeping import keep_index, load_index, load_names, open_index
 from winnow.lsp.convert import path_of
 from winnow.lsp.progress import CLIENT_SECONDS, background_progress
 
@@ -52,6 +52,7 @@ async def build_index(server: WinnowServer, consent: bool = False) -> None:
     not made unless somebody asks for it."""
     if server.searching is None or not (server.searching.config.index.enabled or consent):
         return
+    await open_index(server.searching)
     await load_index()
     async with background_progress(server, "Indexing", "files") as report:
         await keep_index(server.searching, report, consent)

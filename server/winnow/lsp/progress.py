@@ -60,7 +60,8 @@ class Reporter(Progress):
     def __call__(
         self, message: str, *, percentage: int | None = None, partial: Result | None = None
     ) -> None:
-        if self._work_done is not None:
+        # A report that the client has no time for is no use to it later.
+        if self._work_done is not None and self._server.protocol.has_room:
             report = types.WorkDoneProgressReport(message=message, percentage=percentage)
             self._server.work_done_progress.report(self._work_done, report)
         if partial is not None and self._partial is not None:
@@ -68,12 +69,8 @@ class Reporter(Progress):
             self._server.protocol.tell("$/progress", {"token": self._partial, "value": value})
 
     async def drain(self) -> None:
-        # A socket takes what it is given and keeps it; standard output waits by itself.
-        writer = self._server.protocol.writer
-        if isinstance(writer, asyncio.StreamWriter):
-            await writer.drain()
-        else:
-            await asyncio.sleep(0)
+        await self._server.protocol.room()
+        await asyncio.sleep(0)
 
 
 def without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
@@ -112,6 +109,8 @@ async def background_progress(
     progress.begin(token, types.WorkDoneProgressBegin(title=title, percentage=0))
 
     def report(done: int, total: int) -> None:
+        if not server.protocol.has_room:
+            return
         said = types.WorkDoneProgressReport(
             message=f"{done:,} of {total:,} {what}", percentage=100 * done // max(total, 1)
         )

@@ -33,13 +33,14 @@ from pygls.protocol import (
 
 import winnow
 from winnow.lsp import editor
+from winnow.lsp.admission import TOKEN_OPTION
+from winnow.lsp.decoding import INVALID_REQUEST, Refusal
 from winnow.lsp.documents import Documents
+from winnow.lsp.outgoing import Outgoing
 from winnow.tools import TOOLS
 
 logger = logging.getLogger(__name__)
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 MESSAGE_CHARACTERS = 1000
@@ -117,19 +118,61 @@ class WinnowProtocol(LanguageServerProtocol):
     Open documents are kept in ``documents``; pygls' own workspace holds none of them.
     """
 
+    # pygls reads every property while it sets itself up.
+    _outgoing: Outgoing | None = None
+
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
         super().__init__(server, converter)
         self.documents = Documents()
+        # Tasks of requests and notifications, until they have ended. pygls forgets a request when
+        # it is cancelled, and remembers a notification for ever.
+        self.running: set[asyncio.Task[Any]] = set()
         self._has_begun = False
+        self._news = asyncio.Event()
 
-    def handle_body(self, body: bytes) -> None:
-        """Read a message and hand it on; what is no JSON is answered, too."""
-        try:
-            message = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            self.refuse(None, PARSE_ERROR, f"Parse error: {type(error).__name__}")
-        else:
+    def connect(self, outgoing: Outgoing, news: asyncio.Event) -> None:
+        """Send messages there, and set the event whenever a request has ended."""
+        self._outgoing = outgoing
+        self._news = news
+        self.set_writer(outgoing)
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether the client takes what it is sent."""
+        return self._outgoing is None or self._outgoing.has_room
+
+    async def room(self) -> None:
+        """Wait until the client takes what it is sent."""
+        if self._outgoing is not None:
+            await self._outgoing.room()
+
+    def handle(self, message: Any) -> None:
+        """Handle a decoded message, or answer one that was refused."""
+        if not isinstance(message, Refusal):
             self.handle_message(message)
+        elif not message.is_notification:
+            self.refuse(message.id, message.code, message.problem)
+        elif message.uri:
+            self._lose_document(message.uri, message.problem)
+        else:
+            logger.warning("Refused a notification: %s", message.problem)
+
+    def _execute_handler(
+        self, msg_id: Any, handler: Any, callback: Any, args: Any = None, kwargs: Any = None
+    ) -> None:
+        super()._execute_handler(msg_id, handler, callback, args, kwargs)
+        future: Any = self._request_futures.get(msg_id)
+        if future is None:
+            return
+        if isinstance(future, asyncio.Task):
+            self.running.add(future)
+        future.add_done_callback(functools.partial(self._forget, msg_id))
+
+    def _forget(self, msg_id: Any, future: Any) -> None:
+        if self._request_futures.get(msg_id) is future:
+            del self._request_futures[msg_id]
+        self.running.discard(future)
+        self._news.set()
 
     def handle_message(self, message: Any) -> None:
         """Check a message, give it its types, and hand it on."""
@@ -137,6 +180,7 @@ class WinnowProtocol(LanguageServerProtocol):
         if problem:
             self.refuse(_id(message), INVALID_REQUEST, problem)
             return
+        _drop_token(message)
         try:
             typed = self.structure_message(message)
         except Exception as error:
@@ -144,7 +188,7 @@ class WinnowProtocol(LanguageServerProtocol):
             if "id" in message and "method" in message:
                 self.refuse(message["id"], INVALID_PARAMS, _misfit(error))
             elif message.get("method") == types.TEXT_DOCUMENT_DID_CHANGE:
-                self._lose_document(message.get("params"), _misfit(error))
+                self._lose_document(_uri(message.get("params")), _misfit(error))
             return
         if {"id", "method"} <= message.keys() and not hasattr(typed, "id"):
             self.refuse(message["id"], INVALID_REQUEST, f"{message['method']} is a notification")
@@ -159,10 +203,8 @@ class WinnowProtocol(LanguageServerProtocol):
         if not isinstance(self._request_futures.get(msg_id), asyncio.Task):
             super()._handle_response(msg_id, result, error)
 
-    def _lose_document(self, params: Any, problem: str) -> None:
+    def _lose_document(self, uri: Any, problem: str) -> None:
         """A change of a document does not fit: from now on its text is not known here."""
-        document = params.get("textDocument") if isinstance(params, dict) else None
-        uri = document.get("uri") if isinstance(document, dict) else None
         if isinstance(uri, str) and self.documents.get(uri):
             self.documents.close(uri)
             text = (
@@ -284,6 +326,19 @@ def without_traceback(error: types.ResponseError) -> types.ResponseError:
 def _id(message: Any) -> str | int | None:
     value = message.get("id") if isinstance(message, dict) else None
     return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
+
+
+def _uri(params: Any) -> Any:
+    document = params.get("textDocument") if isinstance(params, dict) else None
+    return document.get("uri") if isinstance(document, dict) else None
+
+
+def _drop_token(message: Any) -> None:
+    """Take the token out of `initialize`: nothing that is logged or stored may hold it."""
+    params = message.get("params")
+    options = params.get("initializationOptions") if isinstance(params, dict) else None
+    if message.get("method") == types.INITIALIZE and isinstance(options, dict):
+        options.pop(TOKEN_OPTION, None)
 
 
 def _misfit(error: Exception) -> str:

@@ -16,7 +16,9 @@ from pygls.lsp.server import LanguageServer
 
 import winnow
 from winnow import config as configuration
-from winnow.errors import InvalidParams, SearchError
+from winnow.display import shown_path
+from winnow.errors import InvalidParams, RootRefused, SearchError
+from winnow.index_keeping import open_index
 from winnow.lsp.convert import folders_of, path_of
 from winnow.lsp.editor import (
     CALL_TOOL,
@@ -34,6 +36,7 @@ from winnow.lsp.protocol import (
     plain_converter,
 )
 from winnow.serving import end_on_signals, end_with_client
+from winnow.storage.state_folder import notices
 from winnow.text.files import repository_root
 from winnow.tool import Tool, check_texts
 from winnow.tools import TOOLS
@@ -61,7 +64,11 @@ class WinnowServer(LanguageServer):
         )
         self.searching: Workspace | None = None
         self.options: dict[str, Any] = {}
+        self.refused: set[Path] = (
+            set()
+        )  # folders of which the user knows that they are not searched
         self.has_begun = False  # the session: its settings are known, and its index is begun
+        self.noticed: set[str] = set()  # what was said of folders that are ignored
         self.is_told_of_files = False  # by the client, of each that changes
         # Tasks that nobody awaits: the loop itself would not keep them alive.
         self.background: set[asyncio.Task[Any]] = set()
@@ -74,13 +81,17 @@ class WinnowServer(LanguageServer):
 
     async def finish(self) -> None:
         """End every request and what it runs; the connection is over."""
-        requests = list(self.protocol._request_futures.values())
-        tasks = [one for one in (*requests, *self.background) if isinstance(one, asyncio.Task)]
+        tasks = [*self.protocol.running, *self.background]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self.searching is not None:
             await self.searching.aclose()
+
+    def kill_children(self) -> None:
+        """Kill what the requests have started, without waiting for its end."""
+        if self.searching is not None:
+            self.searching.processes.close()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """To the log, not as a message on the user's screen."""
@@ -98,12 +109,31 @@ class WinnowServer(LanguageServer):
             problems += wrong
         was_enabled = workspace.config.index.enabled
         workspace.reconfigure(merged)
-        if self.has_begun and merged.index.enabled != was_enabled:
-            _in_background(self, switch_index(self))
+        if merged.index.enabled != was_enabled:
+            if self.has_begun:
+                _in_background(self, switch_index(self))
+            elif workspace.has_index:
+                _in_background(self, workspace.index.follow_settings())
+        ignored = notices(workspace.roots(), workspace.user)
+        problems += [one for one in ignored if one not in self.noticed]
+        self.noticed.update(ignored)
         for problem in problems:
             self.window_show_message(
                 types.ShowMessageParams(types.MessageType.Warning, f"Winnow: {problem}")
             )
+
+    def tell_refused(self) -> None:
+        """Tell the user of each open folder that is not searched as a whole, once."""
+        workspace = self.searching
+        if workspace is None:
+            return
+        for folder in workspace.folders:
+            if folder not in self.refused and (why := workspace.refusal(folder)):
+                self.refused.add(folder)
+                problem = RootRefused(shown_path(str(folder))[0], why)
+                self.window_show_message(
+                    types.ShowMessageParams(types.MessageType.Warning, f"Winnow: {problem}")
+                )
 
 
 def create_server() -> WinnowServer:
@@ -174,6 +204,7 @@ def _add_lifecycle(server: WinnowServer) -> None:
     @server.feature(types.INITIALIZE)
     async def initialize(params: types.InitializeParams) -> None:
         server.searching = Workspace(folders_of(params))
+        server.searching.turns.ready = server.protocol.room
         server.searching.reporting = functools.partial(
             background_progress, server, "Reading documents", "documents"
         )
@@ -218,6 +249,7 @@ def _add_lifecycle(server: WinnowServer) -> None:
         new = [path for folder in params.event.added if (path := path_of(folder.uri))]
         kept = [folder for folder in server.searching.folders if folder not in gone]
         server.searching.folders = list(dict.fromkeys(kept + new))
+        server.tell_refused()
         _in_background(server, build_index(server))
 
     @server.feature(types.SHUTDOWN)
@@ -234,7 +266,10 @@ def _in_background(server: WinnowServer, work: Any) -> None:
 
 async def _begin(server: WinnowServer) -> None:
     """What is done for a session without being asked: its settings first, they may forbid it."""
+    if server.searching is not None:
+        _in_background(server, open_index(server.searching))
     await _pull_configuration(server)
+    server.tell_refused()
     server.has_begun = True
     _in_background(server, watch_files(server))
     await build_index(server)

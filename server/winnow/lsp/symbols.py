@@ -10,6 +10,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcServerNotInitialized
 
 from winnow.errors import NoWorkspace, SearchError
 from winnow.lsp.progress import Reporter
+from winnow.text.ignore_files import with_restarts
 
 if TYPE_CHECKING:
     from winnow.lsp.server import WinnowServer
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 REQUEST_FAILED = -32803
 # As many as a list can show; further letters bring up others.
 LIMIT = 200
+QUERY_CHARACTERS = 10_000  # no symbol has a longer name
 FIRST = 20
 SYMBOL_KINDS = {
     "module": 2, "namespace": 3, "class": 5, "method": 6, "property": 7, "field": 8,
@@ -42,11 +44,15 @@ async def workspace_symbols(
     workspace = server.searching
     if workspace is None:
         raise JsonRpcServerNotInitialized("initialize first")
+    if len(params.query) > QUERY_CHARACTERS:
+        return []
     workspace.buffers = server.protocol.documents.texts()
     encoding = server.position_encoding
     with Reporter(server, params.work_done_token, None, "Symbols") as progress:
         try:
-            found = await typed_symbols(workspace, params.query, LIMIT, progress)
+            found = await with_restarts(
+                lambda: typed_symbols(workspace, params.query, LIMIT, progress)
+            )
         except NoWorkspace:
             return []
         except SearchError as error:

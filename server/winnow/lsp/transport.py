@@ -1,137 +1,112 @@
 """Serving on standard streams or on a TCP port of this machine.
 
-Two things are done otherwise than by pygls' own loops. Messages are read whole: from standard
-input in a thread, with one turn of the loop for each, so that a cancellation is heard while
-searches keep the loop busy. And a connection ends by ending its requests first, each of which ends
-its children: cancelling every task at once, asyncio's inner ones too, leaves a child that is just
-being started uncounted, and hangs.
+Not by pygls' own loops. A thread reads and a thread writes, so that the event loop never waits for
+the client; see `incoming` and `outgoing`. And a connection ends by ending its requests first, each
+of which ends its children: cancelling every task at once, asyncio's inner ones too, leaves a child
+that is just being started uncounted, and hangs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import io
 import logging
-import re
+import os
 import sys
-import threading
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from typing import Any
 
-from pygls.io_ import StdoutWriter
+from msgspec import Struct
 
+from winnow.lsp.admission import admit
+from winnow.lsp.framing import Frames
+from winnow.lsp.incoming import Incoming
+from winnow.lsp.outgoing import Outgoing
 from winnow.lsp.server import WinnowServer
-from winnow.serving import run
+from winnow.serving import HardEnd, is_hung_up, run
 
 logger = logging.getLogger(__name__)
 
-# Not only at the beginning of a line: what stands before it is then of a message whose own header
-# was damaged, and the next one is read again.
-_LENGTH = re.compile(rb"content-length:\s*(\d{1,12})\s*$", re.I | re.M)
-HEADER_END = b"\r\n\r\n"
-# What is longer is no message: a reader would wait for it for ever (clangd draws the same line).
-MESSAGE_BYTES = 1024**3
-# A longer header is none, and only its end is looked at.
-HEADER_BYTES = 64 * 1024
+# A request that waits takes some 30 KB.
+STARTED_REQUESTS = 256
+# How long the last answers may take to be written when the connection is over.
+FLUSH_SECONDS = 0.5
+
+
+class _Connection(Struct, frozen=True):
+    """Both directions of a connection, and the message that was read to admit it."""
+
+    frames: Frames
+    write: Callable[[bytes], object]
+    file: int
+    first: Any = None
 
 
 def serve_io(server: WinnowServer) -> int:
-    """Serve the client on stdin and stdout until it is gone; the exit code."""
+    """Serve the client on stdin and stdout until it is gone; return the exit code."""
+    for stream in (sys.stdin, sys.stdout):
+        # A parent can hand over a pipe that does not wait, which threads of ours should.
+        with contextlib.suppress(OSError, AttributeError):
+            os.set_blocking(stream.fileno(), True)
+    # Files of our own: Python would wait for the locks of sys.stdin and sys.stdout when it ends.
+    stdin = io.FileIO(sys.stdin.fileno(), closefd=False)
+    stdout = io.FileIO(sys.stdout.fileno(), "wb", closefd=False)
+    connection = _Connection(
+        Frames(io.BufferedReader(stdin)), functools.partial(_write_all, stdout), stdin.fileno()
+    )
 
     async def serve() -> int:
-        return await _converse(server, _messages_of_stdin(), StdoutWriter(sys.stdout.buffer))
+        return await _converse(server, connection)
 
     return run(serve())
 
 
-def serve_tcp(server: WinnowServer, host: str, port: int) -> int:
-    """Serve the first client that connects, until it is gone; the exit code.
+def serve_tcp(server: WinnowServer, host: str, port: int, token: str, *, generated: bool) -> int:
+    """Serve the first client that connects and has the token, until it is gone; return the exit
+    code.
 
-    The address is told on stderr, which says the port where 0 was given.
+    The address is written to stderr, with the port where 0 was given, and so is a token that was
+    generated.
     """
-    return run(_listen(server, host, port))
+
+    async def serve() -> int:
+        admitted = await admit(host, port, token, generated=generated)
+        with admitted.socket as peer:
+            connection = _Connection(
+                admitted.frames, peer.sendall, peer.fileno(), first=admitted.first
+            )
+            return await _converse(server, connection)
+
+    return run(serve())
 
 
-async def _listen(server: WinnowServer, host: str, port: int) -> int:
-    code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    connected = False
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal connected
-        if not connected:
-            connected = True
-            code.set_result(await _converse(server, _messages_of(reader), writer))
-        writer.close()
-
-    listener = await asyncio.start_server(serve, host, port)
-    async with listener:
-        address = listener.sockets[0].getsockname()
-        sys.stderr.write(f"winnow: listening on {address[0]}:{address[1]}\n")
-        return await code
+def _write_all(file: io.FileIO, message: bytes) -> None:
+    view = memoryview(message)
+    while view:
+        view = view[file.write(view) or 0 :]
 
 
-async def _converse(server: WinnowServer, messages: AsyncIterator[bytes], writer: Any) -> int:
-    server.protocol.set_writer(writer)
+async def _converse(server: WinnowServer, connection: _Connection) -> int:
+    end = HardEnd()
+    protocol = server.protocol
+    news = asyncio.Event()
+    outgoing = Outgoing(connection.write, news)
+    incoming = Incoming(news, outgoing, lambda: len(protocol.running) < STARTED_REQUESTS)
+    protocol.connect(outgoing, news)
+    if connection.first is not None:
+        protocol.handle(connection.first)
+    incoming.read(connection.frames, functools.partial(is_hung_up, connection.file))
     try:
-        async for body in messages:
-            server.protocol.handle_body(body)
-    except SystemExit as ended:  # the client said `exit`
+        while (message := await incoming.next()) is not None:
+            protocol.handle(message)
+            # A turn for the requests: many messages may have come at once.
+            await asyncio.sleep(0)
+        return 0
+    except SystemExit as ended:  # the client sent `exit`
         return int(ended.code or 0)
-    except (ConnectionError, KeyboardInterrupt) as error:
-        logger.info("The client is gone: %s", error)
     finally:
-        with contextlib.suppress(ConnectionError):
-            await server.finish()
-    return 0
-
-
-async def _messages_of_stdin() -> AsyncIterator[bytes]:
-    """The bodies of the messages on standard input, until it ends."""
-    loop = asyncio.get_running_loop()
-    bodies: asyncio.Queue[bytes | None] = asyncio.Queue()
-
-    def read() -> None:
-        # A reader of its own: Python would wait for the lock of sys.stdin's when it ends.
-        stream = io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
-        with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the loop has ended
-            while (body := _read_message(stream)) is not None:
-                loop.call_soon_threadsafe(bodies.put_nowait, body)
-            loop.call_soon_threadsafe(bodies.put_nowait, None)
-
-    threading.Thread(target=read, name="stdin", daemon=True).start()
-    while (body := await bodies.get()) is not None:
-        yield body
-
-
-def _read_message(stream: io.BufferedIOBase) -> bytes | None:
-    """The body of the next message; None at the end of the stream."""
-    header = b""
-    while line := stream.readline(HEADER_BYTES):
-        header = (header + line)[-HEADER_BYTES:]
-        if line.strip():
-            continue
-        length = _length(header)
-        if length is not None:
-            body = stream.read(length)
-            return body if len(body) == length else None
-        header = b""
-    return None
-
-
-def _length(header: bytes) -> int | None:
-    """How long the body behind a header is; None for what is no header."""
-    found = _LENGTH.search(header)
-    if found and int(found[1]) <= MESSAGE_BYTES:
-        return int(found[1])
-    if header.strip():
-        logger.warning("Passed over %d bytes that are no header of a message", len(header))
-    return None
-
-
-async def _messages_of(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    with contextlib.suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        while True:
-            length = _length(await reader.readuntil(HEADER_END))
-            if length is not None:
-                yield await reader.readexactly(length)
+        end.arm(0, server.kill_children)
+        await server.finish()
+        await outgoing.flush(FLUSH_SECONDS)

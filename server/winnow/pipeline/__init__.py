@@ -2,7 +2,6 @@
 
 ``parse.py`` makes words of the line, ``expand.py`` replaces patterns by names, ``options.py`` holds
 the words of each program against its entry in ``programs.py`` (``find.py`` for find's
-expressions), and ``installed.py`` finds the programs. Whatever is not known to be harmless is
-refused, and only what was understood is passed on, spelled anew: no word of a stranger reaches a
-program as an option.
+expressions). Whatever is not known to be harmless is refused, and only what was understood is
+passed on, spelled anew: no word of a stranger reaches a program as an option.
 """

@@ -1,10 +1,11 @@
 """How a segment lies in its file: named arrays, a table of them, and checksums.
 
-    magic, version | arrays, each at a multiple of 64 bytes | table (msgpack) | tail
+    magic, version | arrays, each at a multiple of 64 bytes | checksums | table (msgpack) | tail
 
-The tail says where the table is; it has a checksum of the table and itself, which opening checks,
-and one of all before the table, which takes a reading of everything. The table stands at the end
-so that arrays can be written while their sizes are still unknown (as in Parquet). All numbers are
+The checksums (CRC-32) are of the blocks of 64 KiB before them, and each block is compared with its
+checksum when something in it is read first. The tail says where the table is; it has a checksum of
+the checksums, the table and itself, which opening compares. The table stands at the end so that
+arrays can be written while their sizes are still unknown (as in Parquet). All numbers are
 little-endian. A file is complete before it gets its name, so what is damaged was damaged later.
 """
 
@@ -16,7 +17,6 @@ import math
 import mmap
 import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -27,17 +27,22 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from winnow.storage.untrusted import open_untrusted
+from winnow.storage.writing import replacing, spool
+
 # Changes with anything that is written here, in `lists.py`, in `building.py`, or in `trigrams.py`.
-VERSION = 3
+VERSION = 4
 _MAGIC = b"\x89WINSEG\n"
 _FRONT = struct.pack("<8sII", _MAGIC, VERSION, 0)
-# Where the table is, its size; checksums of all before it, of it with what stands here before.
-_PLACES = struct.Struct("<QIII")
+# Where the checksums are, where the table is, its size.
+_PLACES = struct.Struct("<QQII")
 _TAIL = struct.Struct("<I8s")
 _ALIGNMENT = 64
 # Longer than any table can be, shorter than what would be slow to check.
 _LARGEST_TABLE = 1 << 16
-_CHECKED_AT_ONCE = 1 << 20
+# Of a list that is read, at most this much around it is read for its checksum: 20 microseconds.
+_BLOCK_BYTES = 1 << 16
+_CHECKSUM_BYTES = 4
 _SPOOLED_IN_MEMORY = 1 << 19
 # Of files that are still being written. One whose writer was killed stays, and may be deleted.
 UNFINISHED = ".part"
@@ -58,19 +63,20 @@ class _Table(Struct, frozen=True, array_like=True):
 
 
 class Arrays:
-    """The arrays of a segment, which are views of its file."""
+    """The arrays of a segment, which are views of its file; safe to use from several threads."""
 
     def __init__(self, data: mmap.mmap | bytes) -> None:
         """Raises SegmentDamaged unless the table is whole and the arrays lie within the file."""
         self._data = data
-        self._table_at, self._checksum, self._arrays = _read_table(data)
+        self._end, self._checksums, self._arrays = _read_table(data)
+        self._verified = np.zeros(len(self._checksums), np.bool_)
 
     @property
     def size(self) -> int:
         return len(self._data)
 
     def sizes(self) -> dict[str, int]:
-        """How many bytes each array takes."""
+        """Return how many bytes each array takes."""
         return {
             name: math.prod(placed.shape) * np.dtype(placed.type).itemsize
             for name, placed in self._arrays.items()
@@ -80,11 +86,25 @@ class Arrays:
         return name in self._arrays
 
     def get(self, name: str, dtype: str, *shape: int | None) -> npt.NDArray[Any]:
-        """An array, of one dimension if no shape is given; None is for any number of rows."""
+        """Return an array, of one dimension if no shape is given; None is for any number of rows.
+
+        Raises SegmentDamaged if it is not what was written.
+        """
+        found, offset = self._view(name, dtype, shape or (None,))
+        self._verify(offset, found.nbytes)
+        return found
+
+    def lazy(self, name: str, dtype: str) -> LazyArray:
+        """Return an array of one dimension whose parts are verified when they are read."""
+        found, offset = self._view(name, dtype, (None,))
+        return LazyArray(found, offset, self._verify)
+
+    def _view(
+        self, name: str, dtype: str, wanted: tuple[int | None, ...]
+    ) -> tuple[npt.NDArray[Any], int]:
         placed = self._arrays.get(name)
         if placed is None or placed.type != dtype:
             raise SegmentDamaged(f"there is no array {name} of {dtype}")
-        wanted = shape or (None,)
         if len(placed.shape) != len(wanted) or any(
             there != want
             for there, want in zip(placed.shape, wanted, strict=True)
@@ -92,49 +112,91 @@ class Arrays:
         ):
             raise SegmentDamaged(f"the array {name} has the shape {placed.shape}")
         count = math.prod(placed.shape)
-        if count * np.dtype(dtype).itemsize > self._table_at - placed.offset:
+        if count * np.dtype(dtype).itemsize > self._end - placed.offset:
             raise SegmentDamaged(f"the array {name} is longer than the file")
         flat = np.frombuffer(self._data, dtype, count, placed.offset)
-        return flat.reshape(placed.shape)
+        return flat.reshape(placed.shape), placed.offset
 
     def verify(self) -> None:
         """Read all of it; other threads run meanwhile. Raises SegmentDamaged."""
-        checksum = 0
-        with memoryview(self._data) as view:
-            for start in range(0, self._table_at, _CHECKED_AT_ONCE):
-                end = min(start + _CHECKED_AT_ONCE, self._table_at)
-                checksum = zlib.crc32(view[start:end], checksum)
-        if checksum != self._checksum:
-            raise SegmentDamaged("its checksum is another")
+        self._verified[:] = False
+        self._verify(0, self._end)
         _read_table(self._data)
 
+    def _verify(self, offset: int, size: int) -> None:
+        """Compare the checksums of the blocks that hold some bytes, unless that was done before.
 
-def _read_table(data: mmap.mmap | bytes) -> tuple[int, int, dict[str, _Placed]]:
-    """Where the table is, the checksum of all before it, and what it says."""
+        Raises SegmentDamaged. Two threads may do it at once, to the same end.
+        """
+        if not size:
+            return
+        first, last = offset // _BLOCK_BYTES, (offset + size - 1) // _BLOCK_BYTES
+        for block in (np.flatnonzero(~self._verified[first : last + 1]) + first).tolist():
+            start = block * _BLOCK_BYTES
+            with memoryview(self._data) as view:
+                found = zlib.crc32(view[start : min(start + _BLOCK_BYTES, self._end)])
+            if found != self._checksums[block]:
+                raise SegmentDamaged(f"the checksum of block {block} is another")
+            self._verified[block] = True
+
+
+class LazyArray:
+    """An array in a segment, of which each slice is verified when it is taken."""
+
+    def __init__(
+        self, values: npt.NDArray[Any], offset: int, verify: Callable[[int, int], None]
+    ) -> None:
+        self._values = values
+        self._offset = offset
+        self._verify = verify
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def part(self, start: int, end: int) -> npt.NDArray[Any]:
+        """Return the values from one place to before another. Raises SegmentDamaged."""
+        found = self._values[start:end]
+        self._verify(self._offset + start * self._values.itemsize, found.nbytes)
+        return found
+
+    def whole(self) -> npt.NDArray[Any]:
+        """Return all values. Raises SegmentDamaged."""
+        return self.part(0, len(self._values))
+
+
+def _read_table(
+    data: mmap.mmap | bytes,
+) -> tuple[int, npt.NDArray[np.uint32], dict[str, _Placed]]:
+    """Return where the arrays end, the checksums of their blocks, and what the table says."""
     tail_at = len(data) - _PLACES.size - _TAIL.size
     if tail_at < len(_FRONT) or data[: len(_FRONT)] != _FRONT:
         raise SegmentDamaged("it is no segment of this version")
-    table_at, size, checksum, version = _PLACES.unpack_from(data, tail_at)
+    end, table_at, size, version = _PLACES.unpack_from(data, tail_at)
     own, magic = _TAIL.unpack_from(data, tail_at + _PLACES.size)
     if magic != _MAGIC or version != VERSION:
         raise SegmentDamaged("its end is missing")
-    if size > _LARGEST_TABLE or table_at + size != tail_at:
+    blocks = -(-end // _BLOCK_BYTES)
+    if (
+        size > _LARGEST_TABLE
+        or table_at + size != tail_at
+        or end + blocks * _CHECKSUM_BYTES != table_at
+    ):
         raise SegmentDamaged("its table is not where it should be")
-    if zlib.crc32(data[table_at : tail_at + _PLACES.size]) != own:
+    if zlib.crc32(data[end : tail_at + _PLACES.size]) != own:
         raise SegmentDamaged("the checksum of its table is another")
     try:
         arrays = msgspec.msgpack.decode(data[table_at:tail_at], type=_Table).arrays
     except msgspec.DecodeError as error:
         raise SegmentDamaged(f"its table cannot be read: {error}") from error
     for placed in arrays.values():
-        if not len(_FRONT) <= placed.offset <= table_at or min(placed.shape, default=0) < 0:
+        if not len(_FRONT) <= placed.offset <= end or min(placed.shape, default=0) < 0:
             raise SegmentDamaged("its table is wrong")
-    return table_at, checksum, arrays
+    return end, np.frombuffer(data, "<u4", blocks, end), arrays
 
 
 def open_arrays(file: Path) -> Arrays:
     """The arrays of a file, which is mapped and not read. Raises SegmentDamaged and OSError."""
-    with file.open("rb") as opened:
+    with os.fdopen(open_untrusted(file), "rb") as opened:
         if os.fstat(opened.fileno()).st_size == 0:
             raise SegmentDamaged("it is empty")
         return Arrays(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
@@ -168,7 +230,8 @@ class SegmentWriter:
     def __init__(self, stream: IO[bytes], temporary: Callable[[], IO[bytes]]) -> None:
         self._stream = stream
         self._temporary = temporary
-        self._checksum = 0
+        self._checksums: list[int] = []
+        self._block = 0  # the checksum of the block that is being written
         self._at = 0
         self._arrays: dict[str, _Placed] = {}
         self._write(_FRONT)
@@ -192,17 +255,31 @@ class SegmentWriter:
         self._arrays[name] = _Placed(dtype, shape, offset)
 
     def finish(self) -> int:
-        """Write the table; gives the size of all."""
+        """Write the checksums and the table; gives the size of all."""
+        end = self._at
+        if end % _BLOCK_BYTES:
+            self._checksums.append(self._block)
+        checksums = np.array(self._checksums, "<u4").tobytes()
         table = msgspec.msgpack.encode(_Table(self._arrays))
-        places = _PLACES.pack(self._at, len(table), self._checksum, VERSION)
-        tail = _TAIL.pack(zlib.crc32(table + places), _MAGIC)
-        self._write(table + places + tail)
-        return self._at
+        places = _PLACES.pack(end, end + len(checksums), len(table), VERSION)
+        own = zlib.crc32(checksums + table + places)
+        last = checksums + table + places + _TAIL.pack(own, _MAGIC)
+        self._stream.write(last)
+        return end + len(last)
 
     def _write(self, data: bytes | memoryview) -> None:
         self._stream.write(data)
-        self._checksum = zlib.crc32(data, self._checksum)
-        self._at += len(data)
+        with memoryview(data) as view:
+            done = 0
+            while done < len(view):
+                room = _BLOCK_BYTES - self._at % _BLOCK_BYTES
+                piece = view[done : done + room]
+                self._block = zlib.crc32(piece, self._block)
+                self._at += len(piece)
+                done += len(piece)
+                if self._at % _BLOCK_BYTES == 0:
+                    self._checksums.append(self._block)
+                    self._block = 0
 
 
 @contextlib.contextmanager
@@ -211,29 +288,6 @@ def writing(file: Path) -> Iterator[SegmentWriter]:
 
     Nothing is left if that fails; if the process is killed, a file that ends in `UNFINISHED`.
     """
-    folder = file.parent
-    spool = functools.partial(
-        tempfile.SpooledTemporaryFile, _SPOOLED_IN_MEMORY, "w+b", dir=str(folder)
-    )
-    number, name = tempfile.mkstemp(UNFINISHED, f"{file.name}.", folder)
-    try:
-        with os.fdopen(number, "wb") as stream:
-            yield SegmentWriter(stream, spool)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(name, file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name in a folder durable, where the system can: not all can do that to folders."""
-    with contextlib.suppress(OSError):
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
+    spooled = functools.partial(spool, _SPOOLED_IN_MEMORY, file.parent)
+    with replacing(file, prefix=f"{file.name}.", suffix=UNFINISHED, durable=True) as stream:
+        yield SegmentWriter(stream, spooled)

@@ -8,6 +8,7 @@ store none. All forms are packed and unpacked by numpy, thousands of lists at a 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -180,13 +181,27 @@ class Lists:
     """Lists in a segment; they are checked as they are read. Methods raise SegmentDamaged."""
 
     def __init__(self, arrays: Arrays, name: str, key_type: str, universe: int) -> None:
-        self.keys = arrays.get(f"{name}.keys", key_type)
         self.universe = universe
-        self._ends: npt.NDArray[np.uint32] = arrays.get(f"{name}.ends", "<u4", len(self.keys))
-        self._forms = arrays.get(f"{name}.forms", "|u1", len(self.keys))
-        self._data = arrays.get(f"{name}.data", "|u1")
+        self._lazy_keys = arrays.lazy(f"{name}.keys", key_type)
+        self._lazy_ends = arrays.lazy(f"{name}.ends", "<u4")
+        self._lazy_forms = arrays.lazy(f"{name}.forms", "|u1")
+        self._data = arrays.lazy(f"{name}.data", "|u1")
+        _check(len(self._lazy_keys) == len(self._lazy_ends) == len(self._lazy_forms))
         self._plain = plain_type(universe)
         self._bitmap = (universe + 7) // 8
+
+    @functools.cached_property
+    def keys(self) -> Keys:
+        """The keys of the lists, ascending."""
+        return self._lazy_keys.whole()
+
+    @functools.cached_property
+    def _ends(self) -> npt.NDArray[np.uint32]:
+        return self._lazy_ends.whole()
+
+    @functools.cached_property
+    def _forms(self) -> npt.NDArray[np.uint8]:
+        return self._lazy_forms.whole()
 
     def find(self, keys: npt.NDArray[np.integer[Any]]) -> list[int | None]:
         """The numbers of the lists of some keys."""
@@ -241,7 +256,7 @@ class Lists:
         """For each number of the universe, whether the list has it."""
         start, end = self._span(place)
         if int(self._forms[place]) == BITMAP and end - start == self._bitmap:
-            data = self._data[start:end]
+            data = self._data.part(start, end)
             return np.unpackbits(data, count=self.universe, bitorder="little").view(np.bool_)
         mask = np.zeros(self.universe, np.bool_)
         mask[self.numbers(place)] = True
@@ -256,7 +271,7 @@ class Lists:
 
     def _read(self, place: int) -> tuple[Numbers, Counts | None]:
         start, end = self._span(place)
-        data = self._data[start:end]
+        data = self._data.part(start, end)
         counted, form = divmod(int(self._forms[place]), int(COUNTED))
         if form == PLAIN:
             size = len(data) // (self._plain.itemsize + counted) * self._plain.itemsize
@@ -300,7 +315,7 @@ class Lists:
         if first == end:
             return Unpacked(sizes, np.zeros(0, np.uint32), np.zeros(0, np.uint8))
         _check(bool((sizes > 0).all()) and int(ends[-1]) <= len(self._data))
-        data = self._data[start : int(ends[-1])]
+        data = self._data.part(start, int(ends[-1]))
         known = self._forms[first:end]
         forms, counted = known & FORM, (known & COUNTED) != 0
         _check(bool((forms <= BITMAP).all() and (known <= FORM | COUNTED).all()))

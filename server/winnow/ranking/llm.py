@@ -26,6 +26,7 @@ from winnow.ranking.providers import (
 )
 from winnow.types import Candidate, Ranked
 from winnow.types.keyword_search import Usage
+from winnow.waiting import within
 
 # A second try of the same model needs this much time, and a server that asks for no more patience.
 RETRY_SECONDS = 3.0
@@ -139,7 +140,7 @@ async def rank(
         answer = _Answer(sent, root, on_file)
         key = cache_key(model, prompts.PROMPT_VERSION, query, sent.body)
         try:
-            await asyncio.wait_for(_ask(models, model, answer, key, patience, deadline), left)
+            await within(_ask(models, model, answer, key, patience, deadline), left)
         except asyncio.TimeoutError:
             error = f"no whole answer within {models.settings.deadline_seconds:g} s"
         except NotSent as problem:
@@ -229,7 +230,7 @@ async def _call(
     """One call, fed into the answer. Raises ModelError, also if nothing comes in time."""
     pieces = models.ask(model, request_for(answer.prompt, json=json))
     try:
-        piece = await asyncio.wait_for(_next(pieces), patience)
+        piece = await within(_next(pieces), patience)
         while piece is not None:
             if isinstance(piece, Usage):
                 answer.usage = piece

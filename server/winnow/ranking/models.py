@@ -243,6 +243,8 @@ class Models:
 
     def _sent(self, model: NamedModel, request: ModelRequest) -> Sent:
         """The request as the log has it."""
+        from winnow.secrets import redacted_path
+
         settings = model.settings
         prices = settings.prices
         read = estimated_tokens(request.system + request.prompt)
@@ -256,7 +258,7 @@ class Models:
             provider=settings.provider,
             destination=EDITOR if is_editors else destination_of(model.base_url),
             remote=is_editors or not is_this_machine(model.base_url),
-            files=[shown_path(path)[0] for path in request.files],
+            files=[redacted_path(shown_path(path)[0], self.redact) for path in request.files],
             bytes=request.size,
             redactions=request.redactions,
             tokens=read + settings.output_tokens,

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from winnow.display import printable
 from winnow.ranking.tokens import estimated_tokens
-from winnow.secrets import Redacted, is_secret_file, redacted, redactions
+from winnow.secrets import Redacted, is_secret_file, redacted, redacted_path, redactions
 from winnow.types import Candidate, Line
 
 # Change it with every change of the texts below: it is part of the key of cached answers.
@@ -140,10 +140,11 @@ def build(
     query = redact(query.strip()).text
     shown = [one for one in candidates if not is_secret_file(one.path)]
     texts = [_texts(one, redact) for one in shown]
+    names = [redacted_path(printable(one.path), redact) for one in shown]
     room = max_tokens - estimated_tokens(system_prompt(json=True) + query) - 200
     blocks: list[str] = []
     for context in CONTEXT_STEPS:
-        blocks = _blocks(shown, texts, context)
+        blocks = _blocks(shown, names, texts, context)
         if sum(map(estimated_tokens, blocks)) <= room or context == CONTEXT_STEPS[-1]:
             break
     if blocks and estimated_tokens(blocks[0]) > room:
@@ -222,14 +223,17 @@ def _successive(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def _blocks(
-    candidates: Sequence[Candidate], texts: Sequence[Mapping[int, str]], context: int
+    candidates: Sequence[Candidate],
+    names: Sequence[str],
+    texts: Sequence[Mapping[int, str]],
+    context: int,
 ) -> list[str]:
-    both = zip(candidates, texts, strict=True)
-    return [_block(_id(n), one, lines, context) for n, (one, lines) in enumerate(both, 1)]
+    all_ = enumerate(zip(candidates, names, texts, strict=True), 1)
+    return [_block(f"[{_id(n)}] {name}", one, lines, context) for n, (one, name, lines) in all_]
 
 
-def _block(name: str, candidate: Candidate, lines: Mapping[int, str], context: int) -> str:
-    rows = [f"[{name}] {printable(candidate.path)}"]
+def _block(heading: str, candidate: Candidate, lines: Mapping[int, str], context: int) -> str:
+    rows = [heading]
     matching = {number for numbers in candidate.hits.values() for number in numbers}
     near = {close for number in matching for close in range(number - context, number + context + 1)}
     for number in sorted(near.intersection(lines)):

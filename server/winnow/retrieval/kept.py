@@ -17,7 +17,8 @@ from typing import TypeVar
 import msgspec
 
 from winnow.config import user_cache
-from winnow.replacing import replacing
+from winnow.storage.untrusted import read_untrusted
+from winnow.storage.writing import private_folder, replace_file
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -25,6 +26,7 @@ FOLDER = "tables"
 _DIGEST_BYTES = 16
 # Each version of a file of a user's, or of a package, has tables of its own.
 _MOST_KEPT = 8
+_MOST_BYTES = 256 * 1024 * 1024
 
 
 def kept(source: bytes, version: str, type_: type[T], make: Callable[[], T]) -> T:
@@ -34,7 +36,7 @@ def kept(source: bytes, version: str, type_: type[T], make: Callable[[], T]) -> 
     if file is None:
         return make()
     with contextlib.suppress(OSError, msgspec.DecodeError):
-        written = file.read_bytes()
+        written = read_untrusted(file, _MOST_BYTES)
         if written[:_DIGEST_BYTES] == _digest(written[_DIGEST_BYTES:]):
             return msgspec.msgpack.decode(written[_DIGEST_BYTES:], type=type_)
     made = make()
@@ -55,9 +57,8 @@ def _digest(data: bytes) -> bytes:
 def _write(file: Path, data: bytes) -> None:
     """Write a file that other processes may be reading, and delete the oldest others. Raises
     OSError."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with replacing(file) as stream:
-        stream.write(_digest(data) + data)
+    private_folder(file.parent)
+    replace_file(file, _digest(data) + data)
     others = [one for one in file.parent.iterdir() if one != file]
     others.sort(key=lambda one: one.stat().st_mtime_ns)
     for old in others[: -(_MOST_KEPT - 1)]:

@@ -48,6 +48,11 @@ def load(dense: Model | None) -> None:
         trained(name)
 
 
+def derive(corpus: Corpus) -> None:
+    """Derive from the paths of a corpus what all searches of it share."""
+    _path_index(corpus)
+
+
 class Found(Struct, frozen=True):
     """A passage: lines ``first`` to ``last`` of the file with this number in the corpus, from 1.
 

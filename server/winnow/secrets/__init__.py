@@ -8,28 +8,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from winnow.secrets.added import added
-from winnow.secrets.assignments import assignments
+from winnow.secrets.assignments import assignments, judged_by_name
 from winnow.secrets.commands import arguments
 from winnow.secrets.connections import connections
+from winnow.secrets.encoded import encoded
 from winnow.secrets.files import is_secret_file
 from winnow.secrets.finding import Detector, Finding
 from winnow.secrets.formats import known_formats
+from winnow.secrets.hashes import password_hashes
 from winnow.secrets.keys import base64_lines, private_keys
+from winnow.secrets.structures import structures
 
-__all__ = ["Redacted", "is_secret_file", "masked", "redacted", "redactions"]
+__all__ = ["Redacted", "is_secret_file", "masked", "redacted", "redacted_path", "redactions"]
 
-INDEX_DETECTORS: tuple[Detector, ...] = (
+_PLAIN_DETECTORS: tuple[Detector, ...] = (
     private_keys,
     known_formats,
     connections,
     arguments,
     assignments,
+    password_hashes,
+    structures(judged_by_name),
 )
+INDEX_DETECTORS: tuple[Detector, ...] = (*_PLAIN_DETECTORS, encoded(_PLAIN_DETECTORS))
 # A model sees parts of files, and a part may be the midst of a key.
 MODEL_DETECTORS: tuple[Detector, ...] = (*INDEX_DETECTORS, base64_lines)
 
@@ -80,6 +86,12 @@ def redacted(text: str, rules: Iterable[str] = (), allowed: Collection[str] = ()
             end = one.end
         raw = b"".join([*parts, raw[end:]])
     return Redacted(raw.decode("utf-8", "surrogatepass"), dict(counts))
+
+
+def redacted_path(path: str, redact: Callable[[str], Redacted] = redacted) -> str:
+    """Return a path with its secrets redacted, also those that a part of it has alone."""
+    parts = redact(path).text.split("/")
+    return "/".join(redact(one).text if "=" in one or ":" in one else one for one in parts)
 
 
 def redactions(text: str) -> dict[str, int]:

@@ -21,6 +21,8 @@ _RUN_CHARACTERS = bytes(
     0x61 if (chr(byte).isalnum() and byte < 0x80) or byte in b"_-" else 0x20 for byte in range(256)
 )
 _BEFORE_RUN = 12
+# An id may be capital letters only, which are the names of constants otherwise.
+_AWS_IDS = (b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 # Where the other half of a pair of keys is looked for.
 _BESIDE = 400
 
@@ -132,6 +134,23 @@ _TOKENS = (
     *_tokens("google-token", "ya29.", "[A-Za-z0-9_-]{20,400}"),
     *_tokens("google-token", "1//0", "[A-Za-z0-9_-]{40,200}"),
     *_tokens("vault-token", "hvs. hvb. hvr.", "[A-Za-z0-9_-]{24,300}"),
+    *_tokens("aws-bedrock-key", "ABSK", "[A-Za-z0-9+/]{80,300}={0,2}"),
+    *_tokens("aws-bedrock-key", "bedrock-api-key-", "[A-Za-z0-9+/]{80,4000}={0,2}"),
+    *_tokens("mapbox-token", "sk.", r"eyJ[A-Za-z0-9_-]{20,200}\.[A-Za-z0-9_-]{20,60}"),
+    *_tokens("tailscale-key", "tskey-", "[a-z]{3,12}-[A-Za-z0-9]{8,20}-[A-Za-z0-9]{20,50}"),
+    *_tokens("langsmith-key", "lsv2_", "(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
+    *_tokens("nvidia-key", "nvapi-", "[A-Za-z0-9_-]{50,90}"),
+    *_tokens("netlify-token", "nfp_", "[A-Za-z0-9_-]{36,60}"),
+    *_tokens("buildkite-token", "bkua_", "[0-9a-f]{40}"),
+    *_tokens("circleci-token", "CCIPAT_ CCIPRJ_", "[A-Za-z0-9]{15,30}_[0-9a-f]{40}"),
+    *_tokens("sourcegraph-token", "sgp_", "[A-Za-z0-9_]{40,80}"),
+    *_tokens("pinecone-key", "pcsk_", "[A-Za-z0-9]{4,10}_[A-Za-z0-9]{50,80}"),
+    *_tokens("1password-token", "ops_", "eyJ[A-Za-z0-9_-]{200,2000}={0,2}"),
+    *_tokens("cloudflare-key", "v1.0-", "[0-9a-f]{24}-[0-9a-f]{146}"),
+    *_tokens("contentful-token", "CFPAT-", "[A-Za-z0-9_-]{43}"),
+    *_tokens("dropbox-token", "sl.", "[A-Za-z0-9_-]{120,1500}"),
+    *_tokens("facebook-token", "EAA", "[A-Z][A-Za-z0-9]{80,300}"),
+    *_tokens("square-token", "EAAA", "[A-Za-z0-9_-]{60}"),
 )
 # Their names stand elsewhere in a run, or right before it.
 _IN_RUNS = (
@@ -147,6 +166,11 @@ _IN_RUNS = (
         "telegram-token",
         ":AA",
         f"(?:{_WORD_START}|(?<=/bot))[0-9]{{8,10}}:AA[A-Za-z0-9_-]{{33}}",
+    ),
+    _format(
+        "firebase-key",
+        ":APA91b",
+        _WORD_START + "AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{120,140}",
     ),
 )
 # Theirs need not.
@@ -164,6 +188,13 @@ _IN_TEXT = (
         "/api/webhooks/",
         r"discord(?:app)?\.com/api/webhooks/(?P<value>[0-9]{15,22}/[A-Za-z0-9_-]{50,90})",
     ),
+)
+# The first part is an account's number in base64, so that it begins with one of few letters.
+_DISCORD_RUN = re.compile(rb"(?m)(?<![A-Za-z0-9_-])[MNO][DTjz][A-Za-z0-9_-]{21,24}$")
+_DISCORD = _format(
+    "discord-token",
+    "",
+    r"(?<![A-Za-z0-9_-])[MNO][DTjz][A-Za-z0-9_-]{21,24}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}",
 )
 _AWS_SECRET = re.compile(rb"(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 _AWS_KEY_ID = "aws-access-key-id"
@@ -197,6 +228,8 @@ def known_formats(text: bytes) -> Iterator[Finding]:
     formats = {one for name in set(_NAMES.findall(runs)) for one in _BY_NAME[name]}
     formats.update(one for one in _IN_RUNS if one.name in runs)
     formats.update(one for one in _IN_TEXT if one.name in text)
+    if _DISCORD_RUN.search(runs):
+        formats.add(_DISCORD)
     key_ids: list[int] = []
     for format_ in formats:
         pattern = _compiled(format_.pattern)
@@ -222,18 +255,22 @@ def _aws_secrets(text: bytes, key_ids: Sequence[int]) -> Iterator[Finding]:
 
 
 def _runs(text: bytes) -> bytes:
-    """The runs of characters that are as long as a token's with what stands before them, one a
-    line; without those of letters of one case, which are names in programs."""
+    """Return the runs with what stands before them, one a line."""
+    lines = [text[max(0, start - _BEFORE_RUN) : start] + run for start, run in runs_of(text)]
+    return b"\n".join([b"", *lines])
+
+
+def runs_of(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the runs of characters that are as long as a token's, and where they start; without
+    those of letters of one case, which are names in programs."""
     shape, shortest = text.translate(_RUN_CHARACTERS), b"\x61" * _RUN
-    runs = [b""]
     start = shape.find(shortest)
     while start >= 0:
         end = shape.find(b" ", start)
         if end < 0:
             end = len(shape)
         run = text[start:end]
-        one_case = run.islower() or run.isupper()
+        one_case = run.islower() or (run.isupper() and not run.startswith(_AWS_IDS))
         if not one_case or len(run.translate(None, b"0123456789")) < len(run):
-            runs.append(text[max(0, start - _BEFORE_RUN) : end])
+            yield start, run
         start = shape.find(shortest, end)
-    return b"\n".join(runs)

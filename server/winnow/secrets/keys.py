@@ -23,6 +23,17 @@ _BASE64_LINE = re.compile(
     rb"[ \t\"'`+]{0,20}(?=[^\n]*[a-z])(?=[^\n]*[A-Z])(?=[^\n]*[0-9])"
     rb"[A-Za-z0-9+/]{60,76}(?:\\n)?[\"'`+,; \t\\]{0,8}\r?"
 )
+_BASE64_SHAPE = bytes(
+    0x61 if byte < 0x80 and (chr(byte).isalnum() or byte in b"+/") else 0x20 for byte in range(256)
+)
+_BASE64_RUN = b"\x61" * 60
+_LONGEST_LINE = 200
+# What has no private part; an end that was cut off leaves the lines as they were.
+_PUBLIC_BLOCK = re.compile(
+    rb"-----BEGIN (?P<kind>(?:[A-Z0-9]{1,12} ){0,3}"
+    rb"(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|CRL))"
+    rb"-----[A-Za-z0-9+/=\s]{0,32768}-----END (?P=kind)-----"
+)
 
 
 def private_keys(text: bytes) -> Iterator[Finding]:
@@ -87,17 +98,31 @@ def _line_end(text: bytes, start: int) -> int:
 
 
 def base64_lines(text: bytes) -> Iterator[Finding]:
-    """Two lines or more that are base64 and nothing else: of a key whose marks are elsewhere."""
-    start = end = lines = 0
-    offset = 0
-    for line in text.split(b"\n"):
-        if len(line) <= 200 and _BASE64_LINE.fullmatch(line):
-            start = start if lines else offset
-            lines, end = lines + 1, offset + len(line)
-        else:
-            if lines > 1:
-                yield Finding(start, end, "base64-lines")
-            lines = 0
-        offset += len(line) + 1
-    if lines > 1:
-        yield Finding(start, end, "base64-lines")
+    """Yield two lines or more that are base64 and nothing else: of a key whose marks are elsewhere.
+
+    Lines between the marks of a certificate or of a public key are neither.
+    """
+    public = [match.span() for match in _PUBLIC_BLOCK.finditer(text)] if b"-----B" in text else []
+    for found in _base64_lines(text):
+        if not any(first <= found.start and found.end <= last for first, last in public):
+            yield found
+
+
+def _is_base64_line(text: bytes, start: int) -> bool:
+    end = _line_break(text, start)
+    return end - start <= _LONGEST_LINE and bool(_BASE64_LINE.fullmatch(text, start, end))
+
+
+def _base64_lines(text: bytes) -> Iterator[Finding]:
+    # Each such line has so many of these characters in a row, and few other lines have.
+    shape = text.translate(_BASE64_SHAPE)
+    place = shape.find(_BASE64_RUN)
+    while place >= 0:
+        start = end = text.rfind(b"\n", 0, place) + 1
+        lines = 0
+        while _is_base64_line(text, end):
+            lines, end = lines + 1, _line_end(text, end)
+        if lines > 1:
+            yield Finding(start, end - (text[end - 1 : end] == b"\n"), "base64-lines")
+        after_run = shape.find(b" ", place + len(_BASE64_RUN))
+        place = shape.find(_BASE64_RUN, max(end, after_run)) if after_run >= 0 else -1

@@ -52,7 +52,7 @@ _PLACEHOLDER = re.compile(
     \*\*\* | \.\.\. | \xe2\x80\xa6 | xxxx | 000000
   | example | change[^a-z]?me | changeit | placeholder | redacted | dummy | sample | foobar
   | your | insert[-_ ] | replace | notreal | not[-_ ]?(?:a[-_ ])?secret
-  | (?:goes|key|token|secret|password)[-_ ]?here | qwerty | abcdefg | 1234567 | insecure
+  | (?:goes|key|token|secret|password)[-_ ]?here | \Aqwerty | abcdefg | 1234567 | insecure
     """,
     re.VERBOSE,
 )
@@ -96,6 +96,43 @@ _OTHER = re.compile(
     re.VERBOSE,
 )
 
+# Words that stand where a password is meant: dummies, its name in other languages, types, states.
+# Each word may be followed by others, so that no alternative is made of others.
+_DUMMY = re.compile(
+    rb"(?:pass(?:word|wd|wort|phrase|code)?|pwd|pw|secret|token|key|user(?:name)?|admin|root|guest"
+    rb"|test(?:ing|er)?|my|the|your|new|old|bad|wrong|good|some|this|db|dev|local|foo|bar|baz|qux"
+    rb"|login|postgres|mysql|mariadb|redis|mongo|rabbit|host|port|client|server|demo|value"
+    rb"|[-_.:/0-9 ]){1,30}"
+)
+_LABEL = frozenset(
+    b"string text bytes byte char varchar int integer bool boolean number object array none null"
+    b" undefined true false required optional hidden enabled disabled default basic digest bearer"
+    b" plain plaintext scram trust unknown empty blank missing invalid valid input prompt always"
+    b" never visible hashed encrypted masked supersecret"
+    b" success failed failure error warning passed changed updated unchanged expired"
+    b" password passwords passwort passworter kennwort kennworter contrasena senha wachtwoord"
+    b" losenord passord adgangskode kodeord salasana haslo heslo parola parole sifre jelszo geslo"
+    b" lozinka slaptazodis parool sandi clave zaporka contrasenya contrasinal lykilord geheimnis"
+    b" geheimcode secreto segredo segreto secretstr credential credentials".split()
+)
+# A name or a label that says itself what it is of: "userPassword", "PasswordInput", "Passworte".
+_ABOUT = re.compile(
+    rb"passw|passphrase|passcode|passwd|pwd|secret|token|credential|kennwort|contrase|motdepasse"
+    rb"|wachtwoord|auth|login|key"
+)
+_NICE_NAME = re.compile(
+    rb"(?:[a-z]{2,}|[A-Z][a-z]+)(?:[-_.:/ ]?[A-Z]?[a-z]+|[-_.:/ ]?[0-9]{1,2}){0,9}"
+    rb"|[A-Z]{2,}(?:[-_.][A-Z0-9]{1,20}){0,9}"
+)
+# "user_settings", "django.contrib.auth", "SOME_NAME": two words or more with separators.
+_JOINED_WORDS = re.compile(
+    rb"_{0,2}(?:[a-z]{2,}[0-9]{0,2}(?:[-_./:][a-z]{2,}[0-9]{0,2}){1,12}"
+    rb"|[A-Z]{2,}[0-9]{0,2}(?:[-_./:][A-Z]{2,}[0-9]{0,2}){1,12})_{0,2}"
+)
+_LETTER = re.compile(rb"[A-Za-z]")
+_SHORTEST_PASSWORD = 6
+_DISTINCT_IN_PASSWORD = 4
+
 
 def is_placeholder(value: bytes) -> bool:
     """Whether a value says that something else is to be put in its place."""
@@ -119,7 +156,11 @@ def is_opaque(value: bytes) -> bool:
         len(opaque) >= max(_OPAQUE_CHARACTERS, share * total)
         and len(set(opaque)) >= _DISTINCT
         and not opaque.isdigit()
-        and (len(opaque) >= _OPAQUE_LETTERS or not _has_one_case(opaque))
+        # Words of other languages have other pairs of letters.
+        and (
+            len(opaque) >= _OPAQUE_LETTERS
+            or not (_has_one_case(opaque) or (opaque.isalpha() and opaque.istitle()))
+        )
     )
 
 
@@ -129,6 +170,31 @@ def is_chosen_password(value: bytes) -> bool:
     if is_placeholder(value) or _stands_for_other(value) or _PATTERN.search(value):
         return False
     return _CHOSEN.match(value) is not None and len(set(value)) >= _DISTINCT
+
+
+@lru_cache(maxsize=512)
+def is_password(value: bytes) -> bool:
+    """Return whether a literal that a password is set to can be that password.
+
+    Its name says enough: only placeholders, references, labels and the names of other things are
+    excluded. A value that is not ASCII has to look like one, since translations are not.
+    """
+    if len(value) < _SHORTEST_PASSWORD or len(set(value)) < _DISTINCT_IN_PASSWORD:
+        return False
+    if is_opaque(value) or is_chosen_password(value):
+        return True
+    if is_placeholder(value) or _stands_for_other(value) or _PATTERN.search(value):
+        return False
+    folded = value.lower()
+    return not (
+        not value.isascii()
+        or b" " in value
+        or not _LETTER.search(value)
+        or folded.strip(b"*:!?.") in _LABEL
+        or _DUMMY.fullmatch(folded)
+        or _JOINED_WORDS.fullmatch(value)
+        or (_ABOUT.search(folded) and _NICE_NAME.fullmatch(value))
+    )
 
 
 def is_uuid(value: bytes) -> bool:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import heapq
 import mmap
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
+from winnow.storage.writing import temporary_file
 from winnow.symbols.match import Pattern, fold, is_subsequence
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def _grown(blocks: list[_Block], names: Sequence[bytes], width: int) -> list[_Bl
 
 def _in_file(blocks: Sequence[_Block], folder: Path) -> list[_Block]:
     """The same blocks in a file that ends with them. Raises OSError."""
-    with tempfile.TemporaryFile(dir=folder) as file:
+    with temporary_file(folder) as file:
         for block in blocks:
             for array in block.arrays:
                 file.write(array.data.cast("B"))

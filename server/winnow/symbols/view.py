@@ -63,3 +63,6 @@ class View(Protocol):
 
     def roots(self) -> list[str]:
         """The folders of the workspace."""
+
+    def manifest(self, path: str) -> bytes | None:
+        """Return the contents of a settings file of the workspace; None if it cannot be read."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from winnow.display import shown_path
+from winnow.storage.untrusted import UnusableFile, open_untrusted, read_untrusted
+from winnow.storage.writing import create_file, temporary_folder
 from winnow.text.encodings import decoded
 from winnow.text.files import Scope
 from winnow.text.paths import held_by, is_below, real_path
@@ -39,6 +40,11 @@ class Overlay(Struct, frozen=True):
         )
         return folder / path[len(prefix) :]
 
+    def read(self, path: str) -> bytes:
+        """Return the text of a document, in UTF-8. Raises OSError."""
+        with os.fdopen(open_untrusted(self.file(path)), "rb") as file:
+            return file.read()
+
 
 @contextlib.contextmanager
 def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
@@ -47,14 +53,14 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
     if not changed:
         yield Overlay()
         return
-    with tempfile.TemporaryDirectory(prefix=".winnow-") as temporary:
+    with temporary_folder(".winnow-") as temporary:
         paths = set()
         for place, below, text in changed:
             file = Path(temporary, str(place), below)
             # A name may be too long, or a folder elsewhere: that document is searched on disk.
             with contextlib.suppress(OSError):
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, "utf-8", "replace", newline="")
+                create_file(file, text.encode("utf-8", "replace"))
                 paths.add(scope.prefix(place) + below)
         folders = tuple(
             (folder, scope.prefix(place))
@@ -117,7 +123,12 @@ def is_unsaved(path: str, text: str) -> bool:
         large = os.stat(path).st_size > (len(text) + 1) * CHARACTER_BYTES
     except FileNotFoundError:
         return True
-    return _differs(path, text) and (large or decoded(Path(path).read_bytes()) != text)
+    if not _differs(path, text):
+        return False
+    try:
+        return large or decoded(_read(path, (len(text) + 1) * CHARACTER_BYTES)) != text
+    except UnusableFile:  # it has been replaced since
+        return True
 
 
 def _differs(path: str, text: str) -> bool:
@@ -130,4 +141,12 @@ def _differs(path: str, text: str) -> bool:
         return True
     if not stat.S_ISREG(state.st_mode):
         return False
-    return state.st_size != len(raw) or Path(path).read_bytes() != raw
+    try:
+        return state.st_size != len(raw) or _read(path, len(raw)) != raw
+    except UnusableFile:
+        return True
+
+
+def _read(path: str, max_bytes: int) -> bytes:
+    """Return what a document has on disk, which is compared and never shown."""
+    return read_untrusted(real_path(path), max_bytes)

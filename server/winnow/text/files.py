@@ -7,7 +7,7 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote_from_bytes
 
@@ -18,11 +18,16 @@ from winnow.config import OWN_FOLDER
 from winnow.display import shown_path
 from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.globs import InvalidGlob, escaped, glob_regex, name_pattern
-from winnow.text.paths import SYSTEM, also_in, is_below, locate, path_of_uri, real_path
+from winnow.storage.state_folder import state_root
+from winnow.storage.untrusted import UnusableFile, read_untrusted
+from winnow.text.paths import SYSTEM, also_in, is_below, locate, real_path
 from winnow.types import SearchParams
 
 IGNORE_FILE = ".winnowignore"
-_SUBMODULE = re.compile(r"^\s*path\s*=\s*(.+)$", re.M)
+# Of `.winnowignore` and `.gitmodules`; each line becomes a pattern that every path is held against.
+MOST_LINES = 10_000
+MODULES_FILE = ".gitmodules"
+_SUBMODULE = re.compile(r"\s*path\s*=\s*(.+)$")
 TYPE = "winnowinclude"  # the name under which ripgrep knows the patterns of `include`
 
 
@@ -157,17 +162,36 @@ def is_ignored(below: str, rules: Sequence[Rule]) -> bool:
 
 def ignore_rules(root: Path) -> Iterator[Rule]:
     """The rules of a root's own ignore file, for what ripgrep does not apply it to."""
-    file = root / IGNORE_FILE
-    with contextlib.suppress(OSError):
-        for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
-            pattern = line.strip()
-            if pattern and not pattern.startswith("#"):
-                with contextlib.suppress(InvalidGlob):
-                    yield Rule(glob_regex(pattern.removeprefix("!")), pattern.startswith("!"))
+    for line in _lines_of(root / IGNORE_FILE)[0]:
+        pattern = line.strip()
+        if pattern and not pattern.startswith("#"):
+            with contextlib.suppress(InvalidGlob):
+                yield Rule(glob_regex(pattern.removeprefix("!")), pattern.startswith("!"))
+
+
+def unused_files(roots: Iterable[Path]) -> list[str]:
+    """Return a warning for each file of the roots that Winnow reads itself, and does not use."""
+    files = [root / name for root in roots for name in (IGNORE_FILE, MODULES_FILE)]
+    problems = ((file.name, _lines_of(file)[1]) for file in files)
+    return [f"not applied: {name}, {problem}" for name, problem in problems if problem]
+
+
+def _lines_of(file: Path) -> tuple[list[str], str | None]:
+    """Return the lines of a file of the repository, and why they are not used if they are not."""
+    try:
+        lines = read_untrusted(file).decode("utf-8", "replace").splitlines()
+    except UnusableFile as error:
+        return [], error.reason
+    except OSError:
+        return [], None
+    if len(lines) > MOST_LINES:
+        return [], f"it has more than {MOST_LINES:,} lines"
+    return lines, None
 
 
 def repository_root(folder: Path) -> Path:
-    """The git working tree that holds the folder, or the folder itself (REQ-KWS-002).
+    """The git working tree that holds the folder; outside of git, the nearest folder above that
+    has an index, or the folder itself (REQ-KWS-002).
 
     ``.git`` is a file in worktrees and submodules.
     """
@@ -177,7 +201,7 @@ def repository_root(folder: Path) -> Path:
             if os.path.lexists(os.path.join(candidate, ".git")):
                 return Path(candidate)
             above, candidate = candidate, os.path.dirname(candidate)
-    return folder
+    return state_root(folder) or folder
 
 
 def joined(folder: str, path: str) -> str:
@@ -242,20 +266,20 @@ def path_matcher(field: str, pattern: str, scope: Scope) -> Callable[[str], bool
     return matches
 
 
-def search_roots(folders: Sequence[Path], path: str = "") -> list[Path]:
-    """The repositories of the folders, each once, without those that are gone; without a folder,
-    that of an absolute path.
+def search_roots(
+    folders: Sequence[Path], is_refused: Callable[[Path], object] = lambda folder: False
+) -> list[Path]:
+    """The repositories of the folders, each once, without those that are gone. A folder whose
+    repository ``is_refused`` counts by itself, as one below a home folder that is a repository.
 
     Raises NotFound if all folders are gone, and NoWorkspace.
     """
     distinct: dict[str, Path] = {}
-    for root in map(repository_root, folders):
+    for folder in folders:
+        root = repository_root(folder)
+        root = folder if root != folder and is_refused(root) else root
         distinct.setdefault(real_path(root), root)
     roots = list(distinct.values())
-    named = path_of_uri(path) or path
-    if not roots and os.path.isabs(named):
-        folder = Path(named) if os.path.isdir(named) else Path(named).parent
-        roots = [repository_root(folder)]
     if not roots:
         raise NoWorkspace
     there = [root for root in roots if root.is_dir()]
@@ -269,13 +293,15 @@ def search_scope(
     params: SearchParams,
     exclude: Sequence[str] = (),
     unsaved: Sequence[Path] = (),
+    roots: Sequence[Path] | None = None,
 ) -> Scope:
-    """The scope of a search in the repositories of these folders.
+    """The scope of a search in the repositories of these folders, which are the ``roots``, if they
+    are known.
 
     ``exclude`` are further globs to leave out, ``unsaved`` documents that need not be on disk.
     Raises NoWorkspace, NotFound, PathOutsideWorkspace and, for a bad glob, InvalidParams.
     """
-    roots = search_roots(folders, params.path)
+    roots = list(search_roots(folders) if roots is None else roots)
     warnings = [
         f"not searched: {shown_path(str(folder))[0]}, a workspace folder that is gone"
         for folder in folders
@@ -330,14 +356,11 @@ def search_scope(
 
 def checked_out_submodules(root: Path, path: str = ".") -> list[str]:
     """The submodules of a repository that are checked out below a path of it."""
-    file = root / ".gitmodules"
-    try:
-        text = file.read_text("utf-8", "replace") if file.is_file() else ""
-    except OSError:
-        return []
+    lines, _ = _lines_of(root / MODULES_FILE)
     wanted = os.path.normpath(path).replace(os.sep, "/")
     real = real_path(root)
-    names = [found[1].strip().strip('"').rstrip("/") for found in _SUBMODULE.finditer(text)]
+    found = filter(None, map(_SUBMODULE.match, lines))
+    names = [one[1].strip().strip('"').rstrip("/") for one in found]
     return [
         name
         for name in dict.fromkeys(names)
@@ -393,7 +416,7 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
         arguments.append("--glob=!.*")
     if params.include_ignored:
         arguments.append("--no-ignore")
-    elif alone and (roots[0] / IGNORE_FILE).is_file():
+    elif alone and _lines_of(roots[0] / IGNORE_FILE)[0]:
         arguments.append(f"--ignore-file={roots[0] / IGNORE_FILE}")
     return arguments
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from winnow.config import Limits
 from winnow.errors import InvalidPattern, SearchFailed
+from winnow.storage.untrusted import open_listed
 from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.files import Scope, joined, order, plain
 from winnow.text.notes import DEBUG, Notes, notes_for
@@ -552,7 +553,7 @@ def _first_null(path: str) -> int | None:
     """The same of a file that can be read, or is gone. Raises OSError."""
     try:
         # Not `open`: of a thousand files, half of the time would be its own.
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        file = open_listed(path)
     except FileNotFoundError:
         return None
     try:

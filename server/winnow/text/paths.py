@@ -19,7 +19,8 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from msgspec import Struct
 
 from winnow.display import shown_path
-from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace, SearchError
+from winnow.storage.untrusted import SETTINGS_BYTES, UnusableFile, open_untrusted
 
 # Whatever is below them is no source, and reading some of it has effects or does not end.
 SYSTEM = ("/proc", "/sys", "/dev")
@@ -46,7 +47,7 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
     """
     if not roots:
         raise NoWorkspace
-    inside = False
+    missing = None
     real_roots = [real_path(root) for root in roots]
     for spelled in _spellings(path):
         places = list(range(len(roots)))
@@ -57,11 +58,26 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
             real = _real(os.path.join(root, spelled))
             if real is None or not is_inside(real, real_root):
                 continue
-            inside = True
+            missing = missing or (real, real_root)
             if os.path.lexists(real) or any(_real(str(one)) == real for one in unsaved):
                 below = os.path.relpath(real, real_root).replace(os.sep, "/")
                 return Located(place, below, real)
-    raise NotFound(path) if inside else PathOutsideWorkspace(path)
+    if missing is None:
+        raise PathOutsideWorkspace(path)
+    raise NotFound(path, _hint(path, *missing, several=len(roots) > 1))
+
+
+def _hint(path: str, missing: str, root: str, *, several: bool) -> str:
+    """Return the sentence that says which path may be meant by a missing one."""
+    # Needed for errors only; it needs this module in turn.
+    from winnow.text.nearby import close_path
+
+    if {"*", "?"}.intersection(path):
+        return "`path` takes no glob pattern here"
+    if not (close := close_path(missing, root)):
+        return ""
+    close = os.path.join(root, close) if several else close
+    return f"Did you mean {shown_path(close)[0]!r}?"
 
 
 def also_in(path: str, located: Located, roots: Sequence[Path]) -> bool:
@@ -182,13 +198,14 @@ def open_regular(real: str, root: str) -> int:
     and PathOutsideWorkspace, the last one also if a link was put in its place meanwhile.
     """
     shown = shown_path(real)[0]
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         # A FIFO or a device may do something when it is opened; a look beforehand spares that.
         _check_kind(os.stat(real).st_mode, shown)
-        descriptor = os.open(real, flags | getattr(os, "O_BINARY", 0))
+        descriptor = open_untrusted(real)
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(shown) from None
+    except UnusableFile:  # a symlink or something else was put in its place
+        raise PathOutsideWorkspace(shown) from None
     except (OSError, ValueError) as error:
         raise NotAFile(shown, f"it cannot be read: {_reason(error)}") from None
     try:
@@ -206,6 +223,20 @@ def open_regular(real: str, root: str) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def read_below(path: str, roots: Sequence[str], max_bytes: int = SETTINGS_BYTES) -> bytes | None:
+    """Return the contents of a regular file of the workspace, without symlinks that lead out of it;
+    None if there is none, or it is larger than ``max_bytes``."""
+    held = held_by(path, roots)
+    if held is None:
+        return None
+    try:
+        with os.fdopen(open_regular(path, roots[held[0]]), "rb") as file:
+            data = file.read(max_bytes + 1)
+    except (OSError, SearchError):
+        return None
+    return data if len(data) <= max_bytes else None
 
 
 def _opened_path(descriptor: int) -> str | None:

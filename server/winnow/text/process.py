@@ -16,16 +16,20 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from winnow.errors import SearchFailed
+from winnow.storage.writing import temporary_file
 from winnow.text.messages import LENGTH_BYTES
+
+if TYPE_CHECKING:
+    from winnow.text.ignore_files import IgnoreFiles
+    from winnow.text.sandbox import Readable
 
 if sys.platform == "linux":
     import resource
@@ -48,17 +52,31 @@ class Notes(Protocol):
         """Whether the line was one of those; it comes without its line end."""
 
 
+class Guard(Protocol):
+    """Decides, after some ``seconds``, whether a child has to be stopped, and with which error."""
+
+    seconds: float
+
+    async def problem(self) -> Exception | None:
+        """Return the error to raise to whoever reads the child; None if it may go on."""
+
+
 class Processes:
     """Starts children and knows those that are alive; owned by the workspace.
 
     ``limit`` bounds how many run at once, whatever the number of requests: one more waits for
     its turn. ``readable`` is what fenced ones may read, beside the folder that they start in; it is
-    asked in a thread. Without it there is no fence.
+    asked in a thread. Without it there is no fence. ``ignore_files`` are those of the folders that
+    ripgrep searches, see :func:`winnow.text.ripgrep.start_ripgrep`.
     """
 
     def __init__(
-        self, limit: int = 16, readable: Callable[[], Iterable[str]] | None = None
+        self,
+        limit: int = 16,
+        readable: Callable[[], Iterable[Readable]] | None = None,
+        ignore_files: IgnoreFiles | None = None,
     ) -> None:
+        self.ignore_files = ignore_files
         self._slots = asyncio.Semaphore(limit)
         self._readable = readable
         self._tried: dict[str, bool] = {}
@@ -75,6 +93,7 @@ class Processes:
         notes: Notes | None = None,
         spooled: bool = False,
         fenced: bool = False,
+        guard: Guard | None = None,
     ) -> Child:
         """A child to be used in ``async with``; ``deadline`` is on the loop's clock, in seconds.
 
@@ -82,10 +101,14 @@ class Processes:
         :attr:`Child.stderr` then. What it writes is kept in files if it is ``spooled``, and read
         when it has ended: a program that writes thousands of small pieces is not disturbed then,
         nor does it disturb. The kernel keeps one that is ``fenced`` to what the workspace lets it
-        read, see :mod:`winnow.text.fence`.
+        read, see :mod:`winnow.text.sandbox`. A ``guard`` can stop it: reading then raises its
+        error.
         """
         return Child(
-            self, arguments, cwd, deadline, environment, notes, spooled=spooled, fenced=fenced
+            *(self, arguments, cwd, deadline, environment, notes),
+            spooled=spooled,
+            fenced=fenced,
+            guard=guard,
         )
 
     def converse(
@@ -114,9 +137,10 @@ class Processes:
         deadline: float,
         environment: Mapping[str, str] | None = None,
         unfenced: Sequence[str] = (),
+        guards: Mapping[str, Guard] = {},
     ) -> AsyncIterator[list[Child]]:
         """Children of which each reads what the one before it writes; all end with the block.
-        All are fenced but those of the programs named ``unfenced``.
+        All are fenced but those of the programs named ``unfenced``; ``guards`` are by program.
 
         They take one place among the children together: if each waited for its own, two pipelines
         could wait for each other.
@@ -126,6 +150,7 @@ class Processes:
                 *(self, arguments, cwd, deadline, environment),
                 counted=place == 0,
                 fenced=arguments[0] not in unfenced,
+                guard=guards.get(arguments[0]),
             )
             for place, arguments in enumerate(commands)
         ]
@@ -175,7 +200,11 @@ class Child:
         counted: bool = True,
         spooled: bool = False,
         fenced: bool = False,
+        guard: Guard | None = None,
     ) -> None:
+        if not os.path.isabs(arguments[0]):
+            # The system would look for it on PATH, which may lead into the workspace.
+            raise ValueError(f"{arguments[0]} is not an absolute path")
         self._owner = owner
         self._arguments = arguments
         self._cwd = cwd
@@ -188,6 +217,10 @@ class Child:
         self._stderr = bytearray()
         self._counted = counted
         self._fenced = fenced
+        self._guard = guard
+        self._watch: asyncio.Task[None] | None = None
+        self._problem: Exception | None = None
+        self._killed = False
         self.stdin: int = asyncio.subprocess.DEVNULL
         self.stdout: int = asyncio.subprocess.PIPE
         self.memory_bytes = MEMORY_BYTES
@@ -212,6 +245,8 @@ class Child:
         self._drain = asyncio.create_task(self._read_stderr())
         if self._deadline is not None:
             self._alarm = asyncio.get_running_loop().call_at(self._deadline, self._expire)
+        if self._guard:
+            self._watch = asyncio.create_task(self._watch_for(self._guard))
         if self._owner._closed:
             self.kill()
         return self
@@ -266,6 +301,9 @@ class Child:
     ) -> None:
         if self._alarm:
             self._alarm.cancel()
+        if self._watch:
+            self._watch.cancel()
+        self._problem = None  # what is still to be read is dropped
         if self._process.stdin:
             self._process.stdin.close()
         self.kill()
@@ -303,12 +341,16 @@ class Child:
         child reads it."""
         if self._output:
             await self._process.wait()
+            if self._problem:
+                raise self._problem
             self._output.seek(0)
             while chunk := self._output.read(CHUNK_BYTES):
                 yield chunk
         elif self._process.stdout is not None:
             while chunk := await self._process.stdout.read(CHUNK_BYTES):
                 yield chunk
+        if self._problem:
+            raise self._problem
 
     async def records(self, end: bytes, max_bytes: int) -> AsyncIterator[bytes]:
         """The output cut at every ``end``, without it.
@@ -356,10 +398,22 @@ class Child:
         """The exit code, once the program has ended and all of its stderr is read."""
         code = await self._process.wait()
         await self._drain
+        if self._guard and code < 0 and not self._killed:  # it may have run out of memory
+            self._problem = await self._guard.problem()
+        if self._problem:
+            raise self._problem
         return code
+
+    async def _watch_for(self, guard: Guard) -> None:
+        """Kill the child once it has run for long, if the guard finds a reason."""
+        await asyncio.sleep(guard.seconds)
+        self._problem = await guard.problem()
+        if self._problem:
+            self.kill()
 
     def kill(self) -> None:
         """End the program and whatever it started; harmless when it has ended already."""
+        self._killed = True
         if self._process.returncode is not None:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -468,14 +522,14 @@ Process = asyncio.subprocess.Process | Fenced
 
 def _has_fences() -> bool:
     # What it imports is of no use elsewhere.
-    from winnow.text import fence
+    from winnow.text import sandbox
 
-    return fence.is_available()
+    return sandbox.is_available()
 
 
 async def _started_fenced(
     arguments: Sequence[str],
-    readable: Callable[[], Iterable[str]],
+    readable: Callable[[], Iterable[Readable]],
     tried: dict[str, bool],
     begun: Callable[[int], None],
     options: Mapping[str, Any],
@@ -485,17 +539,19 @@ async def _started_fenced(
     ``tried`` keeps which programs can. ``begun`` is called by the thread with its number: the
     event loop may be late. Raises OSError.
     """
-    from winnow.text import fence
+    from winnow.text import sandbox
+    from winnow.text.sandbox import Readable
 
     program = arguments[0]
     if not tried.get(program, True):
         return None
 
     def start() -> subprocess.Popen[bytes] | None:
-        own = (program, os.path.realpath(program), options["cwd"])
-        fence.restrict_thread([*readable(), *own])
+        own = (Readable(program), Readable(os.path.realpath(program)))
+        folder = Readable(os.fspath(options["cwd"]), is_folder=True)
+        sandbox.restrict_thread([*readable(), *own, folder])
         if program not in tried:
-            tried[program] = fence.is_of_system(program) or _runs(program)
+            tried[program] = sandbox.is_of_system(program) or _runs(program, options)
         if not tried[program]:
             return None
         process = subprocess.Popen(arguments, bufsize=0, **options)
@@ -516,7 +572,7 @@ async def _started_fenced(
         raise
 
 
-def _runs(program: str) -> bool:
+def _runs(program: str, options: Mapping[str, Any]) -> bool:
     """Whether a program runs on this thread; what it may have started is ended with it."""
     with contextlib.suppress(OSError):
         tried = subprocess.Popen(
@@ -524,6 +580,8 @@ def _runs(program: str) -> bool:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            cwd=options["cwd"],
+            env=options["env"],
             start_new_session=True,
         )
         try:
@@ -545,7 +603,7 @@ def _spool() -> IO[bytes]:
     """A file for what a child writes: in memory where the system can, so that no disk is full."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("spool"), "w+b")
-    return tempfile.TemporaryFile()
+    return temporary_file()
 
 
 def _limit_memory(pid: int, size: int) -> None:

@@ -17,16 +17,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
 from winnow.config import user_cache
 from winnow.errors import NotAllowed
-from winnow.replacing import replacing
-from winnow.text.installed import Inside
+from winnow.processes.programs import InstalledPrograms
+from winnow.storage.untrusted import read_untrusted
+from winnow.storage.writing import (
+    private_folder,
+    replace_file,
+    replace_with_link,
+    temporary_folder,
+)
 
 # Formats of pandoc, and the ends of names that rga is to have it read.
 PANDOC_ENDS = {
@@ -63,24 +69,26 @@ _DATABASE = ("cache.sqlite3", "cache.sqlite3-wal", "cache.sqlite3-shm")
 
 
 class Settings(Struct, frozen=True):
-    """``arguments`` that come before all others, and the ``folder`` of the cache."""
+    """``arguments`` that come before all others, the ``folder`` of the cache, and ``programs``, the
+    folder on PATH in which rga finds ripgrep."""
 
     arguments: tuple[str, ...]
     folder: Path
+    programs: str
 
 
 @contextlib.contextmanager
-def settings(environment: Mapping[str, str], inside: Inside) -> Iterator[Settings]:
-    """rga's settings for the time of the block.
+def settings(installed: InstalledPrograms, ripgrep: str) -> Iterator[Settings]:
+    """Yield rga's settings for the time of the block; ``ripgrep`` is what it is to run.
 
     The cache is kept in the user's cache folder; where that is a part of the workspace or cannot be
     written, it is a temporary one. Raises NotAllowed if that is in the workspace, too.
     """
     with contextlib.ExitStack() as stack:
-        folder = _cache_folder(environment, inside)
+        folder = _cache_folder(installed)
         if folder is None:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="winnow-rga-")))
-            if inside(str(folder)):
+            folder = Path(stack.enter_context(temporary_folder("winnow-rga-")))
+            if installed.in_workspace(str(folder)):
                 raise NotAllowed("rga", "there is no place for its cache outside of the workspace")
             _write_config(folder)
         arguments = (
@@ -89,7 +97,7 @@ def settings(environment: Mapping[str, str], inside: Inside) -> Iterator[Setting
             f"--rga-adapters={_LEFT_OUT}",
             f"--rga-max-archive-recursion={_DEEPEST}",
         )
-        yield Settings(arguments, folder)
+        yield Settings(arguments, folder, _folder_of(ripgrep, installed, folder))
 
 
 def clear_cache(folder: Path) -> None:
@@ -100,14 +108,27 @@ def clear_cache(folder: Path) -> None:
             (folder / name).unlink()
 
 
-def _cache_folder(environment: Mapping[str, str], inside: Inside) -> Path | None:
-    base = user_cache(environment)
-    if base is None or inside(str(base)):
+def _folder_of(ripgrep: str, installed: InstalledPrograms, cache: Path) -> str:
+    """Return a folder that has ripgrep and is not in the workspace, as the environment that runs
+    Winnow may be: rga would find other programs there, too."""
+    folder = os.path.dirname(ripgrep)
+    if not installed.in_workspace(folder):
+        return folder
+    programs = cache / "programs"
+    with contextlib.suppress(OSError):  # rga says that it has no ripgrep
+        private_folder(programs)
+        replace_with_link(programs / os.path.basename(ripgrep), ripgrep)
+    return str(programs)
+
+
+def _cache_folder(installed: InstalledPrograms) -> Path | None:
+    base = user_cache(installed.environment)
+    if base is None or installed.in_workspace(str(base)):
         return None
     folder = base / "winnow" / "rga"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if inside(str(folder)):
+        private_folder(folder)
+        if installed.in_workspace(str(folder)):
             return None
         _write_config(folder)
     except OSError:
@@ -117,8 +138,8 @@ def _cache_folder(environment: Mapping[str, str], inside: Inside) -> Path | None
 
 def _write_config(folder: Path) -> None:
     """Write rga's configuration in one step: another search may be reading it."""
-    config, file_name = json.dumps(_CONFIG), folder / "config.json"
-    if file_name.is_file() and file_name.read_text("utf-8") == config:
-        return
-    with replacing(file_name) as file:
-        file.write(config.encode())
+    config, file_name = json.dumps(_CONFIG).encode(), folder / "config.json"
+    with contextlib.suppress(OSError):
+        if read_untrusted(file_name) == config:
+            return
+    replace_file(file_name, config)

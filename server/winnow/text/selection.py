@@ -6,6 +6,7 @@ filters would see to is seen to here.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import stat
@@ -16,10 +17,12 @@ from pathlib import Path
 import msgspec
 
 from winnow.display import shown_path
-from winnow.errors import InvalidParams, ProgramNotInstalled, SearchTimedOut
+from winnow.errors import InvalidParams, SearchTimedOut
 from winnow.globs import glob_regex
+from winnow.processes.programs import InstalledPrograms
 from winnow.text.buffers import is_unsaved, unsaved_paths
 from winnow.text.files import Scope, checked_out_submodules, order
+from winnow.text.git_files import is_linked_from_outside
 from winnow.text.paths import held_by, is_inside, real_path
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.types import FileParams
@@ -32,10 +35,10 @@ GIT_ENVIRONMENT = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FET
 
 @dataclass
 class Selector:
-    """Confines scopes to files; ``git`` is the program, if there is one."""
+    """Confines scopes to files; git is among the ``installed`` programs, if there is one."""
 
     ripgrep: Ripgrep
-    git: str | None
+    installed: InstalledPrograms
     buffers: Mapping[Path, str]
 
     async def select(self, scope: Scope, params: FileParams) -> Scope:
@@ -104,11 +107,20 @@ class Selector:
     async def _changed_in(self, root: Path, submodules: bool) -> list[str]:
         """The files of a repository that git calls changed, and those of the repositories in it, or
         the folders of these, which end in a slash."""
-        status = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+        files = self.ripgrep.processes.ignore_files
+        is_blocked = files is not None and files.blocks_git()
+        untracked_files = "no" if is_blocked else "all"
+        status = ("status", "--porcelain", "-z", "--no-renames")
         harmless = await self._without_filters(root)
         # git would look into submodules by itself, and run the filters that those name.
-        output = await self._git(root, *harmless, *status, "--ignore-submodules=all")
+        options = (f"--untracked-files={untracked_files}", "--ignore-submodules=all")
+        output = await self._git(root, *harmless, *status, *options)
         changed = [os.fsdecode(entry[3:]) for entry in output.split(b"\0") if entry]
+        if files is not None and is_blocked:
+            # Unlike `git status`, this reads no other ignore files.
+            exclude = [f"--exclude-from={file}" for file in files.root_files(root)]
+            listed = await self._git(root, "ls-files", "--others", "-z", *exclude)
+            changed += [os.fsdecode(path) for path in listed.split(b"\0") if path]
         if not submodules:
             return changed
         # git says no more of a repository that is untracked.
@@ -141,15 +153,15 @@ class Selector:
         ]
 
     async def _git(self, root: Path, *arguments: str) -> bytes:
-        if self.git is None:
-            raise ProgramNotInstalled("git", "git is not on PATH: scope='changed' needs it")
+        git = self.installed.find("git", "scope='changed' needs it")
         environment = {
             name: value
             for name, value in self.ripgrep.environment.items()
             if not name.startswith("GIT_")
         }
+        files = self.ripgrep.processes.ignore_files
         async with self.ripgrep.processes.start(
-            [self.git, "-C", str(root), *GIT_SAFE, *arguments],
+            [git, "-C", str(root), *GIT_SAFE, *arguments],
             cwd=root,
             deadline=self.ripgrep.deadline,
             # Where `.git` is no repository, that of a folder above is not meant.
@@ -158,6 +170,9 @@ class Selector:
                 **GIT_ENVIRONMENT,
                 "GIT_CEILING_DIRECTORIES": str(root.parent),
             },
+            # The repository's own configuration can include any file.
+            fenced=not await asyncio.to_thread(is_linked_from_outside, root),
+            guard=files.guard() if files else None,
         ) as child:
             output = b"".join([chunk async for chunk in child.chunks()])
             code = await child.wait()

@@ -178,12 +178,12 @@ class Search:
         arguments = ripgrep.list_arguments(self.rg, (found.term for found in terms))
         deadline = min(self.deadline, asyncio.get_running_loop().time() + seconds)
         paths = set()
-        async with self.processes.start(
+        async with ripgrep.start_ripgrep(
+            self.processes,
             [*arguments, *scope.arguments, "--", *scope.paths],
             cwd=scope.root,
             deadline=deadline,
             environment=self.environment,
-            fenced=True,
         ) as child:
             async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
                 path = plain(os.fsdecode(record))
@@ -225,12 +225,12 @@ class Search:
     ) -> None:
         run = self._match_arguments(found, context, per_file, 1, scope=False)
         for folder, prefix in self.overlay.folders:
-            async with self.processes.start(
+            async with ripgrep.start_ripgrep(
+                self.processes,
                 [*run, *scope_arguments(self.scope, folder, prefix)],
                 cwd=folder,
                 deadline=self.deadline,
                 environment=self.environment,
-                fenced=True,
             ) as child:
                 await self._collect(child, found, unsaved_in=prefix)
 
@@ -350,12 +350,12 @@ class Search:
         return self._run([*arguments, "--", *paths])
 
     def _run(self, arguments: Sequence[str]) -> Child:
-        return self.processes.start(
+        return ripgrep.start_ripgrep(
+            self.processes,
             arguments,
             cwd=self.scope.root,
             deadline=self.deadline,
             environment=self.environment,
-            fenced=True,
         )
 
     async def _collect(

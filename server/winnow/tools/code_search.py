@@ -73,6 +73,7 @@ def _index_fallback(result: CodeSearchResult) -> str:
         lambda result: result.results,
         _index_fallback,
     ),
+    of_open_documents=True,
 )
 async def code_search(
     workspace: Workspace, params: CodeSearchParams, progress: Progress

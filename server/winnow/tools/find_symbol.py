@@ -50,6 +50,7 @@ def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str
     raises=(*SEARCHING, IndexUnavailable),
     partial=FindSymbolPartial,
     learn=searches(lambda params, result: params.name, lambda result: result.symbols),
+    of_open_documents=True,
 )
 async def find_symbol(
     workspace: Workspace, params: FindSymbolParams, progress: Progress

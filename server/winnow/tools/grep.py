@@ -78,6 +78,7 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
         lambda params, result: params.pattern,
         lambda result: [*result.matches, *(result.files or ())],
     ),
+    of_open_documents=True,
 )
 async def grep(workspace: Workspace, params: GrepParams, progress: Progress) -> GrepResult:
     """Search for exact text or a regular expression in files. Returns matches with surrounding lines.

@@ -39,7 +39,7 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
 )
 async def index(workspace: Workspace, params: IndexParams, progress: Progress) -> IndexResult:
     """Make, pause, resume or delete the index that semantic_search, code_search and find_symbol use.
-    'build' also indexes what is not indexed by itself: a folder with more than `index.max_files` files, or a home folder. Ask the user before. A language server builds in the background: `index_status` says how far it is.
+    'build' also indexes what is not indexed by itself: a folder with more than `index.max_files` files, or a home folder where `workspace.allow_home_root` is set. Ask the user before. A language server builds in the background: `index_status` says how far it is.
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
     from winnow.index_requests import change_index

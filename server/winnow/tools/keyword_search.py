@@ -136,6 +136,9 @@ def _term(term: TermReport) -> str:
     ),
     # A language model ranks, if there is a key for one.
     effects=Effects(reaches_out=True),
+    of_open_documents=True,
+    # A person asks in plain words, which are in many files, and has no other terms at hand.
+    for_people={"broad_terms": "shrink"},
 )
 async def keyword_search(
     workspace: Workspace, params: KeywordSearchParams, progress: Progress

@@ -88,6 +88,7 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
         SearchTimedOut,
     ),
     learn=reads,
+    of_open_documents=True,
 )
 async def read_file(
     workspace: Workspace, params: ReadFileParams, progress: Progress

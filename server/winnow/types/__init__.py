@@ -53,10 +53,11 @@ class IndexState(Result, frozen=True, kw_only=True):
     """The state of the index of symbols."""
 
     state: Annotated[
-        Literal["none", "building", "ready", "stale"],
+        Literal["none", "opening", "building", "ready", "stale"],
         Meta(
-            description="'none': there is none. 'building': it does not know all files yet."
-            " 'stale': some files have changed since, and are being taken anew."
+            description="'none': there is none. 'opening': there is one on disk, which is being"
+            " compared with the files. 'building': it does not know all files yet."
+            " 'stale': some files have changed since, and are being read again."
         ),
     ]
     files_indexed: Annotated[int, Meta(description="Files that it knows.")]

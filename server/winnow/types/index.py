@@ -16,8 +16,9 @@ class IndexParams(Params, frozen=True, kw_only=True):
         Literal["build", "pause", "resume", "clear"],
         Meta(
             description="'build' makes it or brings it up to date, also of a folder that is not"
-            " indexed by itself (more than `index.max_files` files, a home folder); 'pause' stops"
-            " all work in the background until 'resume'; 'clear' deletes it."
+            " indexed by itself (more than `index.max_files` files, or a home folder, where"
+            " `workspace.allow_home_root` is set); 'pause' stops all work in the background until"
+            " 'resume'; 'clear' deletes it."
         ),
     ]
 

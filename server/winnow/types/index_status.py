@@ -44,11 +44,12 @@ class FolderStatus(Result, frozen=True, kw_only=True):
 
     folder: Annotated[str, Meta(description="The folder, absolute.")]
     state: Annotated[
-        Literal["none", "building", "ready", "stale", "paused"],
+        Literal["none", "opening", "building", "ready", "stale", "paused"],
         Meta(
-            description="'none': there is none, see `problem`. 'building': it does not know all"
-            " files yet. 'stale': files have changed since, and are being read. 'paused': it is not"
-            " kept up by itself, see `waits_for`."
+            description="'none': there is none, see `problem`. 'opening': it is being compared with"
+            " the files on disk. 'building': it does not know all files yet. 'stale': files have"
+            " changed since, and are being read. 'paused': it is not kept up by itself, see"
+            " `waits_for`."
         ),
     ]
     files_indexed: Annotated[int, Meta(description="Files that it knows.")]
@@ -75,6 +76,17 @@ class FolderStatus(Result, frozen=True, kw_only=True):
     ] = None
     problem: Annotated[
         str | None, Meta(description="Why it is not what it should be; the last error.")
+    ] = None
+    damage: Annotated[
+        str | None,
+        Meta(
+            description="What is wrong with its files. The index answers what can still be read,"
+            " and a new one is built beside it."
+        ),
+    ] = None
+    replaced: Annotated[
+        str | None,
+        Meta(description="When and why it has taken the place of a damaged index, if it has."),
     ] = None
 
 

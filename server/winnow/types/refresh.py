@@ -15,8 +15,8 @@ class RefreshParams(Params, frozen=True, kw_only=True):
     paths: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=4_000)]],
         Meta(
-            description="Files or folders that have changed, absolute or relative to the root;"
-            " none: everything is looked at.",
+            description="Files or folders that have changed, absolute or relative to the root; of a"
+            " deleted file, the folder that held it. None: everything is checked.",
             max_length=10_000,
         ),
     ] = []

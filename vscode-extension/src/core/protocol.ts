@@ -14,7 +14,7 @@ export interface ServerRequest<P, R, Partial = never> {
 const request = <P, R, Partial = never>(method: string): ServerRequest<P, R, Partial> => ({ method })
 
 export interface IndexState {
-  state: 'none' | 'building' | 'ready' | 'stale'
+  state: 'none' | 'opening' | 'building' | 'ready' | 'stale'
   files_indexed: number
   files_total: number
 }
@@ -281,7 +281,7 @@ export const documentText = request<{ path: string; cursor?: string }, DocumentT
 
 export interface FolderStatus {
   folder: string
-  state: 'building' | 'none' | 'paused' | 'ready' | 'stale'
+  state: 'building' | 'none' | 'opening' | 'paused' | 'ready' | 'stale'
   files_indexed: number
   files_total: number
   problem?: string

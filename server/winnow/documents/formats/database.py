@@ -10,10 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import sqlite3
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +20,8 @@ from msgspec import Struct
 from winnow.documents.format import Format, Unreadable
 from winnow.documents.output import Output
 from winnow.documents.places import Place
-from winnow.documents.source import CHUNK_BYTES, Source
+from winnow.documents.source import Source
+from winnow.storage.writing import temporary_copy
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -122,11 +121,10 @@ def _database(source: Source, output: Output) -> Iterator[sqlite3.Connection]:
             yield database
         return
     with contextlib.ExitStack() as stack:
-        with tempfile.NamedTemporaryFile(prefix="winnow-", delete=False) as copy:
-            stack.callback(os.unlink, copy.name)
-            source.file.seek(0)
-            shutil.copyfileobj(source.file, copy, CHUNK_BYTES)
-        with contextlib.closing(_opened(copy.name)) as database:
+        source.file.seek(0)
+        copy = temporary_copy(source.file)
+        stack.callback(os.unlink, copy)
+        with contextlib.closing(_opened(copy)) as database:
             if os.name == "posix":  # elsewhere a file that is open keeps its name
                 stack.close()
             yield database

@@ -327,7 +327,7 @@ def module(view: View, importer: str, name: str) -> str | None:
     """The folder of a package that is in the workspace."""
     folder = Path(importer).parent
     for above in (folder, *folder.parents):
-        found = _module_name(above)
+        found = _module_name(view, above)
         if found is None:
             continue
         if name == found or name.startswith(f"{found}/"):
@@ -338,13 +338,10 @@ def module(view: View, importer: str, name: str) -> str | None:
     return _beside(view, name)
 
 
-def _module_name(folder: Path) -> str | None:
+def _module_name(view: View, folder: Path) -> str | None:
     """What a folder's go.mod calls its module."""
-    try:
-        text = (folder / "go.mod").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    found = _MODULE.search(text)
+    raw = view.manifest(str(folder / "go.mod"))
+    found = _MODULE.search(raw.decode("utf-8", "replace")) if raw else None
     return found[1] if found else None
 
 
@@ -352,7 +349,7 @@ def _beside(view: View, name: str) -> str | None:
     """The folder of a package of another module in the workspace."""
     for root in view.roots():
         for folder in (Path(root), *_folders(Path(root))):
-            found = _module_name(folder)
+            found = _module_name(view, folder)
             if found and (name == found or name.startswith(f"{found}/")):
                 below = folder / name[len(found) + 1 :]
                 if below.is_dir():

@@ -470,7 +470,9 @@ def _arguments(text: str) -> list[str]:
 # --- resolving -----------------------------------------------------------------------------
 
 ROOTS = frozenset(("crate", "self", "super"))
-_CRATE = re.compile(r"^\s*\[(?:package|lib)\][^\[]*?^\s*name\s*=\s*\"([^\"]+)\"", re.MULTILINE)
+_CRATE = re.compile(
+    r"^[ \t]*\[(?:package|lib)\][^\[]*?^[ \t]*name[ \t]*=[ \t]*\"([^\"]+)\"", re.MULTILINE
+)
 _OWN = ("mod.rs", "lib.rs", "main.rs", "build.rs")
 
 
@@ -534,7 +536,7 @@ def _crate(view: View, importer: str, name: str) -> str | None:
     for file in view.files_named("lib.rs"):
         folder = file.path.rpartition("/")[0]
         package = folder.removesuffix("/src")
-        if package.rpartition("/")[2].replace("-", "_") == name or name in _names(package):
+        if package.rpartition("/")[2].replace("-", "_") == name or name in _names(view, package):
             found.append(file.path)
     # The one nearest to the importing file.
     return max(found, key=lambda path: len(_shared(path, importer)), default=None)
@@ -549,13 +551,11 @@ def _shared(one: str, other: str) -> str:
     return "/".join(parts)
 
 
-def _names(package: str) -> list[str]:
+def _names(view: View, package: str) -> list[str]:
     """What a package's Cargo.toml calls its library."""
-    try:
-        text = Path(package, "Cargo.toml").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    return [name.replace("-", "_") for name in _CRATE.findall(text)]
+    raw = view.manifest(f"{package}/Cargo.toml")
+    found = _CRATE.findall(raw.decode("utf-8", "replace")) if raw else []
+    return [name.replace("-", "_") for name in found]
 
 
 _COMMON = (

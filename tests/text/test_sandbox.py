@@ -11,20 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from conftest import alive, git_init, write_files
+from conftest import RIPGREP, alive, git, git_commit, git_init, write_files
 from winnow.errors import SearchFailed
-from winnow.text import fence
+from winnow.text import sandbox
 from winnow.text.process import Child, Fenced, Processes
-from winnow.text.ripgrep import find_ripgrep
 
 pytestmark = pytest.mark.skipif(
-    not fence.is_available(), reason="the kernel has no Landlock, or it is off"
+    not sandbox.is_available(), reason="the kernel has no Landlock, or it is off"
 )
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
 def fenced(*roots: Path, environment: Mapping[str, str] = ENVIRONMENT) -> Processes:
-    return Processes(readable=lambda: fence.readable(roots, environment))
+    return Processes(readable=lambda: sandbox.readable(roots, environment))
 
 
 async def said(
@@ -94,9 +93,94 @@ def tree(tmp_path: Path) -> Path:
 async def test_ignore_files_hold_wherever_they_are(tree: Path) -> None:
     environment = {**ENVIRONMENT, "HOME": str(tree.parent / "home")}
     processes = fenced(tree, environment=environment)
-    rg = find_ripgrep(None)
+    rg = RIPGREP
     listed = await said(processes, tree, rg, "--files", environment=environment)
     assert listed == (0, "a.py\n", "")
+
+
+def shared(folder: Path) -> list[str]:
+    """The files outside that a sandboxed program may read because of a folder's `.git`."""
+    strict = (one for one in sandbox.readable([folder], {}) if one.strict)
+    return [one.path for one in strict if os.path.basename(one.path) in ("commondir", "exclude")]
+
+
+def test_a_linked_working_tree_may_read_what_it_shares(tree: Path) -> None:
+    main = tree.parent / "main/.git"
+    assert shared(tree) == [f"{main}/worktrees/tree/commondir", f"{main}/info/exclude"]
+
+
+def test_a_git_file_without_the_link_back_allows_nothing(tree: Path) -> None:
+    """#21"""
+    other = write_files(tree.parent / "other", {".git": (tree / ".git").read_text()})
+    assert shared(other) == []
+
+
+def test_a_git_file_that_names_another_common_folder_allows_nothing(tree: Path) -> None:
+    common = tree.parent / "main/.git/worktrees/tree/commondir"
+    for text in ("../../../../outside\n", "/\n", "."):
+        common.write_text(text)
+        assert shared(tree) == []
+
+
+def test_a_submodule_allows_nothing(tmp_path: Path) -> None:
+    """ripgrep reads nothing of its git folder."""
+    library = git_commit(tmp_path / "library", {"a": "\n"})
+    main = git_commit(tmp_path / "main")
+    git(main, "submodule", "--quiet", "add", str(library), "dep")
+    assert (main / "dep/.git").is_file()
+    assert shared(main / "dep") == []
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a symlink to a folder", "below a symlink"])
+async def test_a_shared_file_that_is_none_allows_nothing(tree: Path, kind: str) -> None:
+    """A rule for a folder would allow all that is below it (#21)."""
+    secret = write_files(tree.parent / "outside", {"exclude/secret": "s", "exclude.txt": "s"})
+    info = tree.parent / "main/.git/info"
+    shutil.rmtree(info)
+    if kind == "a folder":
+        secret = write_files(info / "exclude", {"secret": "s"})
+    elif kind == "a symlink to a folder":
+        info.mkdir()
+        (info / "exclude").symlink_to("/")
+        secret /= "exclude"
+    else:
+        info.symlink_to(secret)
+        secret /= "exclude"
+    cat = str(shutil.which("cat"))
+    code, output, complaint = await said(fenced(tree), tree, cat, f"{secret}/secret")
+    assert (code, output, "Permission denied" in complaint) == (1, "", True)
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".ignore"])
+async def test_an_ignore_file_above_that_leads_elsewhere_allows_nothing(
+    root: Path, name: str
+) -> None:
+    (root.parent / name).symlink_to("outside")
+    cat = str(shutil.which("cat"))
+    code, output, _ = await said(fenced(root), root, cat, "folder/secret.txt")
+    assert (code, output) == (1, "")
+
+
+async def test_the_ignore_file_of_the_user_may_be_a_symlink(tree: Path) -> None:
+    home = tree.parent / "home"
+    (home / "by_user").rename(home / "elsewhere")
+    (home / "by_user").symlink_to("elsewhere")
+    environment = {**ENVIRONMENT, "HOME": str(home)}
+    processes = fenced(tree, environment=environment)
+    rg = RIPGREP
+    listed = await said(processes, tree, rg, "--files", environment=environment)
+    assert listed == (0, "a.py\n", "")
+
+
+async def test_starts_in_a_git_repository_leave_no_descriptor(root: Path) -> None:
+    """Each left one, and after about 990 every tool failed (#21)."""
+    git_init(root)
+    processes, cat = fenced(root), str(shutil.which("cat"))
+    await said(processes, root, cat, "inside.txt")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(300):
+        await said(processes, root, cat, "inside.txt")
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 async def test_a_program_that_needs_more_runs_without(root: Path, tmp_path: Path) -> None:

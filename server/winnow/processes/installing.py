@@ -1,0 +1,70 @@
+"""Commands that install missing programs and packages, as messages show them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+
+# What installs a package, by the program that it is done with, and where packages of another name
+# have a program; None is for those that have none with it.
+_MANAGERS = {
+    "apt-get": "sudo apt install",
+    "dnf": "sudo dnf install",
+    "pacman": "sudo pacman -S",
+    "zypper": "sudo zypper install",
+    "apk": "sudo apk add",
+    "brew": "brew install",
+    "scoop": "scoop install",
+    "winget": "winget install",
+}
+_NAMES: Mapping[str, Mapping[str, str | None]] = {
+    "file": {"brew": "file-formula", "winget": None},
+    "git": {"winget": "Git.Git"},
+    "pandoc": {"winget": "JohnMacFarlane.Pandoc"},
+    "pdftotext": {
+        **dict.fromkeys(("apt-get", "dnf", "apk"), "poppler-utils"),
+        "zypper": "poppler-tools",
+        **dict.fromkeys(("pacman", "brew", "scoop"), "poppler"),
+        "winget": None,
+    },
+    "rga": {
+        **dict.fromkeys(_MANAGERS),
+        **dict.fromkeys(("pacman", "brew"), "ripgrep-all"),
+        "scoop": "rga",
+    },
+    "ripgrep": {"winget": "BurntSushi.ripgrep.MSVC"},
+    "tree": {"scoop": None, "winget": None},
+}
+_OTHERWISE = {"rga": "cargo install --locked ripgrep_all"}
+
+
+def how_to_install(name: str, located: Callable[[str], str | None]) -> str:
+    """Return the command that installs a program on this system, if one is known.
+
+    ``located`` finds the package managers that are there.
+    """
+    names = _NAMES.get(name, {})
+    for manager, command in _MANAGERS.items():
+        package = names.get(manager, name)
+        if package is not None and located(manager):
+            return f"{command} {package}"
+    return _OTHERWISE.get(name, f"your system's package of {name}")
+
+
+def pip_install(*packages: str) -> str:
+    """Return the command that installs Python packages where this one is.
+
+    An environment that uv has made has no pip of its own.
+    """
+    if importlib.util.find_spec("pip") is None:
+        command = ["uv", "pip", "install", "--python", sys.executable, *packages]
+    else:
+        command = [sys.executable, "-m", "pip", "install", *packages]
+    if sys.platform == "win32":
+        return " ".join(
+            f'"{part}"' if re.search(r"[^\w.:\\/-]", part) else part for part in command
+        )
+    return shlex.join(command)

@@ -1,0 +1,79 @@
+"""The user's secret, with which Winnow marks what it creates: nobody else can reproduce a mark."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+import sys
+from pathlib import Path
+
+from winnow.index.lock import locked_briefly
+from winnow.storage.untrusted import open_untrusted
+from winnow.storage.writing import replace_file
+
+NAME = "secret"
+BYTES = 32
+# Another process that creates it takes a millisecond.
+LOCK_SECONDS = 5.0
+# The permissions of the group and of all others.
+OTHERS = 0o077
+
+
+def read_secret(folder: Path | None) -> bytes | None:
+    """Return the secret in the user's state folder; None where there is none that is private."""
+    if folder is None or not _is_private_folder(folder):
+        return None
+    try:
+        with os.fdopen(open_untrusted(folder / NAME, BYTES), "rb") as file:
+            status = os.fstat(file.fileno())
+            found = file.read()
+    except OSError:
+        return None
+    # What others could read, they may know.
+    is_private = is_own(status) and (sys.platform == "win32" or not status.st_mode & OTHERS)
+    return found if is_private and len(found) == BYTES else None
+
+
+def make_secret(folder: Path | None) -> bytes:
+    """Return the secret in the user's state folder; create it if there is none that is private.
+
+    A folder of another user is left alone, as where `sudo` keeps HOME. Raises OSError.
+    """
+    if folder is None:
+        raise FileNotFoundError("there is no folder for the user's state: HOME is not set")
+    if (found := read_secret(folder)) is not None:
+        return found
+    if not is_own(os.stat(_first_existing(folder))):
+        raise PermissionError(f"{folder} is in a folder of another user")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _is_private_folder(folder):
+        raise PermissionError(f"{folder} belongs to another user, or others may write there")
+    with locked_briefly(folder / f"{NAME}.lock", LOCK_SECONDS):
+        if (found := read_secret(folder)) is None:
+            found = secrets.token_bytes(BYTES)
+            replace_file(folder / NAME, found)
+    return found
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Return whether this user owns a file, as far as the system knows owners."""
+    return sys.platform == "win32" or status.st_uid == os.geteuid()
+
+
+def is_private(status: os.stat_result) -> bool:
+    """Return whether this user owns a file, and nobody else may write it."""
+    is_closed = sys.platform == "win32" or not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return is_own(status) and is_closed
+
+
+def _is_private_folder(folder: Path) -> bool:
+    with contextlib.suppress(OSError):
+        status = os.stat(folder)
+        return stat.S_ISDIR(status.st_mode) and is_private(status)
+    return False
+
+
+def _first_existing(folder: Path) -> Path:
+    return next(one for one in (folder, *folder.parents) if one.exists())

@@ -1,0 +1,157 @@
+"""Write files of Winnow's own: in one step, and never through a symlink.
+
+A new file gets a random name that did not exist (`O_EXCL`), is complete and only then renamed: who
+reads meanwhile sees the old file or the new one, a symlink at the final name is replaced and not
+followed, and a process that is killed leaves the old file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from winnow.storage.untrusted import open_untrusted
+
+COPIED_BYTES = 64 * 1024
+
+
+@contextlib.contextmanager
+def replacing(
+    file: Path,
+    mode: int = 0o600,
+    *,
+    prefix: str = "new-",
+    suffix: str = "",
+    durable: bool = False,
+) -> Iterator[IO[bytes]]:
+    """Yield a stream whose bytes become the file's contents when the block ends without an error.
+
+    Nothing is left otherwise; a process that is killed may leave a file whose name begins with
+    ``prefix`` and ends in ``suffix``. What is ``durable`` is on the disk before it gets its name.
+    Raises OSError.
+    """
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=prefix, suffix=suffix)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+        if mode != 0o600:
+            os.chmod(name, mode)
+        os.replace(name, file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    if durable:
+        _sync_folder(file.parent)
+
+
+def replace_file(file: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write a file as a whole, in the place of the one that may be there. Raises OSError."""
+    with replacing(file, mode) as stream:
+        stream.write(data)
+
+
+def create_file(file: Path, data: bytes, mode: int = 0o600) -> None:
+    """Create a file that does not exist. Raises FileExistsError if it does, also as a dangling
+    symlink, and OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    with os.fdopen(os.open(file, flags | getattr(os, "O_BINARY", 0), mode), "wb") as stream:
+        stream.write(data)
+
+
+def replace_with_link(link: Path, target: str) -> None:
+    """Make a symlink, or a copy where there can be none, in the place of what may be
+    there. Raises OSError."""
+    folder = tempfile.mkdtemp(dir=link.parent, prefix="new-")
+    try:
+        new = os.path.join(folder, link.name)
+        try:
+            os.symlink(target, new)
+        except OSError:  # Windows wants a privilege
+            shutil.copyfile(target, new)
+        os.replace(new, link)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def appending(file: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
+    """Yield a stream that reads a file and writes at its end, without a buffer; the file is created
+    if there is none. Raises OSError, also for a symlink and for anything but a regular file."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    with os.fdopen(os.open(file, flags, mode), "r+b", buffering=0) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(f"{file}: it is not a regular file")
+        yield stream
+
+
+def move_file(old: Path, new: Path) -> None:
+    """Give a file another name, in the place of what may have it. Raises OSError."""
+    os.replace(old, new)
+
+
+def link_or_copy(source: Path, file: Path) -> None:
+    """Create a file with the contents of another one that does not change any more. Raises
+    OSError."""
+    try:
+        os.link(source, file)
+    except (FileNotFoundError, FileExistsError):
+        raise
+    except OSError:  # a file system without links
+        with os.fdopen(open_untrusted(source), "rb") as stream:
+            create_file(file, stream.read())
+
+
+def private_folder(folder: Path) -> None:
+    """Create a folder that only the user can read, and those around it, unless they are there.
+    Raises OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def temporary_folder(prefix: str, folder: Path | None = None) -> tempfile.TemporaryDirectory[str]:
+    """Return a new folder that only the user can read, and that goes with the block. Raises
+    OSError."""
+    return tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True)
+
+
+def temporary_file(folder: Path | None = None) -> IO[bytes]:
+    """Return a file without a name, on the disk of a folder. Raises OSError."""
+    return tempfile.TemporaryFile(dir=folder)
+
+
+def spool(size: int, folder: Path) -> IO[bytes]:
+    """Return a file without a name, in memory up to a size. Raises OSError."""
+    return tempfile.SpooledTemporaryFile(size, "w+b", dir=str(folder))
+
+
+def temporary_copy(source: IO[bytes]) -> str:
+    """Return the path of a new file that only the user can read; the caller deletes it. Raises
+    OSError."""
+    with tempfile.NamedTemporaryFile(prefix="winnow-", delete=False) as copy:
+        try:
+            shutil.copyfileobj(source, copy, COPIED_BYTES)
+        except BaseException:
+            os.unlink(copy.name)
+            raise
+    return copy.name
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name in a folder durable, where the system can: not all can do that to folders."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

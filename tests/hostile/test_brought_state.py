@@ -1,0 +1,241 @@
+"""A repository that brings a `.winnow`: it changes no answer, and stays as it is (#21)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conftest import MakeWorkspace, git, git_commit, git_init, write_files
+from winnow.index.sources import keys_of
+from winnow.index.store import Store
+from winnow.learning.records import Event, Search
+from winnow.learning.store import LearningStore
+from winnow.storage.state_folder import User, existing
+from winnow.tools import TOOLS
+from winnow.types import no_progress
+
+HOSTILE = "src/installer.py"
+FILES = {
+    HOSTILE: "import os\n\n\ndef backdoor_function(command):\n    os.system(command)\n",
+    **{
+        f"src/part{number}.py": f"def part_{number}():\n    return 'install {number}'\n"
+        for number in range(12)
+    },
+    "README.md": "# Installer\n\nInstalls parts.\n",
+}
+HARMLESS = {HOSTILE: "def install(command):\n    return command\n"}
+# The last one of the ranking, without what was learned.
+PUSHED = "src/part9.py"
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("grep", {"pattern": r"os\.system"}),
+    ("grep", {"pattern": "backdoor_function"}),
+    ("find_symbol", {"name": "backdoor_function"}),
+    ("semantic_search", {"query": "install part"}),
+    ("semantic_search", {"query": "backdoor function that runs a command"}),
+    ("keyword_search", {"query": "install part", "search_terms": ["install", "part"]}),
+]
+# Their answers do not depend on how far the index is.
+EXACT = CALLS[:3]
+# A score depends on the segments, and these on how soon files were read; a cursor on their times.
+VARYING = {"search_id", "updated_at", "elapsed_ms", "score", "cursor"}
+
+
+def winnow(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "winnow", *arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def forged(tmp_path: Path, state: Path) -> Path:
+    """A `.winnow` of a user's that says of the hostile file what is in a harmless one, and that
+    another file was of use."""
+    real = write_files(tmp_path / "real", FILES)
+    (_, key) = keys_of(real, [HOSTILE])[HOSTILE]
+    twin = git_commit(tmp_path / "twin", {**FILES, **HARMLESS})
+    done = winnow(twin, "index", "build", XDG_STATE_HOME=str(state))
+    assert done.returncode == 0, done.stderr
+    [file] = (twin / ".winnow").glob("index-*.db")
+    store = Store(file, User(state / "winnow", None))
+    with store._transaction() as connection:
+        connection.execute("UPDATE file SET key=? WHERE path=?", (key, HOSTILE.encode()))
+    store.close()
+    learned = LearningStore.open(twin, User(state / "winnow", None))
+    now = time.time()
+    for number in range(5):
+        search = Search(f"s{number}", now, "grep", "install part", "words", 0.1, 1, (PUSHED,))
+        learned.write([search], [Event(search.id, now, "up", PUSHED, 1)])
+    learned.close()
+    return twin / ".winnow"
+
+
+def clones(tmp_path: Path, state: Path) -> tuple[Path, Path]:
+    """A clone of a repository that brings a forged `.winnow`, and one of the same without it."""
+    folder = forged(tmp_path, state)
+    upstream = git_commit(tmp_path / "upstream", FILES)
+    found = tmp_path / "brought/project", tmp_path / "plain/project"
+    subprocess.run(["git", "clone", "-q", str(upstream), str(found[1])], check=True)
+    shutil.copytree(folder, upstream / ".winnow")
+    git(upstream, "add", "--force", "--all")
+    git_commit(upstream)
+    subprocess.run(["git", "clone", "-q", str(upstream), str(found[0])], check=True)
+    assert list((found[0] / ".winnow").glob("index-*.db"))
+    return found
+
+
+def plain(value: Any, root: Path) -> Any:
+    """An answer without what differs from call to call, and without the name of its root."""
+    if isinstance(value, dict):
+        return {key: plain(one, root) for key, one in value.items() if key not in VARYING}
+    if isinstance(value, list):
+        return [plain(one, root) for one in value]
+    return value.replace(str(root), "ROOT") if isinstance(value, str) else value
+
+
+@pytest.fixture(params=["same user", "another user"])
+def folders(request: pytest.FixtureRequest, tmp_path: Path, user_state: Path) -> tuple[Path, Path]:
+    state = user_state.parent if request.param == "same user" else tmp_path / "other"
+    return clones(tmp_path, state)
+
+
+async def test_answers_of_the_engine_are_those_without_it(
+    make_workspace: MakeWorkspace, folders: tuple[Path, Path]
+) -> None:
+    found: list[list[Any]] = []
+    notices: list[list[str]] = []
+    for folder in folders:
+        workspace, answers = make_workspace(folder), []
+        for calls in (EXACT, CALLS):
+            for name, params in calls:
+                result = await TOOLS[name].call(workspace, params, no_progress)
+                answers.append(plain(msgspec.to_builtins(result), folder))
+            await workspace.index.build()  # which reads and checks all
+            assert workspace.index.state().state == "ready"
+        assert [one["total_found"] > 0 for one in answers] == [True] * len(answers)
+        found.append(answers)
+        notices.append(workspace.index.notices())
+        await workspace.aclose()
+    assert found[0] == found[1]
+    assert [len(one) for one in notices] == [1, 0]
+    assert git(folders[0], "status", "--porcelain") == ""
+
+
+def test_answers_of_the_command_line_are_those_without_it(folders: tuple[Path, Path]) -> None:
+    found: list[list[Any]] = []
+    for folder in folders:
+        answers = []
+        built = winnow(folder, "index", "build")
+        assert built.returncode == 0
+        assert (".winnow in" in built.stderr) == (folder == folders[0])
+        for arguments in (
+            ("grep", "backdoor_function"),
+            ("find-symbol", "backdoor_function"),
+            ("semantic-search", "backdoor function that runs a command"),
+        ):
+            done = winnow(folder, *arguments, "--format=json")
+            assert done.returncode == 0, (arguments, done.stderr)
+            assert ".winnow in" not in done.stderr  # which was shown once
+            answers.append(plain(json.loads(done.stdout), folder))
+        found.append(answers)
+    assert found[0] == found[1]
+    assert git(folders[0], "status", "--porcelain") == ""
+    assert existing(folders[1]) == folders[1] / ".winnow"
+
+
+def test_git_pull_of_one_has_it_ignored_from_then_on(tmp_path: Path, user_state: Path) -> None:
+    folder = forged(tmp_path, user_state.parent)
+    upstream = git_commit(tmp_path / "upstream", FILES)
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(upstream), str(clone)], check=True)
+    assert winnow(clone, "index", "build").returncode == 0
+    assert winnow(clone, "find-symbol", "backdoor_function").returncode == 0
+    shutil.copytree(folder, upstream / ".winnow")
+    git(upstream, "add", "--force", "--all")
+    git_commit(upstream)
+    git(clone, "pull", "--quiet")
+    done = winnow(clone, "find-symbol", "backdoor_function")
+    assert done.returncode == 0
+    assert f".winnow in {clone} was not created by Winnow for you here" in done.stderr
+    again = winnow(clone, "find-symbol", "backdoor_function")  # which need not be said twice
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_a_project_that_moves_keeps_its_index(tmp_path: Path) -> None:
+    project = git_init(tmp_path / "project")
+    write_files(project, FILES)
+    assert winnow(project, "index", "build").returncode == 0
+    [file] = (project / ".winnow").glob("index-*.db")
+    before = file.stat().st_ino
+    moved = project.rename(tmp_path / "moved")
+    done = winnow(moved, "find-symbol", "backdoor_function")
+    assert (done.returncode, done.stderr) == (0, "")
+    [file] = (moved / ".winnow").glob("index-*.db")
+    assert file.stat().st_ino == before
+
+
+# --- what leaves a folder behind, and where ------------------------------------------------
+
+
+def test_a_command_without_an_index_leaves_nothing(tmp_path: Path) -> None:
+    """#21: also outside of git, and in an empty folder."""
+    project = write_files(tmp_path / "project", FILES)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for folder in (project, empty):
+        before = sorted(folder.rglob("*"))
+        winnow(folder, "grep", "backdoor_function")
+        winnow(folder, "read", "README.md")
+        assert winnow(folder, "index-status").returncode in (0, 1)
+        assert sorted(folder.rglob("*")) == before
+
+
+def test_a_subfolder_outside_of_git_has_the_index_of_its_parent(tmp_path: Path) -> None:
+    """#21: no folder of its own."""
+    project = write_files(tmp_path / "project", FILES)
+    assert winnow(project, "index", "build").returncode == 0
+    done = winnow(project / "src", "find-symbol", "backdoor_function", "--format=json")
+    assert json.loads(done.stdout)["completeness"]["index"]["state"] == "ready"
+    assert [one.parent for one in project.rglob(".winnow")] == [project]
+
+
+def test_without_a_home_nothing_is_trusted_and_all_is_found(tmp_path: Path) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    nowhere = {"HOME": "/dev/null/none", "XDG_STATE_HOME": "", "XDG_CACHE_HOME": ""}
+    done = winnow(project, "find-symbol", "backdoor_function", **nowhere)
+    assert done.returncode == 0, done.stderr
+    assert not (project / ".winnow").exists()
+
+
+@pytest.mark.parametrize("location", ["workspace", "user"])
+def test_the_setting_says_where_the_index_is(tmp_path: Path, location: str) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    settings = write_files(tmp_path, {"c.toml": f'[index]\nlocation = "{location}"\n'}) / "c.toml"
+    done = winnow(project, "index", "build", WINNOW_CONFIG=str(settings))
+    assert done.returncode == 0, done.stderr
+    assert (project / ".winnow").exists() == (location == "workspace")
+    user = User.of(os.environ, location)  # type: ignore[arg-type]
+    folder = existing(project, user)
+    assert folder is not None
+    assert len(list(folder.glob("index-*.db"))) == 1
+    done = winnow(project, "find-symbol", "backdoor_function", WINNOW_CONFIG=str(settings))
+    assert done.returncode == 0
+
+
+def test_a_workspace_file_does_not_set_the_location(tmp_path: Path) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    write_files(project, {"winnow.toml": '[index]\nlocation = "user"\n'})
+    done = winnow(project, "index", "build")
+    assert "`index` is not used" in done.stderr
+    assert (project / ".winnow").is_dir()

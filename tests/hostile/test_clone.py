@@ -1,0 +1,371 @@
+"""A hostile clone at every front end (#21): nothing outside is read or changed, no program of the
+workspace runs, and no answer says that it is complete when it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from conftest import MakeWorkspace, requires_linux
+from hostile.clone import (
+    NEEDLE,
+    ODD,
+    PLANTED,
+    PROMOTED,
+    REAL_SERVICE,
+    SERVICE,
+    TOPIC,
+    VARIANTS,
+    Attack,
+    Places,
+    Variant,
+    Watch,
+    attackers_winnow,
+    make_attack,
+    make_clone,
+)
+from hostile.clone_cases import CASES, SEARCH_ID, WIRE_CASES, Case
+from hostile.clone_fronts import HANG_SECONDS, Answer, CommandLine, Front, LanguageServer, opened
+from winnow.text.sandbox import is_available
+from winnow.tools import TOOLS
+
+pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
+
+SETTINGS = "[bash]\nenabled = true\n[limits]\nsearch_seconds = 5\n[llm]\nenabled = 'off'\n"
+SEARCH_SECONDS = 5.0
+# To start a process and to say that time is over, beside other work.
+GRACE_SECONDS = 3.0
+MOST_MB = 300
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+FRONT_VARIANTS: list[tuple[str, Variant]] = [
+    *(("lsp", variant) for variant in VARIANTS),
+    ("lsp_indexed", "cloned"),
+    ("lsp_indexed", "git_file"),
+    ("lsp_indexed", "archive"),
+    ("api", "archive"),
+    ("api", "cloned"),
+    ("mcp", "archive"),
+    ("cli", "archive"),
+]
+
+
+class Attacked(NamedTuple):
+    """A front end in a clone, and what notices harm."""
+
+    front: Front
+    watch: Watch
+    name: str
+    lost: list[str]  # the request that was never answered
+
+    @property
+    def places(self) -> Places:
+        return self.front.places
+
+    def ask(self, tool: str, params: Mapping[str, Any]) -> Answer:
+        """Return the answer; fail at once where an earlier request got none."""
+        assert not self.lost, f"{self.lost[0]} was never answered"
+        began = time.monotonic()
+        try:
+            answer = self.front.ask(tool, params)
+        except BaseException:
+            if time.monotonic() - began > HANG_SECONDS:
+                self.lost.append(f"{tool} {params}")
+            raise
+        return answer
+
+
+@pytest.fixture(scope="session")
+def attack(tmp_path_factory: pytest.TempPathFactory) -> Attack:
+    return make_attack(tmp_path_factory.mktemp("attack"))
+
+
+class Fronts:
+    """The front ends that the tests of this module share, each in a clone of its own."""
+
+    def __init__(self, attack: Attack, make_folder: Callable[[], Path]) -> None:
+        self._attack = attack
+        self._make_folder = make_folder
+        self._open: dict[tuple[str, Variant], Attacked] = {}
+        self._stack = contextlib.ExitStack()
+
+    def get(self, name: str, variant: Variant) -> Attacked:
+        if (name, variant) not in self._open:
+            places = make_clone(self._make_folder(), variant, self._attack, SETTINGS)
+            watch = Watch(places)
+            front = self._stack.enter_context(opened(name.partition("_")[0], places))
+            if name == "lsp_indexed":
+                wait_for_index(front)
+            self._open[name, variant] = Attacked(front, watch, name, [])
+        return self._open[name, variant]
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@pytest.fixture(autouse=True)
+def no_server_is_left() -> None:
+    """Servers are shared by all tests of this module, and ended behind them."""
+
+
+@pytest.fixture(scope="module")
+def fronts(attack: Attack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fronts]:
+    fronts = Fronts(attack, lambda: tmp_path_factory.mktemp("clone"))
+    yield fronts
+    fronts.close()
+
+
+@pytest.fixture
+def attacked(request: pytest.FixtureRequest, fronts: Fronts) -> Attacked:
+    """A front end in a clone."""
+    return fronts.get(*request.param)
+
+
+def wait_for_index(front: Front) -> None:
+    end = time.monotonic() + 60
+    while True:
+        result = front.ask("find_symbol", {"name": "no_such_name"}).result
+        assert result is not None
+        if result["completeness"].get("index", {}).get("state") == "ready":
+            return
+        assert time.monotonic() < end, result
+        time.sleep(0.05)
+
+
+def with_each_case() -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each front end, variant and case that belong together."""
+    found = []
+    for one in FRONT_VARIANTS:
+        name, variant = one
+        for tool, cases in CASES.items():
+            if name == "mcp" and not TOOLS[tool].for_agents:
+                continue
+            for place, case in enumerate(cases):
+                if variant in case.variants:
+                    id_ = f"{name}-{variant}-{tool}-{place}"
+                    found.append(pytest.param(one, tool, case, id=id_))
+    return pytest.mark.parametrize(("attacked", "tool", "case"), found, indirect=["attacked"])
+
+
+def with_each_front(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each front end and variant."""
+    some = [one for one in FRONT_VARIANTS if not names or one[0] in names]
+    return pytest.mark.parametrize("attacked", some, indirect=True, ids="-".join)
+
+
+def test_every_tool_has_cases() -> None:
+    assert CASES.keys() == TOOLS.keys()
+    assert all(CASES.values())
+
+
+def test_the_forged_state_fools_who_trusts_it(attack: Attack) -> None:
+    """Without this the other tests would prove nothing."""
+    (attack.twin / SERVICE).write_text(REAL_SERVICE)
+    for file in attack.twin.rglob("*.py"):
+        os.utime(file)  # as a clone does
+    attackers_winnow(attack.twin, attack.home, "index", "build")
+    blinded = attackers_winnow(attack.twin, attack.home, "find-symbol", NEEDLE)
+    planted = attackers_winnow(attack.twin, attack.home, "find-symbol", PLANTED)
+    moved = attackers_winnow(attack.twin, attack.home, "semantic-search", TOPIC)
+    assert (blinded["total_found"], blinded["completeness"]["complete"]) == (0, True)
+    assert planted["total_found"] == 1
+    assert moved["results"][0]["path"] == PROMOTED
+
+
+# --- every tool at every front end ----------------------------------------------------------
+
+
+@with_each_case()
+def test_a_tool(attacked: Attacked, tool: str, case: Case) -> None:
+    params = dict(case.params)
+    if params.get("search_id") == SEARCH_ID:
+        found = attacked.ask("semantic_search", {"query": TOPIC}).result
+        assert found is not None
+        params["search_id"] = found["search_id"]
+    answer = attacked.ask(tool, params)
+    problems = [*harm_of(attacked, answer), *falsehoods_of(attacked.places, case, answer)]
+    deadline = (case.seconds or SEARCH_SECONDS) + GRACE_SECONDS
+    if answer.seconds > deadline:
+        problems.append(f"it took {answer.seconds:.1f} s")
+    assert not problems, (problems, tool, params, shortened(answer))
+
+
+@pytest.mark.parametrize(
+    ("attacked", "method", "params", "says"),
+    [
+        pytest.param(one, *case, id=f"{'-'.join(one)}-{place}")
+        for one in FRONT_VARIANTS
+        if one[0].startswith("lsp")
+        for place, case in enumerate(WIRE_CASES)
+    ],
+    indirect=["attacked"],
+)
+def test_a_request(attacked: Attacked, method: str, params: dict[str, Any], says: str) -> None:
+    front = attacked.front
+    assert isinstance(front, LanguageServer)
+    if document := params.get("textDocument"):
+        params = {**params, "textDocument": {"uri": front.uri(document["uri"])}}
+    answer = front.request(method, params)
+    problems = harm_of(attacked, answer)
+    if says and says not in json.dumps(answer.result):
+        problems.append(f"{says} is not in the answer")
+    if answer.seconds > SEARCH_SECONDS + GRACE_SECONDS:
+        problems.append(f"it took {answer.seconds:.1f} s")
+    assert not problems, (problems, method, params, shortened(answer))
+
+
+@with_each_front()
+def test_it_leaves_everything_as_it_was(attacked: Attacked) -> None:
+    assert attacked.watch.changes() == []
+    assert attacked.watch.harm() == []
+    assert "Traceback" not in attacked.front.log()
+
+
+@with_each_front("lsp", "mcp", "cli", "api")
+def test_ignore_files_that_are_not_read_are_named(attacked: Attacked) -> None:
+    if attacked.places.variant not in ("ignore_files", "archive"):
+        pytest.skip("its ignore files are ordinary ones")
+    for tool, params in (("grep", {"pattern": NEEDLE}), ("glob", {"pattern": "*.py"})):
+        result = attacked.ask(tool, params).result
+        assert result is not None
+        said = " ".join([*result["warnings"], *result["completeness"]["reasons"]])
+        for name in (".gitignore", ".winnowignore"):
+            assert name in said, (tool, said)
+
+
+@with_each_front("cli")
+def test_terminals_get_no_control_characters(attacked: Attacked) -> None:
+    front = attacked.front
+    assert isinstance(front, CommandLine)
+    commands = [
+        *(["grep", ODD], ["grep", ODD, "--mode=files"], ["glob", "odd/*"], ["tree", "odd"]),
+        *(["keyword-search", "odd", ODD], ["code-search", ODD], ["find-symbol", ODD]),
+        *(["semantic-search", ODD], ["search-docs", ODD, "--path=odd"], ["index-status"]),
+        ["bash", "rg -l odd_needle"],
+    ]
+    for command in commands:
+        for form in ("text", "plain"):
+            run = front.run(*command, f"--format={form}")
+            found = CONTROL.search(run.stdout + run.stderr)
+            assert found is None, (command, form, found)
+    assert attacked.watch.harm() == []
+
+
+def test_what_a_clone_has_learned_moves_no_result(attack: Attack, tmp_path: Path) -> None:
+    orders = []
+    for brought in (attack, None):
+        places = make_clone(tmp_path / str(brought is None), "cloned", brought, SETTINGS)
+        with opened("api", places) as front:
+            built = front.ask("index", {"action": "build"})
+            assert built.error is None
+            found = front.ask("semantic_search", {"query": TOPIC, "top_k": 50}).result
+            assert found is not None
+            orders.append([one["path"] for one in found["results"]])
+    assert orders[0] == orders[1]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+async def test_a_restricted_program_reads_nothing_outside(
+    attack: Attack, make_workspace: MakeWorkspace, tmp_path: Path, variant: Variant
+) -> None:
+    """Whatever folder of the clone is open, and whatever its ignore files lead to."""
+    if not is_available():
+        pytest.skip("no Landlock here")
+    places = make_clone(tmp_path / "made", variant, attack)
+    for folder in ("", "src"):
+        for name in (".gitignore", ".ignore", ".rgignore"):
+            (places.root / folder / name).unlink(missing_ok=True)
+            (places.root / folder / name).symlink_to("/")
+    outside = [str(places.outside / "canary.py"), str(places.home / ".ssh/id_rsa")]
+    program = shutil.which("cat")
+    assert program is not None
+    watch = Watch(places)
+    for below in ("", "src", "src/deep"):
+        root = places.root / below
+        if below:  # else the folder that is open is the repository's
+            shutil.rmtree(places.root / ".git", ignore_errors=True)
+            (places.root / ".git").unlink(missing_ok=True)
+        workspace = make_workspace(root, environment={"HOME": str(places.home)})
+        deadline = asyncio.get_running_loop().time() + 20
+        async with workspace.processes.start(
+            [program, *outside], cwd=root, deadline=deadline, fenced=True
+        ) as child:
+            output = b"".join([chunk async for chunk in child.chunks()])
+            assert await child.wait() != 0
+        assert (below, output, watch.harm()) == (below, b"", [])
+
+
+def harm_of(attacked: Attacked, answer: Answer) -> list[str]:
+    """Return what an answer did or shows that it must not."""
+    problems = attacked.watch.harm()
+    if attacked.places.canary in json.dumps([answer.result, answer.error]):
+        problems.append("text from outside is in the answer")
+    if answer.error and answer.error.get("code") == -32603:
+        problems.append("internal error")
+    if answer.error and "nternal error" in answer.error["message"]:
+        problems.append("internal error")
+    peak = attacked.front.peak_mb()
+    if peak > MOST_MB:
+        problems.append(f"it had {peak:.0f} MB")
+    return problems
+
+
+def falsehoods_of(places: Places, case: Case, answer: Answer) -> list[str]:
+    """Return how an answer differs from what is known of the clone."""
+    if answer.error is not None:
+        kinds = (*case.refused, *case.may_fail)
+        kind = answer.error.get("kind")  # an agent gets the message alone
+        right = kind in kinds or (kind is None and bool(kinds))
+        return [] if right else [f"{kind}: {answer.error['message']}"]
+    if case.refused:
+        return ["it was not refused"]
+    assert answer.result is not None
+    text = json.dumps(answer.result, ensure_ascii=False)
+    paths = paths_in(answer.result)
+    wanted = case.finds | (places.needles if case.needles else frozenset())
+    problems = [f"not found: {path}" for path in sorted(wanted - paths)]
+    if len(paths) < case.at_least:
+        problems.append(f"{len(paths)} of {case.at_least} files")
+    if case.says and case.says not in text:
+        problems.append(f"{case.says} is not in the answer")
+    if case.nothing and answer.result["total_found"]:
+        problems.append("it was found")
+    if case.exact and is_complete(answer.result):
+        problems += [f"found: {one}" for one in sorted(paths - wanted - places.allowed)]
+    if problems and is_complete(answer.result):
+        problems.append("and the answer says that it is complete")
+    return problems
+
+
+def is_complete(result: Mapping[str, Any]) -> bool:
+    return bool(result["completeness"]["complete"]) and not result["truncated"]
+
+
+def paths_in(value: object) -> frozenset[str]:
+    """Return all paths that an answer names; of `bash` the lines."""
+    found: set[str] = set()
+    if isinstance(value, dict):
+        for key, one in value.items():
+            if key == "path" and isinstance(one, str):
+                found.add(one)
+            elif key == "stdout":
+                found.update(one.splitlines())
+            else:
+                found |= paths_in(one)
+    elif isinstance(value, list):
+        for one in value:
+            found |= paths_in(one)
+    return frozenset(found)
+
+
+def shortened(answer: Answer) -> str:
+    return json.dumps([answer.result, answer.error])[:3_000]

@@ -1,0 +1,186 @@
+"""An index on disk is open before the first answer; see #21."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MakeWorkspace, Recorder, git_commit, write_files
+from winnow.config import Config, Index
+from winnow.index.folder import FolderIndex
+from winnow.index.sources import Changes, Covers
+from winnow.index_keeping import open_index
+from winnow.tools import TOOLS
+from winnow.workspace import Workspace
+
+SECONDS = 30.0  # generous: a machine may be busy
+COUNT = 60
+TOTAL = COUNT + 2
+FILES = {
+    **{f"src/part{n}.py": f"def part{n}():\n    return {n}\n" for n in range(COUNT)},
+    "src/scales.py": 'def weigh_parcel(parcel):\n    """Weigh a parcel."""\n',
+    "src/post.py": "from scales import weigh_parcel\n\nweigh_parcel(1)\n",
+    "ignored/cache.py": "def cached(): ...\n",
+    ".gitignore": "ignored/\n",
+}
+
+
+@pytest.fixture
+async def project(make_workspace: MakeWorkspace, tmp_path: Path) -> Path:
+    """A folder with a complete index that an earlier process has left."""
+    folder = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(folder)
+    await workspace.index.build()
+    await workspace.aclose()
+    return folder
+
+
+def server(workspace: Workspace) -> Workspace:
+    """A workspace of a server, which does nothing in its background."""
+    workspace.start_indexing = lambda consent: None
+    return workspace
+
+
+async def call(workspace: Workspace, tool: str, **params: Any) -> Any:
+    return await asyncio.wait_for(TOOLS[tool].call(workspace, params, Recorder()), SECONDS)
+
+
+def state(workspace: Workspace) -> tuple[str, int, int]:
+    told = workspace.index.state()
+    return told.state, told.files_indexed, told.files_total
+
+
+async def test_an_index_on_disk_opens_without_being_built_again(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = server(make_workspace(project))
+    recorder = Recorder()
+    assert await open_index(workspace, recorder, SECONDS)
+    assert recorder.messages == ["Opening the index"]
+    assert state(workspace) == ("ready", TOTAL, TOTAL)
+    assert workspace.index._workers.pids == []
+    assert not await open_index(workspace, recorder, SECONDS)
+    assert recorder.messages == ["Opening the index"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "results"),
+    [
+        ("semantic_search", {"query": "weigh a parcel"}, "results"),
+        ("code_search", {"query": "where is a parcel weighed"}, "results"),
+        ("find_symbol", {"name": "weigh_parcel"}, "symbols"),
+        ("find_references", {"name": "weigh_parcel"}, "references"),
+    ],
+)
+async def test_the_first_question_is_answered_as_every_later_one(
+    make_workspace: MakeWorkspace, project: Path, tool: str, params: dict[str, Any], results: str
+) -> None:
+    workspace = server(make_workspace(project))
+    first = await call(workspace, tool, **params)
+    later = await call(workspace, tool, **params)
+    assert getattr(first, results) == getattr(later, results) != []
+    assert first.completeness == later.completeness
+    assert first.completeness.complete
+    assert first.completeness.index.state == "ready"
+
+
+async def test_a_few_changes_since_make_the_index_stale_until_they_are_read(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(project, {"src/new.py": "def brand_new(): ...\n"})
+    (project / "src/part1.py").unlink()
+    workspace = server(make_workspace(project))
+    reading = asyncio.Event()
+    take_changes = FolderIndex.take_changes
+
+    async def held_back(folder: FolderIndex, changes: Changes) -> None:
+        await reading.wait()
+        await take_changes(folder, changes)
+
+    monkeypatch.setattr(FolderIndex, "take_changes", held_back)
+    assert await open_index(workspace, seconds=SECONDS)
+    assert state(workspace) == ("stale", TOTAL - 1, TOTAL)
+    reading.set()
+    async with workspace.index.snapshot({}, SECONDS) as (view, told):
+        assert (told.state, told.files_indexed, told.files_total) == (
+            "ready",
+            TOTAL,
+            TOTAL,
+        )
+        assert [file.path for file, _ in view.definitions("brand_new")] == [f"{project}/src/new.py"]
+        assert list(view.definitions("part1")) == []
+
+
+async def test_an_index_that_most_files_have_changed_since_is_no_complete_one(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    write_files(project, {f"src/part{n}.py": f"def other{n}(): ...\n" for n in range(COUNT)})
+    workspace = server(make_workspace(project))
+    assert await open_index(workspace, seconds=SECONDS)
+    assert not workspace.index.state().knows_all
+
+
+async def test_an_index_with_many_changes_says_how_much_of_it_holds(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.index.index.FEW", 2)
+    write_files(project, {f"src/part{n}.py": f"def other{n}(): ...\n" for n in range(9)})
+    workspace = server(make_workspace(project))
+    assert await open_index(workspace, seconds=SECONDS)
+    assert state(workspace) == ("building", TOTAL - 9, TOTAL)
+
+
+async def test_a_file_that_is_ignored_since_is_not_found(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    write_files(project, {".gitignore": "ignored/\nsrc/scales.py\n"})
+    found = await call(server(make_workspace(project)), "find_symbol", name="weigh_parcel")
+    assert found.symbols == []
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_where_there_is_no_index_nothing_is_waited_for_and_nothing_is_made(
+    make_workspace: MakeWorkspace, tmp_path: Path, enabled: bool
+) -> None:
+    folder = write_files(tmp_path / "bare", FILES)
+    config = Config(index=Index(enabled=enabled))
+    workspace = server(make_workspace(folder, config=config))
+    assert not await open_index(workspace, seconds=SECONDS)
+    assert not workspace.has_index
+    assert not (folder / ".winnow").exists()
+
+
+async def test_an_index_that_takes_long_to_open_is_waited_for_a_bounded_time(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = FolderIndex.changes
+    go_on = asyncio.Event()
+
+    async def slow(folder: FolderIndex, covers: Covers, **options: bool) -> Changes:
+        await go_on.wait()
+        return await changes(folder, covers, **options)
+
+    monkeypatch.setattr(FolderIndex, "changes", slow)
+    workspace = server(make_workspace(project))
+    assert await open_index(workspace, seconds=0.2)
+    assert workspace.index.state().state == "opening"
+    go_on.set()
+    assert await open_index(workspace, seconds=SECONDS)
+    assert workspace.index.state().state == "ready"
+
+
+async def test_a_build_in_a_server_leaves_an_index_that_is_open_ready(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    building = asyncio.create_task(workspace.index.build())
+    assert await open_index(workspace, seconds=SECONDS)
+    async with workspace.index.snapshot({}, 0.0) as (_, told):
+        assert told.state == "ready"
+    assert not building.done()
+    await building
+    assert state(workspace) == ("ready", TOTAL, TOTAL)
