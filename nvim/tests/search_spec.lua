@@ -79,9 +79,9 @@ return {
       t.equal(nil, problem)
       t.equal('broad.txt', items[1].path)
       t.equal('shrunk', answer.terms[1].status)
-      _, _, problem =
+      local _, _, refused =
         search('keyword', { query = 'a broad word', params = { broad_terms = 'skip' } })
-      t.contains(problem, 'too many results')
+      t.contains(refused, 'too many results')
     end,
   },
   {

@@ -380,6 +380,28 @@ async def test_a_store_that_is_deleted_while_changes_are_looked_for_is_not_taken
     assert await holding(workspace, "first") == ["a.py"]
 
 
+@requires_linux
+async def test_a_look_that_a_build_overtakes_leaves_the_index_complete(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The build changes the store: what the look has found was of the one before."""
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    workspace = make_workspace(project)
+    workspace.index.keep_watching()
+    folder = folder_of(workspace)
+    changes = FolderIndex.changes
+
+    async def overtaken(self: FolderIndex, covers: Covers, whole: bool = False) -> Changes:
+        found = await changes(self, covers, whole)
+        monkeypatch.setattr(FolderIndex, "changes", changes)
+        await workspace.index.build()
+        return found
+
+    monkeypatch.setattr(FolderIndex, "changes", overtaken)
+    await folder.check(Covers(), 50)
+    assert workspace.index.state().state == "ready"
+
+
 async def test_what_was_taken_for_references_and_is_lost_is_taken_again(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

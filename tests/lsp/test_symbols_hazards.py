@@ -111,8 +111,8 @@ class Session:
 
     def wait_for_index(self, seconds: float = 2 * SECONDS) -> None:
         end = time.monotonic() + seconds
-        while self.state() != "ready":
-            assert time.monotonic() < end, "the index does not become ready"
+        while (state := self.state()) != "ready":
+            assert time.monotonic() < end, (state, self.ask("$/indexStatus", {}), self.wire.stderr)
             time.sleep(0.05)
 
     def everything(

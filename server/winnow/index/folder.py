@@ -426,10 +426,12 @@ class FolderIndex:
     ) -> bool:
         """Take all that was found to differ from a store; whether that is the one there still."""
         await self.apply(changes, self._listed_as, report, urgent)
-        # If it had to be left meanwhile, the new one lacks what was in it.
-        is_same = store is self._store
-        self.complete = is_same and not self._too_many
-        return is_same
+        if store is not self._store:
+            # Only a look at the new one tells whether that is complete: a build may have made it so.
+            self.look_now()
+            return False
+        self.complete = not self._too_many
+        return True
 
     @functools.cached_property
     def table(self) -> FileTable:
