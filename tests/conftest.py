@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -28,7 +29,7 @@ from winnow.processes.programs import InstalledPrograms  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
 from winnow.workspace import Workspace  # noqa: E402
 
-pytest_plugins = ["hazard_table"]
+pytest_plugins = ["hazard_table", "leftovers"]
 
 # What Winnow runs where no folder is open.
 RIPGREP = InstalledPrograms(os.environ, ()).ripgrep()
@@ -111,7 +112,7 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def user_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which Winnow keeps what left this machine, and consents: of this test's own."""
-    base = tmp_path_factory.mktemp("state")
+    base = tmp_path_factory.getbasetemp() / "state" / uuid.uuid4().hex
     monkeypatch.setenv("XDG_STATE_HOME", str(base))
     state_folder = winnow.config.state_folder
 
