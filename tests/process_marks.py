@@ -1,0 +1,49 @@
+"""A pytest plugin: a test that starts a process has the marker `process`, or cannot start it.
+
+`scripts/test fast` leaves these tests out. Tests with one of :data:`FIXTURES` have the marker by
+themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+
+import pytest
+
+STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"}
+FIXTURES = {"client", "make_workers", "make_workspace", "start", "start_client"}
+
+
+class Guard:
+    """Refuses to start processes while a test runs that lacks the marker."""
+
+    def __init__(self) -> None:
+        self.refuses_for = ""
+
+    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
+        """Raise RuntimeError if a process is started that the test may not start: see
+        `sys.addaudithook`."""
+        if self.refuses_for and event in STARTS:
+            raise RuntimeError(f"{self.refuses_for} starts a process: it needs the marker `process`")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        self.refuses_for = "" if item.get_closest_marker("process") else item.nodeid
+        try:
+            return (yield)
+        finally:
+            self.refuses_for = ""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and not FIXTURES.isdisjoint(item.fixturenames):
+            item.add_marker("process")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    guard = Guard()
+    config.pluginmanager.register(guard, "processes of tests")
+    sys.addaudithook(guard)
