@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -607,6 +608,31 @@ async def test_a_query_does_not_wait_for_a_look_when_it_was_told_of_changes(
         found = await asyncio.wait_for(names(workspace, 10 * SECONDS), SECONDS)
         assert found == {**ALL, "src/main.py": f"changed{number}"}
         assert workspace.index.state().state == "stale"
+
+
+async def test_a_store_that_opens_while_the_request_is_cancelled_is_closed(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    opened: list[Store] = []
+
+    def late(*_: object) -> Store:
+        begun.set()
+        go_on.wait(SECONDS)
+        opened.append(Store.temporary())
+        return opened[0]
+
+    monkeypatch.setattr(folder_module, "_temporary", late)
+    workspace = make_workspace(project)
+    request = asyncio.create_task(workspace.index._current()[0].store())
+    await asyncio.to_thread(begun.wait)
+    request.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait({request})
+    assert request.cancelled()
+    await workspace.aclose()
+    assert not opened[0].file.parent.exists()
 
 
 async def test_what_a_search_needs_is_loaded_only_where_there_is_an_index(
