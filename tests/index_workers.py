@@ -86,8 +86,8 @@ def end(one: subprocess.Popen[bytes]) -> None:
 
 
 class Lent(Child):
-    """A worker of the pool, as a child of those who use it. It is not killed but given back, once it
-    has done what was begun."""
+    """A worker of the pool, as a child of those who use it. It is not killed but given back, once
+    it has done what was begun."""
 
     def __init__(self, owner: Processes, pool: Pool, process: subprocess.Popen[bytes]) -> None:
         super().__init__(owner, [sys.executable], HERE, None, None, counted=False)

@@ -29,7 +29,7 @@ from winnow.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("index_workers")
 
-STEPS = int(os.environ.get("WINNOW_STEPS", "200"))
+STEPS = int(os.environ.get("WINNOW_STEPS", "60"))
 PATIENT = 10.0
 HURRIED = 0.02
 SEED = int(os.environ.get("WINNOW_SEED", "1"))

@@ -272,7 +272,7 @@ async def test_what_takes_too_long_makes_the_state_stale(
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
-    write_files(project, {f"f{number}.py": "def f(): ...\n" * 500 for number in range(100)})
+    write_files(project, {f"f{number}.py": "def f(): ...\n" * 50 for number in range(100)})
     async with workspace.index.snapshot({}, 0.0) as (view, told):
         assert told.state == "stale"
         assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
@@ -435,7 +435,7 @@ async def test_a_full_disk_leaves_a_temporary_index(
 async def test_a_builder_that_is_killed_leaves_a_store_that_the_next_one_completes(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 100 for n in range(300)})
+    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 50 for n in range(100)})
     code = (
         "import asyncio, sys; from pathlib import Path\n"
         "from winnow.workspace import Workspace\n"
@@ -461,8 +461,8 @@ async def test_a_builder_that_is_killed_leaves_a_store_that_the_next_one_complet
     workspace = make_workspace(project)
     await workspace.index.build()
     found = await names(workspace)
-    assert len(found) == 303
-    assert found["f299.py"] == " ".join(["f299"] * 100)
+    assert len(found) == 103
+    assert found["f99.py"] == " ".join(["f99"] * 50)
 
 
 async def test_a_closing_workspace_ends_a_build(
@@ -480,14 +480,14 @@ async def test_a_closing_workspace_ends_a_build(
 async def test_the_loop_goes_on_while_files_are_indexed(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 100 for n in range(500)})
+    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 100 for n in range(150)})
     workspace = make_workspace(project)
     build = asyncio.create_task(workspace.index.build())
     turns = 0
     while not build.done():
         await asyncio.sleep(0.001)
         turns += 1
-    assert turns > 50
+    assert turns > 20
 
 
 def test_a_file_state_says_when_a_file_was_only_just_written() -> None:
