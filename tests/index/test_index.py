@@ -468,7 +468,7 @@ async def test_a_builder_that_is_killed_leaves_a_store_that_the_next_one_complet
 async def test_a_closing_workspace_ends_a_build(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 300 for n in range(500)})
+    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 300 for n in range(100)})
     workspace = make_workspace(project)
     build = asyncio.create_task(workspace.index.build())
     await asyncio.sleep(0.3)
