@@ -29,7 +29,7 @@ from winnow.processes.programs import InstalledPrograms  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
 from winnow.workspace import Workspace  # noqa: E402
 
-pytest_plugins = ["hazard_table", "leftovers"]
+pytest_plugins = ["hazard_table", "leftovers", "index_workers"]
 
 # What Winnow runs where no folder is open.
 RIPGREP = InstalledPrograms(os.environ, ()).ripgrep()

@@ -24,6 +24,8 @@ from winnow.types.code_search import CodeSearchResult
 from winnow.types.semantic_search import SemanticSearchResult
 from winnow.workspace import Workspace
 
+pytestmark = pytest.mark.usefixtures("index_workers")
+
 # What embeddings are installed makes no difference here.
 LEXICAL = Config(index=Index(embeddings="off"))
 
@@ -404,18 +406,18 @@ async def test_what_has_no_room_in_the_index_is_told_by_a_search_for_symbols(
     words = random.Random(5)
     files = {
         f"m{number}.py": f"def only_in_{number}(): ...\n"
-        + "".join(f"v{words.getrandbits(64):x} = 1\n" for _ in range(4_000))
+        + "".join(f"v{words.getrandbits(64):x} = 1\n" for _ in range(1_000))
         for number in range(12)
     }
     root = write_files(git_init(tmp_path / "full"), files)
     workspace = make_workspace(root, config=LEXICAL)
     await workspace.index.build()
-    small, _ = with_layer(LEXICAL, {"index": {"max_index_size_mb": 4}}, "test")
+    small, _ = with_layer(LEXICAL, {"index": {"max_index_size_mb": 1}}, "test")
     workspace.reconfigure(small)
     await workspace.index.build()
     [folder] = (await workspace.index.status()).folders
     assert folder.bytes_on_disk is not None
-    assert folder.bytes_on_disk <= 4 * 1024 * 1024
+    assert folder.bytes_on_disk <= 1024 * 1024
     left_out = folder.not_covered.size_limit
     assert left_out
     result = await TOOLS["find_symbol"].call(workspace, {"name": "only_in_3"}, no_progress)

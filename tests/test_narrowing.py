@@ -27,7 +27,9 @@ from winnow.types.grep import GrepResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.workspace import Workspace
 
-STEPS = int(os.environ.get("WINNOW_STEPS", "200"))
+pytestmark = pytest.mark.usefixtures("index_workers")
+
+STEPS = int(os.environ.get("WINNOW_STEPS", "60"))
 PATIENT = 10.0
 HURRIED = 0.02
 SEED = int(os.environ.get("WINNOW_SEED", "1"))

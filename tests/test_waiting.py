@@ -62,3 +62,17 @@ async def test_a_turn_that_does_not_come_is_given_up() -> None:
     turns.release()
     await turn_within(turns, 5)
     assert turns.locked()
+
+
+@pytest.mark.parametrize("turns_of_the_loop", range(4))
+async def test_a_cancellation_beside_an_answer_in_time_is_not_lost(turns_of_the_loop: int) -> None:
+    """Before Python 3.12, asyncio.wait_for loses it."""
+    answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    request = asyncio.create_task(within(answer, 60))
+    await asyncio.sleep(0.01)
+    answer.set_result("done")
+    for _ in range(turns_of_the_loop):
+        await asyncio.sleep(0)
+    cancelled = request.cancel()
+    (done,) = await asyncio.gather(request, return_exceptions=True)
+    assert isinstance(done, asyncio.CancelledError) if cancelled else done == "done"

@@ -8,14 +8,14 @@ then went on to its deadline.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-async def within(work: Coroutine[Any, Any, T], seconds: float) -> T:
-    """Return what a coroutine returns. Raises asyncio.TimeoutError, and cancels it, if that takes
+async def within(work: Awaitable[T], seconds: float) -> T:
+    """Return what an awaitable gives. Raises asyncio.TimeoutError, and cancels it, if that takes
     longer."""
     task = asyncio.ensure_future(work)
     try:

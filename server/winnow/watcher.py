@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from winnow.waiting import within
 from winnow.watching.exchange import Exchange
 
 # The thread ends within microseconds, unless a system call hangs: nobody waits for that.
@@ -74,7 +75,7 @@ class Watcher:
         if self._exchange is None or self._exchange.ended.is_set() or sys.platform != "linux":
             return False
         try:
-            return await asyncio.wait_for(self._exchange.ask(), seconds)
+            return await within(self._exchange.ask(), seconds)
         except asyncio.TimeoutError:
             return False
 
@@ -89,7 +90,7 @@ class Watcher:
             return
         self._exchange.close()
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._exchange.ended.wait(), CLOSE_SECONDS)
+            await within(self._exchange.ended.wait(), CLOSE_SECONDS)
 
     def _run(self, exchange: Exchange) -> None:
         if sys.platform == "linux":

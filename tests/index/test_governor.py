@@ -264,10 +264,12 @@ def test_a_home_folder_a_drive_and_what_all_share_are_not_indexed_unasked(tmp_pa
 # --- real machines -------------------------------------------------------------------------
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 async def test_a_program_that_burns_all_processors_is_seen_and_our_own_is_not(
-    burners: Callable[[], list[int]],
+    burners: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "LOAD_SECONDS", 0.2)
     own: list[int] = []
     governor = Governor(lambda: Index(cpu_throttle_threshold=0.6), lambda: own)
     started = burners()

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,8 @@ from winnow.index.store import Store
 from winnow.storage.database import value_of
 from winnow.types.index_status import IndexStatus
 from winnow.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("index_workers")
 
 # Generous: a machine may be busy.
 SECONDS = 20.0
@@ -269,7 +272,7 @@ async def test_what_takes_too_long_makes_the_state_stale(
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
-    write_files(project, {f"f{number}.py": "def f(): ...\n" * 500 for number in range(100)})
+    write_files(project, {f"f{number}.py": "def f(): ...\n" * 50 for number in range(100)})
     async with workspace.index.snapshot({}, 0.0) as (view, told):
         assert told.state == "stale"
         assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
@@ -432,7 +435,7 @@ async def test_a_full_disk_leaves_a_temporary_index(
 async def test_a_builder_that_is_killed_leaves_a_store_that_the_next_one_completes(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 100 for n in range(300)})
+    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 50 for n in range(100)})
     code = (
         "import asyncio, sys; from pathlib import Path\n"
         "from winnow.workspace import Workspace\n"
@@ -458,14 +461,14 @@ async def test_a_builder_that_is_killed_leaves_a_store_that_the_next_one_complet
     workspace = make_workspace(project)
     await workspace.index.build()
     found = await names(workspace)
-    assert len(found) == 303
-    assert found["f299.py"] == " ".join(["f299"] * 100)
+    assert len(found) == 103
+    assert found["f99.py"] == " ".join(["f99"] * 50)
 
 
 async def test_a_closing_workspace_ends_a_build(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 300 for n in range(500)})
+    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 300 for n in range(100)})
     workspace = make_workspace(project)
     build = asyncio.create_task(workspace.index.build())
     await asyncio.sleep(0.3)
@@ -477,14 +480,14 @@ async def test_a_closing_workspace_ends_a_build(
 async def test_the_loop_goes_on_while_files_are_indexed(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 100 for n in range(500)})
+    write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 100 for n in range(150)})
     workspace = make_workspace(project)
     build = asyncio.create_task(workspace.index.build())
     turns = 0
     while not build.done():
         await asyncio.sleep(0.001)
         turns += 1
-    assert turns > 50
+    assert turns > 20
 
 
 def test_a_file_state_says_when_a_file_was_only_just_written() -> None:
@@ -605,6 +608,31 @@ async def test_a_query_does_not_wait_for_a_look_when_it_was_told_of_changes(
         found = await asyncio.wait_for(names(workspace, 10 * SECONDS), SECONDS)
         assert found == {**ALL, "src/main.py": f"changed{number}"}
         assert workspace.index.state().state == "stale"
+
+
+async def test_a_store_that_opens_while_the_request_is_cancelled_is_closed(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    opened: list[Store] = []
+
+    def late(*_: object) -> Store:
+        begun.set()
+        go_on.wait(SECONDS)
+        opened.append(Store.temporary())
+        return opened[0]
+
+    monkeypatch.setattr(folder_module, "_temporary", late)
+    workspace = make_workspace(project)
+    request = asyncio.create_task(workspace.index._current()[0].store())
+    await asyncio.to_thread(begun.wait)
+    request.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait({request})
+    assert request.cancelled()
+    await workspace.aclose()
+    assert not opened[0].file.parent.exists()
 
 
 async def test_what_a_search_needs_is_loaded_only_where_there_is_an_index(

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,12 +29,14 @@ from winnow.types import no_progress
 from winnow.types.find_references import FindReferencesParams
 from winnow.workspace import Workspace
 
-MANY = 120
-TEXT = "".join(f"def more_{number}(): pass\n" for number in range(300))
+pytestmark = pytest.mark.usefixtures("index_workers")
+
+MANY = 40
+TEXT = "".join(f"def more_{number}(): pass\n" for number in range(50))
 
 
 def many_files(tmp_path: Path) -> Path:
-    """A folder whose index takes a second: each file has a text of its own."""
+    """A folder of some files: each has a text of its own."""
     files = {f"src/m{number:03}.py": f"# {number}\n{TEXT}" for number in range(MANY)}
     project = write_files(git_init(tmp_path / "project"), files)
     for age, path in enumerate(files):  # the last one is read last
@@ -41,18 +44,33 @@ def many_files(tmp_path: Path) -> Path:
     return project
 
 
-async def building(workspace: Workspace) -> asyncio.Task[None]:
-    """A build that has written some files, and not all."""
-    task = asyncio.create_task(workspace.index.build())
-    while not 0 < folder_of(workspace).indexed < MANY:
-        assert not task.done(), "the build was too quick"
-        await asyncio.sleep(0.001)
-    return task
+@contextlib.asynccontextmanager
+async def building(workspace: Workspace) -> AsyncIterator[None]:
+    """For the time of the block, a build has written some files, and does not go on; when it ends,
+    the build has ended."""
+    written, may_go_on = asyncio.Event(), asyncio.Event()
+    make_room = FolderIndex._make_room
+
+    async def held(self: FolderIndex) -> bool:
+        if not written.is_set():
+            written.set()
+            await may_go_on.wait()
+        return await make_room(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FolderIndex, "_make_room", held)
+        build = asyncio.create_task(workspace.index.build())
+        await asyncio.wait_for(written.wait(), SECONDS)
+        assert 0 < folder_of(workspace).indexed < MANY
+        yield
+        may_go_on.set()
+        await build
 
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH_SECONDS", 0.01)
+    """Each file is a batch."""
+    monkeypatch.setattr(module, "BATCH_BYTES", 0)
 
 
 async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, Workspace]:
@@ -73,12 +91,11 @@ async def test_changes_during_the_first_build_are_in_it(
     project = many_files(tmp_path)
     workspace = make_workspace(project)
     workspace.index.keep_watching()
-    task = await building(workspace)
     last = f"src/m{MANY - 1:03}.py"
-    write_files(project, {last: "changed_text = 1\n", "src/new.py": "changed_text = 2\n"})
-    write_files(project, {"other/new.py": "changed_text = 3\n", "src/m000.py": "changed_text = 4"})
-    (project / "src/m001.py").unlink()
-    await task
+    changed = [last, "src/new.py", "other/new.py", "src/m000.py"]
+    async with building(workspace):
+        write_files(project, {one: f"changed_text = {at}\n" for at, one in enumerate(changed)})
+        (project / "src/m001.py").unlink()
     found = ["other/new.py", "src/m000.py", last, "src/new.py"]
     assert await eventually(workspace, "changed_text") == found
     assert await holding(workspace, "changed_text") == found
@@ -91,16 +108,13 @@ async def test_what_is_taken_beside_a_build_does_not_count_as_its_end(
 ) -> None:
     project = many_files(tmp_path)
     workspace = make_workspace(project)
-    task = await building(workspace)
-    workspace.index.pause()
-    folder = folder_of(workspace)
-    write_files(project, {"src/m000.py": "changed_text = 1\n"})
-    await folder.told(["src/m000.py"], Covers())
-    state = workspace.index.state()
-    assert (state.state, state.files_total) == ("building", MANY)
-    assert state.files_indexed < MANY
-    workspace.index.resume()
-    await task
+    async with building(workspace):
+        folder = folder_of(workspace)
+        write_files(project, {"src/m000.py": "changed_text = 1\n"})
+        await folder.told(["src/m000.py"], Covers())
+        state = workspace.index.state()
+        assert (state.state, state.files_total) == ("building", MANY)
+        assert state.files_indexed < MANY
     assert workspace.index.state().files_indexed == MANY
 
 
@@ -113,7 +127,7 @@ async def test_a_known_text_that_comes_during_a_build_is_not_put_back(
     workspace = make_workspace(project)
     workspace.index.keep_watching()
     await workspace.index.build()
-    for turn in range(5):
+    for turn in range(3):
         for path in sorted((project / "src").iterdir()):
             path.write_text(f"# {turn} {path.name}\n{TEXT}")
         task = asyncio.create_task(workspace.index.build())
@@ -264,11 +278,12 @@ async def test_renames_in_a_loop_lose_no_file(
             (project / "two").rename(project / "one")
             (project / "one/m0.py").rename(project / "one/n0.py")
             (project / "one/n0.py").rename(project / "one/m0.py")
+            time.sleep(0.005)  # or there would be time for nothing else
 
     renaming = asyncio.create_task(asyncio.to_thread(rename))
     try:
-        for _ in range(20):
-            await workspace.index.refresh([], 0.2)
+        for _ in range(10):
+            await workspace.index.refresh([], 0.1)
             await candidates(workspace, "first_")
     finally:  # or the thread would never end
         ended = True

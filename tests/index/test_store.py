@@ -193,8 +193,9 @@ def test_a_database_with_other_tables_is_replaced(tmp_path: Path) -> None:
     again.close()
 
 
-def test_what_is_read_of_a_damaged_store_is_right_or_an_error(tmp_path: Path) -> None:
-    """2,000 damaged bytes and pages: no wrong answer; a check finds all of them (#21)."""
+@pytest.mark.parametrize("turns", [300, pytest.param(2_000, marks=pytest.mark.long)])
+def test_what_is_read_of_a_damaged_store_is_right_or_an_error(tmp_path: Path, turns: int) -> None:
+    """Damaged bytes and pages: no wrong answer; a check finds all of them (#21)."""
     names = [f"name{number}" for number in range(100)]
     right = {f"{number}.py": name.encode() * 2 for number in range(20) for name in ["name7"]}
     store = Store.open(tmp_path)
@@ -204,7 +205,7 @@ def test_what_is_read_of_a_damaged_store_is_right_or_an_error(tmp_path: Path) ->
     whole = store.file.read_bytes()
     drawn = random.Random(1)
     answered = refused = 0
-    for turn in range(2_000):
+    for turn in range(turns):
         broken = bytearray(whole)
         place = drawn.randrange(len(broken) - 4096)
         if turn % 5:
@@ -226,7 +227,7 @@ def test_what_is_read_of_a_damaged_store_is_right_or_an_error(tmp_path: Path) ->
             refused += 1
         finally:
             again.close()
-    assert min(answered, refused) > 50
+    assert min(answered, refused) > turns / 40
 
 
 def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
@@ -299,7 +300,7 @@ def test_a_process_that_is_killed_leaves_a_store(tmp_path: Path) -> None:
         "    names = [f'{turn}n{n}' for n in range(200)]\n"
         "    store.write({f'{n}.py': file_facts('turn', *names, mtime=turn) for n in range(10)})\n"
     )
-    for seconds in (0.01, 0.05, 0.1, 0.2, 0.4, 0.6):
+    for seconds in (0.01, 0.1, 0.3):
         writer = subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent.parent)],
             stdout=subprocess.PIPE,

@@ -269,7 +269,7 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
 async def test_work_is_not_kept_for_a_worker_that_is_only_starting(
     make_workers: MakeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = [f"f{number}.py" for number in range(100)]
+    names = [f"f{number}.py" for number in range(24)]
     write_files(tmp_path, {"now.py": "def now(): pass\n"} | dict.fromkeys(names, "x = 1\n" * 2_000))
     workers = make_workers()
     background = asyncio.create_task(extracted(workers, jobs(tmp_path, *names)))

@@ -17,7 +17,7 @@ from winnow.postings.segment import MOST_DOCUMENTS, in_memory, write_segment
 
 @pytest.mark.slow
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15
 )
 @given(texts=some_texts(), data=st.data())
 def test_merging_makes_what_writing_the_texts_that_are_kept_does(
@@ -45,8 +45,8 @@ def test_merging_makes_what_writing_the_texts_that_are_kept_does(
 def test_the_size_of_blocks_changes_nothing(
     block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = random_texts(300, vocabulary=2000)
-    kept = np.arange(300) % 7 != 3
+    texts = random_texts(60, vocabulary=2000)
+    kept = np.arange(60) % 7 != 3
     write_segment(tmp_path / "written", texts)
     segments = [(in_memory(texts), kept), (in_memory({}), kept[:0])]
     merge_segments(tmp_path / "merged", segments)

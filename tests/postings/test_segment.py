@@ -130,7 +130,7 @@ def listed(array: Any) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(texts=some_texts())
 def test_a_segment_tells_what_was_written(texts: dict[bytes, Contents]) -> None:
     segment = in_memory(texts)

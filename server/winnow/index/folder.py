@@ -68,6 +68,7 @@ from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.text.memory import give_back_free_pages
 from winnow.text.paths import is_below
 from winnow.text.ripgrep import Ripgrep
+from winnow.waiting import within
 
 if TYPE_CHECKING:
     from winnow.index.filetable import FileTable
@@ -217,9 +218,7 @@ class FolderIndex:
     async def aclose(self) -> None:
         if self.watcher is not None:
             await self.watcher.aclose()
-        for store in {self._store, self._successor} - {None}:
-            assert store is not None
-            await asyncio.to_thread(store.close)
+        await asyncio.to_thread(_close, {self._store, self._successor})
 
     # --- bringing it up to date ------------------------------------------------------------
 
@@ -731,7 +730,7 @@ class FolderIndex:
         async with contextlib.aclosing(batches):
             with contextlib.suppress(asyncio.TimeoutError, StopAsyncIteration):
                 while True:
-                    batch = await asyncio.wait_for(batches.__anext__(), end - time.monotonic())
+                    batch = await within(anext(batches), end - time.monotonic())
                     await self._write(batch)
                     yield [path for path, facts in batch.items() if facts is not None]
 
@@ -816,6 +815,16 @@ class FolderIndex:
             return self._store
 
     async def _open(self) -> None:
+        """Open the store, to the end also when whoever waits is cancelled: the thread that opens it
+        would go on, and nobody would close what it has opened."""
+        opening = asyncio.ensure_future(self._open_to_the_end())
+        try:
+            await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await asyncio.wait({opening})
+            raise
+
+    async def _open_to_the_end(self) -> None:
         self._opened_as = self._settings().variant
         user = self._settings().user
         hindered = self._hindrance is not None and self._hindrance.lasts
@@ -911,16 +920,13 @@ class FolderIndex:
     async def _forget(self) -> None:
         store, self._store = self._store, None
         successor, self._successor = self._successor, None
-        if successor is not None and successor is not store:
-            await asyncio.to_thread(successor.close)
         self.damage, self._suspected = "", None
         self.complete = self.was_begun = False
         self.indexed = 0
         self._times = None
         self._next_check = 0.0
-        if store is not None:
-            self.stores_changed += 1
-            await asyncio.to_thread(store.close)
+        self.stores_changed += store is not None
+        await asyncio.to_thread(_close, {store, successor})
 
     async def _with_store(self, do: Callable[[Store], T]) -> T:
         """What a function gives for the store, in a thread. Where that is damaged it is tried on
@@ -948,6 +954,12 @@ class FolderIndex:
                 self.problem = f"{store.file} cannot be written: {error}"
                 self._hinder()
                 await self._forget()
+
+
+def _close(stores: Iterable[Store | None]) -> None:
+    for store in stores:
+        if store is not None:
+            store.close()
 
 
 def _temporary(root: Path, variant: str, user: state_folder.User | None) -> Store:

@@ -28,6 +28,7 @@ from winnow.symbols.weight import DATA, place_of
 from winnow.text.git_files import is_linked_from_outside
 from winnow.text.process import Processes
 from winnow.text.selection import GIT_ENVIRONMENT, GIT_SAFE
+from winnow.waiting import within
 
 COMMITS = 500
 GIT_SECONDS = 2.0
@@ -181,7 +182,7 @@ async def folders_by_model(
     model = usable[0]
     by_id = {f"f{number:02}": folder for number, folder in enumerate(shown, 1)}
     try:
-        text = await asyncio.wait_for(_ask(models, model, by_id), models.settings.deadline_seconds)
+        text = await within(_ask(models, model, by_id), models.settings.deadline_seconds)
         chosen = msgspec.json.decode(text, type=_Order).folders
     except NotSent:
         return None

@@ -25,6 +25,7 @@ import winnow
 from winnow.errors import SearchFailed
 from winnow.text.memory import anonymous_bytes, processor_seconds, wants_processor
 from winnow.text.process import Child, Processes
+from winnow.waiting import within
 
 J = TypeVar("J")
 A = TypeVar("A")
@@ -490,7 +491,7 @@ class Workers(Generic[J, A]):
         """Whether something changes for a worker without work, in so many seconds."""
         waiting = self._changed.wait_for(lambda: self._has_work() or self._is_surplus())
         try:
-            return await asyncio.wait_for(waiting, seconds)
+            return await within(waiting, seconds)
         except asyncio.TimeoutError:
             return False
 

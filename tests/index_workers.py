@@ -1,0 +1,206 @@
+"""A pytest plugin: processes that take facts from files, which tests share.
+
+To start one takes longer than most tests do. A test that is about a worker itself, and what becomes
+of it, has its own: see `make_workers` in tests/index.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import pytest
+
+from winnow.text.memory import anonymous_bytes
+from winnow.text.messages import LENGTH_BYTES
+from winnow.text.process import Child, Processes
+from winnow.text.workers import ENVIRONMENT, HERE
+
+MODULE = "winnow.index.worker"
+# As limits.parse_seconds.
+SECONDS = "5.0"
+COUNT = 2
+# One that has more is not used again.
+MOST_BYTES = 100 * 1024**2
+# What is begun when a test ends may take so long.
+DRAIN_SECONDS = 10.0
+
+
+class Pool:
+    """Workers that are ready."""
+
+    def __init__(self) -> None:
+        self._ready: list[subprocess.Popen[bytes]] = []
+
+    def fill(self) -> None:
+        """Start as many as are missing."""
+        self._ready = [one for one in self._ready if one.poll() is None]
+        new = [self._start() for _ in range(COUNT - len(self._ready))]
+        for one in new:
+            assert one.stdout is not None
+            assert one.stdout.read(LENGTH_BYTES) == bytes(LENGTH_BYTES)
+        self._ready += new
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", MODULE, SECONDS],
+            bufsize=0,
+            cwd=HERE,
+            env={**ENVIRONMENT, "PATH": os.environ["PATH"]},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=sys.platform != "win32",
+        )
+
+    def take(self) -> subprocess.Popen[bytes] | None:
+        """Return one that nobody uses."""
+        while self._ready:
+            if (one := self._ready.pop()).poll() is None:
+                return one
+        return None
+
+    def give_back(self, one: subprocess.Popen[bytes]) -> None:
+        """Keep one that has nothing to do for the next who takes one."""
+        if one.poll() is None and anonymous_bytes(one.pid) < MOST_BYTES:
+            self._ready.append(one)
+        else:
+            end(one)
+
+    def close(self) -> None:
+        """End all."""
+        while self._ready:
+            end(self._ready.pop())
+
+
+def end(one: subprocess.Popen[bytes]) -> None:
+    one.kill()
+    with one:
+        pass
+
+
+class Lent(Child):
+    """A worker of the pool, as a child of those who use it. It is not killed but given back, once
+    it has done what was begun."""
+
+    def __init__(self, owner: Processes, pool: Pool, process: subprocess.Popen[bytes]) -> None:
+        super().__init__(owner, [sys.executable], HERE, None, None, counted=False)
+        self._pool = pool
+        self._lent = process
+        self._waiting = 0
+        self._is_new = True
+        self._reader = asyncio.StreamReader()
+        self._reading: asyncio.Future[bytes] | None = None
+        self._transports: list[asyncio.BaseTransport] = []
+
+    async def __aenter__(self) -> Lent:
+        loop = asyncio.get_running_loop()
+        reading, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self._reader), copied(self._lent.stdout, "rb")
+        )
+        self._writer, _ = await loop.connect_write_pipe(
+            asyncio.Protocol, copied(self._lent.stdin, "wb")
+        )
+        self._transports = [reading, self._writer]
+        self._owner._alive.add(self)
+        if self._owner._closed:
+            self.kill()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        task = asyncio.ensure_future(self._drain_answers())
+        await asyncio.wait({task}, timeout=DRAIN_SECONDS)
+        is_idle = task.done() and task.exception() is None
+        task.cancel()
+        for transport in self._transports:
+            transport.close()
+        await asyncio.sleep(0)
+        self._owner._alive.discard(self)
+        if is_idle:
+            self._pool.give_back(self._lent)
+        else:
+            end(self._lent)
+
+    async def _drain_answers(self) -> None:
+        while self._waiting:
+            await self._answer()
+
+    @property
+    def pid(self) -> int:
+        return self._lent.pid
+
+    def send(self, message: bytes) -> None:
+        self._waiting += 1
+        self._writer.write(len(message).to_bytes(LENGTH_BYTES, "little") + message)
+
+    async def receive(self) -> bytes:
+        if self._is_new:  # the pool has heard that it is ready
+            self._is_new = False
+            return b""
+        if self._killed:
+            raise EOFError
+        return await self._answer()
+
+    async def _answer(self) -> bytes:
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._read())
+        # Who waits may be cancelled; half an answer is none.
+        answer = await asyncio.shield(self._reading)
+        self._reading = None
+        self._waiting -= 1
+        return answer
+
+    async def _read(self) -> bytes:
+        length = await self._reader.readexactly(LENGTH_BYTES)
+        return await self._reader.readexactly(int.from_bytes(length, "little"))
+
+    def kill(self) -> None:
+        self._killed = True
+
+
+def copied(pipe: IO[bytes] | None, mode: str) -> Any:
+    """Another descriptor for a pipe, which may be closed."""
+    assert pipe is not None
+    return os.fdopen(os.dup(pipe.fileno()), mode, buffering=0)
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="module")
+def index_workers(pool: Pool) -> Iterator[None]:
+    """Workspaces have index workers that are there already."""
+    pool.fill()
+    converse = Processes.converse
+
+    def lent(
+        processes: Processes,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> Child:
+        is_usual = list(arguments[1:]) == ["-m", MODULE, SECONDS]
+        if is_usual and "PYTHONPATH" not in (environment or {}) and (one := pool.take()):
+            return Lent(processes, pool, one)
+        return converse(processes, arguments, cwd=cwd, environment=environment, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Processes, "converse", lent)
+        yield
