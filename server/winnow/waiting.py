@@ -8,7 +8,8 @@ then went on to its deadline.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -49,3 +50,28 @@ async def _given_back(task: asyncio.Future[Any], turns: asyncio.Semaphore) -> No
     await asyncio.gather(task, return_exceptions=True)
     if not task.cancelled() and task.exception() is None:
         turns.release()
+
+
+async def made_in_thread(make: Callable[[], T], undo: Callable[[T], None]) -> T:
+    """Return what ``make`` makes in a thread. When the caller is cancelled, the thread goes on, and
+    what it makes is nobody's: it is undone."""
+    made: list[T] = []
+    lock = threading.Lock()
+    is_wanted = True
+
+    def work() -> T:
+        one = make()
+        with lock:
+            made.append(one)
+            if not is_wanted:
+                undo(one)
+        return one
+
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        with lock:
+            is_wanted = False
+            for one in made:
+                undo(one)
+        raise

@@ -1,13 +1,16 @@
-"""A language client whose custom results stay plain data, and a server per module."""
+"""A language client whose custom results stay plain data, and a server for each test."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import shutil
+import subprocess
 import sys
 import time
+from asyncio.streams import FlowControlMixin
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +19,23 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
+from pygls.io_ import run_async
+from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 from conftest import alive
+from lsp import nursery
+from lsp.nursery import COMMAND, Forked
+from waiting_for import SECONDS, until
 from winnow.lsp.protocol import plain_converter
 
-COMMAND = [sys.executable, "-m", "winnow", "serve"]
+__all__ = ["COMMAND"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_are_forked(no_network: None, user_cache: None) -> Iterator[None]:
+    """Servers are forked from a process that has loaded what they are made of."""
+    with nursery.opened():
+        yield
 
 
 def make_client(progress: dict[Any, list[Any]]) -> LanguageClient:
@@ -60,8 +74,7 @@ class Client:
     ) -> types.InitializeResult:
         capabilities = client_capabilities("visual-studio-code")
         capabilities.experimental = experimental
-        config = ClientServerConfig(COMMAND, server_env=environment(**variables))
-        await self.lsp.start_io(*config.server_command, env=config.server_env)
+        await self._connect(nursery.start(COMMAND, environment(**variables)))
         return await self.lsp.initialize_session(
             types.InitializeParams(
                 capabilities=capabilities,
@@ -73,10 +86,37 @@ class Client:
             )
         )
 
+    async def _connect(self, process: Forked | subprocess.Popen[bytes]) -> None:
+        """Speak with a server, as `start_io` does with one that it has started."""
+        self.process = process
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        answers = asyncio.StreamReaderProtocol(reader)
+        await loop.connect_read_pipe(lambda: answers, process.stdout)
+        pipe, flow = await loop.connect_write_pipe(FlowControlMixin, process.stdin)
+        client: Any = self.lsp
+        client.protocol.set_writer(asyncio.StreamWriter(pipe, flow, reader, loop))
+        reading = run_async(
+            stop_event=client._stop_event,
+            reader=reader,
+            protocol=client.protocol,
+            logger=logging.getLogger("pygls"),
+            error_handler=client.report_server_error,
+        )
+        self._tasks = [asyncio.create_task(reading), asyncio.create_task(self._read_log(loop))]
+
+    async def _read_log(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Show with a test that fails what the server has logged."""
+        reader = asyncio.StreamReader()
+        await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), self.process.stderr
+        )
+        sys.stderr.write((await reader.read()).decode("utf-8", "replace"))
+
     async def request(self, method: str, params: Any, msg_id: str | None = None) -> Any:
         send = self.lsp.protocol.send_request_async
         future = send(method, params, msg_id=msg_id)  # type: ignore[no-untyped-call]
-        return await asyncio.wait_for(future, 20)
+        return await asyncio.wait_for(future, SECONDS)
 
     async def error(self, method: str, params: Any) -> JsonRpcException:
         """The error of a request that must fail."""
@@ -92,12 +132,19 @@ class Client:
 
     @property
     def pid(self) -> int:
-        assert self.lsp._server is not None
-        return self.lsp._server.pid
+        return self.process.pid
 
     async def stop(self) -> None:
-        await self.lsp.shutdown_session()
-        await self.lsp.stop()  # type: ignore[no-untyped-call]
+        """End the server as a client does, or one that a test that failed has left."""
+        try:
+            await self.lsp.shutdown_session()
+            await until(lambda: self.process.poll() is not None, "the server does not end")
+        finally:
+            self.process.kill()
+            self.process.wait()
+            await asyncio.gather(*self._tasks)
+            self.lsp.protocol.writer.close()
+            await self.lsp.stop()  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture(autouse=True)

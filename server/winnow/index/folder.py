@@ -68,6 +68,7 @@ from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.text.memory import give_back_free_pages
 from winnow.text.paths import is_below
 from winnow.text.ripgrep import Ripgrep
+from winnow.waiting import made_in_thread
 
 if TYPE_CHECKING:
     from winnow.index.filetable import FileTable
@@ -289,9 +290,8 @@ class FolderIndex:
         damaged = await self.store()
         if self._successor is None:
             try:
-                self._successor = await asyncio.to_thread(
-                    Store.successor, damaged, self._opened_as, self.damage
-                )
+                begun = functools.partial(Store.successor, damaged, self._opened_as, self.damage)
+                self._successor = await made_in_thread(begun, Store.close)
             except (DatabaseError, OSError) as error:
                 raise IndexUnavailable(f"The index cannot be rebuilt: {error}") from None
         return self._successor
@@ -825,7 +825,8 @@ class FolderIndex:
         is_kept = self._is_kept or await asyncio.to_thread(state_folder.is_indexed, self.root, user)
         open_store = Store.open if self.writable and is_kept and not hindered else _temporary
         try:
-            self._store = await asyncio.to_thread(open_store, self.root, self._opened_as, user)
+            opened = functools.partial(open_store, self.root, self._opened_as, user)
+            self._store = await made_in_thread(opened, Store.close)
         except (DatabaseError, OSError) as error:
             raise IndexUnavailable(str(error)) from None
         if self._store.is_temporary and open_store is not _temporary:
