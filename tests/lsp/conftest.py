@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import shutil
@@ -15,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import pytest_asyncio
 from lsprotocol import types
@@ -38,6 +40,9 @@ def servers_are_forked(no_network: None, user_cache: None) -> Iterator[None]:
         yield
 
 
+NO_INDEX = {"index": {"enabled": False}}
+
+
 def make_client(progress: dict[Any, list[Any]]) -> LanguageClient:
     """A client that leaves custom results as they are, and keeps all progress by token."""
     client = make_test_lsp_client()
@@ -50,6 +55,11 @@ def make_client(progress: dict[Any, list[Any]]) -> LanguageClient:
         progress.setdefault(params.token, []).append(params.value)
 
     return client
+
+
+@functools.cache
+def editors_capabilities() -> types.ClientCapabilities:
+    return client_capabilities("visual-studio-code")
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -72,8 +82,7 @@ class Client:
         experimental: dict[str, Any] | None = None,
         **variables: str,
     ) -> types.InitializeResult:
-        capabilities = client_capabilities("visual-studio-code")
-        capabilities.experimental = experimental
+        capabilities = attrs.evolve(editors_capabilities(), experimental=experimental)
         await self._connect(nursery.start(COMMAND, environment(**variables)))
         return await self.lsp.initialize_session(
             types.InitializeParams(
@@ -184,7 +193,13 @@ async def start_client() -> AsyncIterator[StartClient]:
 
 @pytest_asyncio.fixture
 async def client(project: Path, start_client: StartClient) -> Client:
-    """A client with the project open."""
+    """A client with the project open, without an index."""
+    return await start_client(project, options=NO_INDEX)
+
+
+@pytest_asyncio.fixture
+async def indexed_client(project: Path, start_client: StartClient) -> Client:
+    """A client with the project open, of which an index is made."""
     return await start_client(project)
 
 
