@@ -133,7 +133,7 @@ def test_the_server_ends(
         for number in range(500):
             text = f"def function_{number}():\n    return {number}\n" * 100
             (slow_project / f"m{number}.py").write_text(text)
-    wire = Wire()
+    wire = Wire(forked=False)
     params = {
         "processId": client.pid,
         "rootUri": slow_project.as_uri(),

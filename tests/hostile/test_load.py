@@ -193,7 +193,7 @@ def test_soak(tmp_path: Path, row: Row, seed: int, request: pytest.FixtureReques
     (folder / ".gitignore").unlink()
     one = random.Random(seed)
     waits: list[float] = []
-    with started(folder) as session:
+    with started(folder, forked=False) as session:
         session.wait_for_index()
         for method, params in mixed(folder):
             session.ask(method, params)
@@ -272,7 +272,7 @@ def take_answers(wire: Wire, asked: dict[int, float], waits: list[float], end: f
 def test_memory_when_idle(tmp_path: Path, row: Row) -> None:
     row.hazard = "memory of an idle server without an index"
     folder = write_files(git_init(tmp_path / "project"), FILES)
-    with started(folder, index={"enabled": False}) as session:
+    with started(folder, forked=False, index={"enabled": False}) as session:
         session.ask("$/grep", {"pattern": "load"})
         time.sleep(2)
         resident = status(session.wire.process.pid, "VmRSS")
@@ -290,7 +290,7 @@ def test_memory_with_an_index(tmp_path: Path, row: Row) -> None:
     ignored = shutil.ignore_patterns("__pycache__", "node_modules", ".winnow")
     shutil.copytree(SERVER, folder / "server", ignore=ignored)
     shutil.copytree(SERVER.parent / "tests", folder / "tests", ignore=ignored)
-    with started(folder) as session:
+    with started(folder, forked=False) as session:
         pid = session.wire.process.pid
         most = 0.0
         while session.state() != "ready":

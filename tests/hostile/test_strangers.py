@@ -27,8 +27,8 @@ pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_posix]
 CANARY = "canary_that_is_outside"
 SECRET = f"def {CANARY}():\n    return '{CANARY}'\n"
 REFUSALS = {"path_outside_workspace", "not_found", "not_a_file", "unreadable_document"}
-SWAPS = 100
-GIT_FILE_SWAPS = 38  # a tenth of the answers had text from outside
+SWAPS = 25
+GIT_FILE_SWAPS = 10  # a tenth of the answers had text from outside
 # So that a file is seldom there only while it is looked for.
 PAUSE_SECONDS = 0.0005
 
