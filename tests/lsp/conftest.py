@@ -83,7 +83,7 @@ class Client:
         **variables: str,
     ) -> types.InitializeResult:
         capabilities = attrs.evolve(editors_capabilities(), experimental=experimental)
-        await self._connect(nursery.start(COMMAND, environment(**variables)))
+        await self._connect(nursery.start(COMMAND, environment(**variables), patient=True))
         return await self.lsp.initialize_session(
             types.InitializeParams(
                 capabilities=capabilities,

@@ -28,7 +28,17 @@ LOADED = (
     *("winnow.index.index", "winnow.learning.learning", "winnow.navigation", "winnow.watcher"),
     *("winnow.documents.library", "winnow.retrieval.search", "winnow.secrets.files"),
     *("winnow.symbols.find", "winnow.narrowing", "winnow.watching.linux", "winnow.code_search"),
+    *("winnow.keyword_search", "winnow.symbol_search", "winnow.answers"),
 )
+# What a server gives up where it takes long, as it may on a busy machine: answers are whole here.
+PATIENT = {
+    "winnow.answers": ("LINKS_SECONDS", "SECOND_LOOK_SECONDS", "SMALL_TREE_SECONDS"),
+    "winnow.keyword_search": ("SECOND_LOOK_SECONDS",),
+    "winnow.symbol_search": (
+        *("SEARCH_SECONDS", "COLD_SECONDS", "ENOUGH_SECONDS", "SMALL_SECONDS", "TYPING_SECONDS"),
+    ),
+}
+PATIENT_SECONDS = 60.0
 # What a Python reads of its variables when it starts.
 READ_AT_START = ("PYTHON", "LD_", "OPENBLAS", "MALLOC", "COVERAGE")
 ORDER_BYTES = 200_000
@@ -92,7 +102,11 @@ class Nursery:
             )
 
     def start(
-        self, arguments: Sequence[str], environment: Mapping[str, str], cwd: Path | None
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        cwd: Path | None,
+        patient: bool,
     ) -> Forked:
         ours: list[int] = []
         theirs: list[int] = []
@@ -100,7 +114,7 @@ class Nursery:
             ends = os.pipe()
             theirs.append(ends[0 if is_read else 1])
             ours.append(ends[1 if is_read else 0])
-        order = [list(arguments), dict(environment), os.fspath(cwd) if cwd else os.getcwd()]
+        order = [list(arguments), dict(environment), os.fspath(cwd) if cwd else os.getcwd(), patient]
         try:
             socket.send_fds(self._connection, [json.dumps(order).encode()], theirs)
             pid = int(self._connection.recv(100))
@@ -135,12 +149,18 @@ def opened() -> Iterator[None]:
 
 
 def start(
-    command: Sequence[str], environment: Mapping[str, str], cwd: Path | None = None
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: Path | None = None,
+    *,
+    patient: bool = False,
 ) -> Forked | subprocess.Popen[bytes]:
-    """Start a server; by a fork, unless it is another program or its Python has to be another."""
+    """Start a server; by a fork, unless it is another program or its Python has to be another. Only
+    one that is forked can be patient."""
     nursery = _Running.nursery
     if nursery is not None and command[: len(COMMAND)] == COMMAND and _is_alike(environment):
-        return nursery.start(command[COMMAND.index("serve") :], environment, cwd)
+        arguments = command[COMMAND.index("serve") :]
+        return nursery.start(arguments, environment, cwd, patient)
     return start_anew(command, environment, cwd)
 
 
@@ -191,11 +211,11 @@ def fork_for(connection: socket.socket) -> None:
         connection.send(pid)
 
 
-def become(order: tuple[list[str], dict[str, str], str], streams: list[int]) -> None:
+def become(order: tuple[list[str], dict[str, str], str, bool], streams: list[int]) -> None:
     """Be the server that was ordered."""
     from winnow.cli import main
 
-    arguments, environment, folder = order
+    arguments, environment, folder, is_patient = order
     for place, stream in enumerate(streams):
         os.dup2(stream, place)
         os.close(stream)
@@ -207,6 +227,10 @@ def become(order: tuple[list[str], dict[str, str], str], streams: list[int]) -> 
     os.environ.clear()
     os.environ.update(environment)
     sys.argv[1:] = arguments
+    for module, names in PATIENT.items() if is_patient else ():
+        for name in names:
+            assert hasattr(sys.modules[module], name)
+            setattr(sys.modules[module], name, PATIENT_SECONDS)
     sys.exit(main(arguments))
 
 

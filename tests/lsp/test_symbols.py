@@ -51,7 +51,7 @@ class Asking:
     """A client that sends and takes plain data."""
 
     def __init__(self, folder: Path, index: bool) -> None:
-        self.wire = Wire()
+        self.wire = Wire(patient=True)
         nested = {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}}
         self.wire.initialize(folder, index=index, textDocument=nested)
 

@@ -37,9 +37,14 @@ class Wire:
         cwd: Path | None = None,
         reads: bool = True,
         forked: bool = True,
+        patient: bool = False,
     ) -> None:
-        start = nursery.start if forked else nursery.start_anew
-        self.process = start([*command, *arguments], environment(**(variables or {})), cwd)
+        command, given = [*command, *arguments], environment(**(variables or {}))
+        self.process = (
+            nursery.start(command, given, cwd, patient=patient)
+            if forked
+            else nursery.start_anew(command, given, cwd)
+        )
         self.running.add(self)
         if self.open_files and sys.platform == "linux":
             limits = (self.open_files, self.open_files)
