@@ -5,8 +5,8 @@
 
 Each row is a test in tests/hostile (or elsewhere, if it has the fixture `row`), most of them
 against a running server. It exits with 1 if one of them fails. Everything is tried four times as
-often as by `scripts/test`, and takes a quarter of an hour; the soak takes 20 seconds, or a minute
-where CI=true. `--soak 600` is the long one, which also bounds by how much memory grows a minute;
+often as by `scripts/test`, which takes some minutes; the soak takes 20 seconds, or a minute where
+CI=true. `--soak 600` is the long one, which also bounds by how much memory grows a minute;
 `--fuzz 3600` sends damaged messages for an hour each way. Servers run in git repositories with 256
 descriptors at most; 5,000 requests, or `--requests`, leave none open. --long adds what is killed,
 damaged and full while it is indexed, fifty times and more. Other arguments are pytest's.
