@@ -4,11 +4,12 @@
                                  [--long] [ARG...]
 
 Each row is a test in tests/hostile (or elsewhere, if it has the fixture `row`), most of them
-against a running server. It exits with 1 if one of them fails. Without options it takes some
-minutes, of which the soak takes 20 seconds, or ten minutes where CI=true; `--fuzz 3600` sends
-damaged messages for an hour each way. Servers run in git repositories with 256 descriptors at
-most; 5,000 requests, or `--requests`, leave none open. --long adds what is killed, damaged and full
-while it is indexed, fifty times and more. Other arguments are pytest's.
+against a running server. It exits with 1 if one of them fails. Everything is tried four times as
+often as by `scripts/test`, which takes some minutes; the soak takes 20 seconds, or a minute where
+CI=true. `--soak 600` is the long one, which also bounds by how much memory grows a minute;
+`--fuzz 3600` sends damaged messages for an hour each way. Servers run in git repositories with 256
+descriptors at most; 5,000 requests, or `--requests`, leave none open. --long adds what is killed,
+damaged and full while it is indexed, fifty times and more. Other arguments are pytest's.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LONG = ["lsp/test_index_hazards.py", "lsp/test_symbols_hazards.py", "lsp/test_do
 
 def main(arguments: list[str]) -> int:
     tests = [*ROWS, *LONG] if "--long" in arguments else ROWS
-    given = [f"--requests={REQUESTS}", *(one for one in arguments if one != "--long")]
+    given = ["--thorough", f"--requests={REQUESTS}", *(one for one in arguments if one != "--long")]
     chosen = "hazard or long" if "--long" in arguments else "hazard"
     paths = [str(ROOT / "tests" / one) for one in tests]
     # Not in this process, where modules of benchmarks would hide those of tests.

@@ -13,7 +13,9 @@ import pytest
 
 IS_CI = os.environ.get("CI") == "true"
 REQUESTS = 500
-SOAK_SECONDS = 600.0 if IS_CI else 20.0
+SOAK_SECONDS = 60.0 if IS_CI else 20.0
+# With `--thorough`, so many times as often.
+THOROUGH = 4
 
 
 @dataclass
@@ -32,12 +34,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fuzz", type=float, default=0, metavar="SECONDS", help="for so long, not so often"
     )
     group.addoption("--requests", type=int, default=REQUESTS, metavar="COUNT")
+    group.addoption(
+        "--thorough", action="store_true", help=f"{THOROUGH} times as many turns of everything"
+    )
     group.addoption("--soak", type=float, default=SOAK_SECONDS, metavar="SECONDS")
 
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--seed"))
+
+
+@pytest.fixture
+def often(request: pytest.FixtureRequest) -> int:
+    """How many times as often as usual something is to be tried."""
+    return THOROUGH if request.config.getoption("--thorough") else 1
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Wait for a bounded time without losing a cancellation.
+"""Wait without losing a cancellation, or what is being made for whoever is cancelled.
 
 Before Python 3.12, `asyncio.wait_for` returns the result if the cancellation comes at the moment in
 which that is there (https://github.com/python/cpython/issues/86296): a request that was cancelled
@@ -42,6 +42,17 @@ async def turn_within(turns: asyncio.Semaphore, seconds: float) -> None:
     if not task.done():
         await _given_back(task, turns)
         raise asyncio.TimeoutError
+
+
+async def to_the_end(work: Awaitable[T]) -> T:
+    """Return what an awaitable gives. Where the caller is cancelled, the work is not: it ends before
+    the cancellation is raised. A thread cannot be cancelled, and what it makes needs an owner."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise
 
 
 async def _given_back(task: asyncio.Future[Any], turns: asyncio.Semaphore) -> None:

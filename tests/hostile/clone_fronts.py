@@ -52,7 +52,7 @@ async def main():
 
 asyncio.run(main())
 """
-HANG_SECONDS = 40.0
+HANG_SECONDS = 60.0
 
 
 class Answer(NamedTuple):

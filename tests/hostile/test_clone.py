@@ -10,13 +10,14 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from conftest import MakeWorkspace, requires_linux
+from hazard_table import Row
 from hostile.clone import (
     NEEDLE,
     ODD,
@@ -44,7 +45,7 @@ pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 SETTINGS = "[bash]\nenabled = true\n[limits]\nsearch_seconds = 5\n[llm]\nenabled = 'off'\n"
 SEARCH_SECONDS = 5.0
 # To start a process and to say that time is over, beside other work.
-GRACE_SECONDS = 3.0
+GRACE_SECONDS = 25.0
 MOST_MB = 300
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 FRONT_VARIANTS: list[tuple[str, Variant]] = [
@@ -89,45 +90,18 @@ def attack(tmp_path_factory: pytest.TempPathFactory) -> Attack:
     return make_attack(tmp_path_factory.mktemp("attack"))
 
 
-class Fronts:
-    """The front ends that the tests of this module share, each in a clone of its own."""
-
-    def __init__(self, attack: Attack, make_folder: Callable[[], Path]) -> None:
-        self._attack = attack
-        self._make_folder = make_folder
-        self._open: dict[tuple[str, Variant], Attacked] = {}
-        self._stack = contextlib.ExitStack()
-
-    def get(self, name: str, variant: Variant) -> Attacked:
-        if (name, variant) not in self._open:
-            places = make_clone(self._make_folder(), variant, self._attack, SETTINGS)
-            watch = Watch(places)
-            front = self._stack.enter_context(opened(name.partition("_")[0], places))
+@contextlib.contextmanager
+def attacked_by(attack: Attack, folder: Path, name: str, variant: Variant) -> Iterator[Attacked]:
+    """A front end in a clone of its own."""
+    places = make_clone(folder, variant, attack, SETTINGS)
+    watch = Watch(places)
+    try:
+        with opened(name.partition("_")[0], places) as front:
             if name == "lsp_indexed":
                 wait_for_index(front)
-            self._open[name, variant] = Attacked(front, watch, name, [])
-        return self._open[name, variant]
-
-    def close(self) -> None:
-        self._stack.close()
-
-
-@pytest.fixture(autouse=True)
-def no_server_is_left() -> None:
-    """Servers are shared by all tests of this module, and ended behind them."""
-
-
-@pytest.fixture(scope="module")
-def fronts(attack: Attack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fronts]:
-    fronts = Fronts(attack, lambda: tmp_path_factory.mktemp("clone"))
-    yield fronts
-    fronts.close()
-
-
-@pytest.fixture
-def attacked(request: pytest.FixtureRequest, fronts: Fronts) -> Attacked:
-    """A front end in a clone."""
-    return fronts.get(*request.param)
+            yield Attacked(front, watch, name, [])
+    finally:
+        watch.close()
 
 
 def wait_for_index(front: Front) -> None:
@@ -139,27 +113,6 @@ def wait_for_index(front: Front) -> None:
             return
         assert time.monotonic() < end, result
         time.sleep(0.05)
-
-
-def with_each_case() -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for each front end, variant and case that belong together."""
-    found = []
-    for one in FRONT_VARIANTS:
-        name, variant = one
-        for tool, cases in CASES.items():
-            if name == "mcp" and not TOOLS[tool].for_agents:
-                continue
-            for place, case in enumerate(cases):
-                if variant in case.variants:
-                    id_ = f"{name}-{variant}-{tool}-{place}"
-                    found.append(pytest.param(one, tool, case, id=id_))
-    return pytest.mark.parametrize(("attacked", "tool", "case"), found, indirect=["attacked"])
-
-
-def with_each_front(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for each front end and variant."""
-    some = [one for one in FRONT_VARIANTS if not names or one[0] in names]
-    return pytest.mark.parametrize("attacked", some, indirect=True, ids="-".join)
 
 
 def test_every_tool_has_cases() -> None:
@@ -184,8 +137,45 @@ def test_the_forged_state_fools_who_trusts_it(attack: Attack) -> None:
 # --- every tool at every front end ----------------------------------------------------------
 
 
-@with_each_case()
-def test_a_tool(attacked: Attacked, tool: str, case: Case) -> None:
+@pytest.mark.parametrize(("name", "variant"), FRONT_VARIANTS)
+def test_every_tool_at_a_front_end(
+    attack: Attack, tmp_path: Path, name: str, variant: Variant, row: Row, often: int
+) -> None:
+    """All that is asked of one front end in one clone; what is wrong is told of each request."""
+    row.hazard = f"every tool at a front end in a hostile clone ({name}, {variant})"
+    wrong: list[str] = []
+    with attacked_by(attack, tmp_path / "clone", name, variant) as attacked:
+        for tool, case in cases_of(name, variant, often):
+            row.tries += 1
+            if problems := problems_of(attacked, tool, case):
+                wrong.append(f"{tool} {case.params}: {problems}")
+        if isinstance(attacked.front, LanguageServer):
+            for method, params, says in WIRE_CASES:
+                row.tries += 1
+                if problems := problems_of_request(attacked, attacked.front, method, params, says):
+                    wrong.append(f"{method} {params}: {problems}")
+        if name != "lsp_indexed" and variant in ("ignore_files", "archive"):
+            wrong += ignore_files_that_are_not_named(attacked)
+        if isinstance(attacked.front, CommandLine):
+            wrong += control_characters(attacked.front)
+        wrong += attacked.watch.changes()
+        wrong += attacked.watch.harm()
+        assert "Traceback" not in attacked.front.log()
+    row.result = f"{len(wrong)} requests did harm, or were answered wrong"
+    assert not wrong, "\n".join(wrong)
+
+
+def cases_of(name: str, variant: Variant, often: int) -> Iterator[tuple[str, Case]]:
+    """The tools that a front end has, with what is asked of them in a clone. Of the command line,
+    for which each is a process, some; thoroughly, all."""
+    for tool, cases in CASES.items():
+        if name != "mcp" or TOOLS[tool].for_agents:
+            some = [(tool, case) for case in cases if variant in case.variants]
+            yield from some[:2] if name == "cli" and often == 1 else some
+
+
+def problems_of(attacked: Attacked, tool: str, case: Case) -> list[str]:
+    """What is wrong with an answer, with the answer; nothing if all is well."""
     params = dict(case.params)
     if params.get("search_id") == SEARCH_ID:
         found = attacked.ask("semantic_search", {"query": TOPIC}).result
@@ -196,22 +186,13 @@ def test_a_tool(attacked: Attacked, tool: str, case: Case) -> None:
     deadline = (case.seconds or SEARCH_SECONDS) + GRACE_SECONDS
     if answer.seconds > deadline:
         problems.append(f"it took {answer.seconds:.1f} s")
-    assert not problems, (problems, tool, params, shortened(answer))
+    return [*problems, shortened(answer)] if problems else []
 
 
-@pytest.mark.parametrize(
-    ("attacked", "method", "params", "says"),
-    [
-        pytest.param(one, *case, id=f"{'-'.join(one)}-{place}")
-        for one in FRONT_VARIANTS
-        if one[0].startswith("lsp")
-        for place, case in enumerate(WIRE_CASES)
-    ],
-    indirect=["attacked"],
-)
-def test_a_request(attacked: Attacked, method: str, params: dict[str, Any], says: str) -> None:
-    front = attacked.front
-    assert isinstance(front, LanguageServer)
+def problems_of_request(
+    attacked: Attacked, front: LanguageServer, method: str, params: dict[str, Any], says: str
+) -> list[str]:
+    """The same of a request of the protocol that is no tool's."""
     if document := params.get("textDocument"):
         params = {**params, "textDocument": {"uri": front.uri(document["uri"])}}
     answer = front.request(method, params)
@@ -220,32 +201,22 @@ def test_a_request(attacked: Attacked, method: str, params: dict[str, Any], says
         problems.append(f"{says} is not in the answer")
     if answer.seconds > SEARCH_SECONDS + GRACE_SECONDS:
         problems.append(f"it took {answer.seconds:.1f} s")
-    assert not problems, (problems, method, params, shortened(answer))
+    return [*problems, shortened(answer)] if problems else []
 
 
-@with_each_front()
-def test_it_leaves_everything_as_it_was(attacked: Attacked) -> None:
-    assert attacked.watch.changes() == []
-    assert attacked.watch.harm() == []
-    assert "Traceback" not in attacked.front.log()
-
-
-@with_each_front("lsp", "mcp", "cli", "api")
-def test_ignore_files_that_are_not_read_are_named(attacked: Attacked) -> None:
-    if attacked.places.variant not in ("ignore_files", "archive"):
-        pytest.skip("its ignore files are ordinary ones")
+def ignore_files_that_are_not_named(attacked: Attacked) -> Iterator[str]:
+    """Those that are not read, and of which an answer does not say so."""
     for tool, params in (("grep", {"pattern": NEEDLE}), ("glob", {"pattern": "*.py"})):
         result = attacked.ask(tool, params).result
         assert result is not None
         said = " ".join([*result["warnings"], *result["completeness"]["reasons"]])
         for name in (".gitignore", ".winnowignore"):
-            assert name in said, (tool, said)
+            if name not in said:
+                yield f"{tool} does not name {name}: {said}"
 
 
-@with_each_front("cli")
-def test_terminals_get_no_control_characters(attacked: Attacked) -> None:
-    front = attacked.front
-    assert isinstance(front, CommandLine)
+def control_characters(front: CommandLine) -> Iterator[str]:
+    """Those that a terminal gets."""
     commands = [
         *(["grep", ODD], ["grep", ODD, "--mode=files"], ["glob", "odd/*"], ["tree", "odd"]),
         *(["keyword-search", "odd", ODD], ["code-search", ODD], ["find-symbol", ODD]),
@@ -255,9 +226,8 @@ def test_terminals_get_no_control_characters(attacked: Attacked) -> None:
     for command in commands:
         for form in ("text", "plain"):
             run = front.run(*command, f"--format={form}")
-            found = CONTROL.search(run.stdout + run.stderr)
-            assert found is None, (command, form, found)
-    assert attacked.watch.harm() == []
+            if found := CONTROL.search(run.stdout + run.stderr):
+                yield f"{command} as {form}: {found}"
 
 
 def test_what_a_clone_has_learned_moves_no_result(attack: Attack, tmp_path: Path) -> None:
@@ -288,20 +258,20 @@ async def test_a_restricted_program_reads_nothing_outside(
     outside = [str(places.outside / "canary.py"), str(places.home / ".ssh/id_rsa")]
     program = shutil.which("cat")
     assert program is not None
-    watch = Watch(places)
-    for below in ("", "src", "src/deep"):
-        root = places.root / below
-        if below:  # else the folder that is open is the repository's
-            shutil.rmtree(places.root / ".git", ignore_errors=True)
-            (places.root / ".git").unlink(missing_ok=True)
-        workspace = make_workspace(root, environment={"HOME": str(places.home)})
-        deadline = asyncio.get_running_loop().time() + 20
-        async with workspace.processes.start(
-            [program, *outside], cwd=root, deadline=deadline, fenced=True
-        ) as child:
-            output = b"".join([chunk async for chunk in child.chunks()])
-            assert await child.wait() != 0
-        assert (below, output, watch.harm()) == (below, b"", [])
+    with contextlib.closing(Watch(places)) as watch:
+        for below in ("", "src", "src/deep"):
+            root = places.root / below
+            if below:  # else the folder that is open is the repository's
+                shutil.rmtree(places.root / ".git", ignore_errors=True)
+                (places.root / ".git").unlink(missing_ok=True)
+            workspace = make_workspace(root, environment={"HOME": str(places.home)})
+            deadline = asyncio.get_running_loop().time() + 20
+            async with workspace.processes.start(
+                [program, *outside], cwd=root, deadline=deadline, fenced=True
+            ) as child:
+                output = b"".join([chunk async for chunk in child.chunks()])
+                assert await child.wait() != 0
+            assert (below, output, watch.harm()) == (below, b"", [])
 
 
 def harm_of(attacked: Attacked, answer: Answer) -> list[str]:

@@ -68,7 +68,7 @@ def test_unusable_ignore_files(tmp_path: Path, row: Row, kind: str, place: str) 
     read_by_winnow = READ_BY_WINNOW if place == "at the root" else ()
     for name in (*NAMES[place], *read_by_winnow):
         plant(root / name, kind)
-    with started(root, bash={"enabled": True}) as session:
+    with started(root, forked=False, bash={"enabled": True}) as session:
         watched = Watched(session, row)
         for method, params in TREE_TOOLS:
             result = watched.ask(method, params, SEARCH_SECONDS)["result"]

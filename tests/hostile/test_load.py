@@ -17,10 +17,11 @@ import pytest
 from conftest import FILES, SLOW_TERM, git_init, requires_linux, write_files
 from hazard_table import Row, percentile
 from hostile.conftest import OPEN_FILES
-from lsp.conftest import children
+from lsp.conftest import children, searches
 from lsp.test_index_hazards import started
 from lsp.test_symbols_hazards import Session
 from lsp.wire import Wire
+from waiting_for import SECONDS, wait_until
 from winnow.text.workers import IDLE_SECONDS
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
@@ -85,7 +86,8 @@ def test_beside_a_slow_one(slow_project: Path, row: Row) -> None:
         for method, params in asked:
             session.ask(method, params)
         session.wire.request("slow", "$/grep", {"pattern": SLOW_TERM, "mode": "counts"})
-        time.sleep(0.2)
+        pid = session.wire.process.pid
+        wait_until(lambda: searches(pid), "nothing was started")
         began = time.monotonic()
         for number, (method, params) in zip(range(100), itertools.cycle(asked), strict=False):
             session.wire.request(number, method, params)
@@ -113,7 +115,8 @@ def test_descriptors(tmp_path: Path, row: Row, request: pytest.FixtureRequest) -
         for method, params in itertools.islice(itertools.cycle(asked), count):
             session.ask(method, params)
             row.tries += 1
-        after = settled_files(pid)
+        # A busy machine has more threads, which go when they have had nothing to do.
+        after = wait_until(lambda: (now := settled_files(pid)) <= before and now)
     row.hazard = f"{count:,} requests in a git repository, {OPEN_FILES} descriptors at most"
     row.result = f"{before} descriptors before, {after} after"
     assert after <= before
@@ -182,6 +185,7 @@ class Samples:
         return statistics.linear_regression(self.seconds, self.memory).slope * 60
 
 
+@pytest.mark.serial
 def test_soak(tmp_path: Path, row: Row, seed: int, request: pytest.FixtureRequest) -> None:
     seconds = float(request.config.getoption("--soak"))
     row.hazard = f"{PER_SECOND} mixed requests a second for {seconds:.0f} s"
@@ -189,7 +193,7 @@ def test_soak(tmp_path: Path, row: Row, seed: int, request: pytest.FixtureReques
     (folder / ".gitignore").unlink()
     one = random.Random(seed)
     waits: list[float] = []
-    with started(folder) as session:
+    with started(folder, forked=False) as session:
         session.wait_for_index()
         for method, params in mixed(folder):
             session.ask(method, params)
@@ -242,7 +246,7 @@ def soak(
                 samples.take(second)
     while asked:
         take_answers(wire, asked, waits, time.monotonic() + 1)
-        assert time.monotonic() < began + seconds + 30, asked
+        assert time.monotonic() < began + seconds + SECONDS, asked
     # A busy machine has had one more worker, which ends when it has had no work for long.
     end = time.monotonic() + 2 * IDLE_SECONDS
     time.sleep(1)
@@ -264,10 +268,11 @@ def take_answers(wire: Wire, asked: dict[int, float], waits: list[float], end: f
         wire.notifications.clear()
 
 
+@pytest.mark.serial
 def test_memory_when_idle(tmp_path: Path, row: Row) -> None:
     row.hazard = "memory of an idle server without an index"
     folder = write_files(git_init(tmp_path / "project"), FILES)
-    with started(folder, index={"enabled": False}) as session:
+    with started(folder, forked=False, index={"enabled": False}) as session:
         session.ask("$/grep", {"pattern": "load"})
         time.sleep(2)
         resident = status(session.wire.process.pid, "VmRSS")
@@ -278,13 +283,14 @@ def test_memory_when_idle(tmp_path: Path, row: Row) -> None:
     assert resident < IDLE_MB
 
 
+@pytest.mark.serial
 def test_memory_with_an_index(tmp_path: Path, row: Row) -> None:
     """Of the server, with that of its workers while they are there."""
     folder = git_init(tmp_path / "tree")
     ignored = shutil.ignore_patterns("__pycache__", "node_modules", ".winnow")
     shutil.copytree(SERVER, folder / "server", ignore=ignored)
     shutil.copytree(SERVER.parent / "tests", folder / "tests", ignore=ignored)
-    with started(folder) as session:
+    with started(folder, forked=False) as session:
         pid = session.wire.process.pid
         most = 0.0
         while session.state() != "ready":

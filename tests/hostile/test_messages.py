@@ -11,14 +11,12 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from conftest import timed
 from hazard_table import Row
 from lsp.test_index_hazards import started
 from lsp.test_symbols_hazards import Session
@@ -27,10 +25,10 @@ from winnow.tools import TOOLS
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard]
 
-FRAMED, UNFRAMED = 10_000, 2_000
+FRAMED, UNFRAMED = 2_500, 500
 BATCH = 20
-HANG_SECONDS = 20.0
-SOON_SECONDS = 2.0
+# Half a second is usual. What hangs, hangs for longer.
+SOON_SECONDS = 20.0
 INTERNAL_ERROR = -32603
 OPTIONS = {"bash": {"enabled": True}}
 
@@ -217,7 +215,7 @@ def check_answer(answer: Any) -> None:
 def next_answer(wire: Wire, due: Collection[str], sent: list[bytes]) -> Any:
     """The next answer, while some are due."""
     try:
-        answer = wire.receive(HANG_SECONDS)
+        answer = wire.receive()
     except queue.Empty:
         raise AssertionError(f"no answer to {due} of {shortened(sent)}") from None
     check_answer(answer)
@@ -244,6 +242,7 @@ def shortened(bodies: list[bytes]) -> list[bytes]:
 
 def end_of(tries: int, request: pytest.FixtureRequest) -> Iterator[int]:
     """The numbers of the batches: so many tries, or as long as `--fuzz` says."""
+    tries *= request.getfixturevalue("often")
     seconds = request.config.getoption("--fuzz")
     end = time.monotonic() + seconds
     number = 0
@@ -260,7 +259,9 @@ def test_framed(project: Path, row: Row, seed: int, request: pytest.FixtureReque
         session.wait_for_index()
         for number in end_of(FRAMED, request):
             bodies = [damage.message(number + one) for one in range(BATCH)]
-            seconds, _ = timed(partial(send_and_check, session.wire, bodies), SOON_SECONDS)
+            began = time.monotonic()
+            send_and_check(session.wire, bodies)
+            seconds = time.monotonic() - began
             slowest = max(slowest, seconds)
             row.tries = number + BATCH
             assert session.wire.process.poll() is None, shortened(bodies)
@@ -335,7 +336,9 @@ def test_unframed(project: Path, row: Row, seed: int, request: pytest.FixtureReq
         session.wait_for_index()
         for number in end_of(UNFRAMED, request):
             sent = [garbage(damage, number + one) for one in range(BATCH)]
-            seconds, _ = timed(partial(probe_behind, session.wire, sent, number), SOON_SECONDS)
+            began = time.monotonic()
+            probe_behind(session.wire, sent, number)
+            seconds = time.monotonic() - began
             slowest = max(slowest, seconds)
             row.tries = number + BATCH
         settle(session)
@@ -364,8 +367,9 @@ def settle(session: Session) -> None:
 
 # --- large ---------------------------------------------------------------------------------
 
-# Half a second is promised. The machine may be busy, and before the limits it took several.
+# Half a second is promised. Before the limits it took several.
 BESIDE_SECONDS = 1.5
+TURNS = 5
 
 
 def grep_message(params: Any, method: str = "$/grep") -> bytes:
@@ -384,6 +388,7 @@ LARGE: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("name", LARGE)
 def test_requests_behind_a_large_message_are_answered_soon(
     project: Path, row: Row, name: str
@@ -406,8 +411,10 @@ def test_requests_behind_a_large_message_are_answered_soon(
 
     with started(project, index={"enabled": False}) as session:
         wire = session.wire
-        seconds = min(turn() for _ in range(3))
-        row.tries = 3
+        seconds = BESIDE_SECONDS
+        while seconds >= BESIDE_SECONDS and row.tries < TURNS:
+            seconds = min(seconds, turn())
+            row.tries += 1
         row.result = f"the next request answered in {seconds:.2f} s"
         check_well(session)
-    assert seconds < BESIDE_SECONDS
+    assert seconds < BESIDE_SECONDS, "in no turn"

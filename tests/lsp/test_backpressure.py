@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
+from waiting_for import SECONDS
 from winnow.lsp.decoding import Refusal
 from winnow.lsp.framing import Frames
 from winnow.lsp.incoming import WAITING_MESSAGES, Incoming
 from winnow.lsp.outgoing import QUEUED_BYTES, QUEUED_MESSAGES, Outgoing
 from winnow.lsp.progress import Reporter
 from winnow.lsp.server import WinnowServer, create_server
-
-SECONDS = 10.0
 
 
 class Reader:
@@ -29,6 +28,17 @@ class Reader:
     def __init__(self) -> None:
         self.reads = threading.Event()
         self.received = b""
+        self._queues: list[Outgoing] = []
+
+    def outgoing(self, news: asyncio.Event) -> Outgoing:
+        """What is written to it."""
+        self._queues.append(Outgoing(self.take, news))
+        return self._queues[-1]
+
+    def close(self) -> None:
+        self.reads.set()
+        for queue in self._queues:
+            queue.close()
 
     def take(self, data: bytes) -> None:
         self.reads.wait(SECONDS)
@@ -39,7 +49,7 @@ class Reader:
 def reader() -> Iterator[Reader]:
     reader = Reader()
     yield reader
-    reader.reads.set()
+    reader.close()
 
 
 @pytest.mark.parametrize(
@@ -49,7 +59,7 @@ async def test_a_queue_has_room_until_it_is_full_and_again_when_it_is_read(
     reader: Reader, message: bytes, count: int
 ) -> None:
     news = asyncio.Event()
-    outgoing = Outgoing(reader.take, news)
+    outgoing = reader.outgoing(news)
     outgoing.write(b"first")
     for _ in range(count // 2):
         outgoing.write(message)
@@ -70,7 +80,7 @@ async def test_a_queue_has_room_until_it_is_full_and_again_when_it_is_read(
 
 
 async def test_messages_are_written_in_order_from_many_threads_at_once(reader: Reader) -> None:
-    outgoing = Outgoing(reader.take, asyncio.Event())
+    outgoing = reader.outgoing(asyncio.Event())
     reader.reads.set()
 
     def write(name: int) -> None:
@@ -104,7 +114,7 @@ async def test_a_client_that_is_gone_takes_no_more_memory() -> None:
 
 
 async def test_a_flush_does_not_wait_for_a_client_that_does_not_read(reader: Reader) -> None:
-    outgoing = Outgoing(reader.take, asyncio.Event())
+    outgoing = reader.outgoing(asyncio.Event())
     outgoing.write(b"x")
     await asyncio.wait_for(outgoing.flush(0.05), SECONDS)
     assert not reader.received
@@ -126,7 +136,7 @@ async def all_of(incoming: Incoming) -> list[Any]:
 async def test_messages_are_handed_out_in_order(reader: Reader) -> None:
     news = asyncio.Event()
     reader.reads.set()
-    incoming = Incoming(news, Outgoing(reader.take, news), lambda: True)
+    incoming = Incoming(news, reader.outgoing(news), lambda: True)
     count = 3 * WAITING_MESSAGES
     incoming.read(stream(*({"id": n, "method": "m"} for n in range(count))), lambda: False)
     assert await all_of(incoming) == list(range(count))
@@ -135,7 +145,7 @@ async def test_messages_are_handed_out_in_order(reader: Reader) -> None:
 async def test_what_ends_work_overtakes_requests_that_cannot_start(reader: Reader) -> None:
     news = asyncio.Event()
     may_start = False
-    incoming = Incoming(news, Outgoing(reader.take, news), lambda: may_start)
+    incoming = Incoming(news, reader.outgoing(news), lambda: may_start)
     cancel: Any = {"method": "$/cancelRequest", "params": {"id": 2}}
     answer: Any = {"id": "of the client", "result": 1}
     requests: list[Any] = [{"id": n, "method": "m", "params": {}} for n in range(3)]
@@ -156,7 +166,7 @@ async def test_what_ends_work_overtakes_requests_that_cannot_start(reader: Reade
 
 async def test_exit_overtakes_all_but_shutdown(reader: Reader) -> None:
     news = asyncio.Event()
-    incoming = Incoming(news, Outgoing(reader.take, news), lambda: False)
+    incoming = Incoming(news, reader.outgoing(news), lambda: False)
     for message in (
         {"id": 1, "method": "m"},
         {"id": 2, "method": "shutdown"},
@@ -179,7 +189,7 @@ async def test_exit_overtakes_all_but_shutdown(reader: Reader) -> None:
 async def test_what_is_answered_itself_overtakes_nothing(reader: Reader, message: Any) -> None:
     """A flood of it would fill the queue of a client that does not read."""
     news = asyncio.Event()
-    incoming = Incoming(news, Outgoing(reader.take, news), lambda: False)
+    incoming = Incoming(news, reader.outgoing(news), lambda: False)
     incoming._hand_over(_waiting(message))
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(incoming.next(), 0.1)
@@ -187,7 +197,7 @@ async def test_what_is_answered_itself_overtakes_nothing(reader: Reader, message
 
 async def test_a_hang_up_ends_a_reader_that_waits_for_space(reader: Reader) -> None:
     news = asyncio.Event()
-    incoming = Incoming(news, Outgoing(reader.take, news), lambda: False)
+    incoming = Incoming(news, reader.outgoing(news), lambda: False)
     requests = ({"id": n, "method": "m"} for n in range(WAITING_MESSAGES + 1))
     incoming.read(stream(*requests), lambda: True)
     assert await asyncio.wait_for(incoming.next(), SECONDS) is None
@@ -196,7 +206,7 @@ async def test_a_hang_up_ends_a_reader_that_waits_for_space(reader: Reader) -> N
 async def test_progress_is_dropped_first_and_never_its_end(reader: Reader) -> None:
     server: WinnowServer = create_server()
     news = asyncio.Event()
-    outgoing = Outgoing(reader.take, news)
+    outgoing = reader.outgoing(news)
     server.protocol.connect(outgoing, news)
     with Reporter(server, "token", None, "title") as progress:
         progress("shown")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from lsprotocol import types
 
 from conftest import SLOW_TERM, requires_posix
@@ -18,6 +19,11 @@ from lsp.test_semantic_search import ready
 pytestmark = pytest.mark.wire
 
 METHOD = "$/codeSearch"
+
+
+@pytest_asyncio.fixture
+async def client(indexed_client: Client) -> Client:
+    return indexed_client
 
 
 async def search(client: Client, query: str, **params: Any) -> dict[str, Any]:

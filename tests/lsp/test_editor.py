@@ -12,12 +12,11 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from lsp.conftest import Client, StartClient
+from lsp.conftest import NO_INDEX, Client, StartClient
 
 pytestmark = pytest.mark.wire
 
 METHOD = "$/keywordSearch"
-NO_INDEX = {"index": {"enabled": False}}
 REQUEST = {"query": "how are plugins loaded", "search_terms": ["load_plugin", "registry"]}
 
 
@@ -152,10 +151,7 @@ async def test_the_editor_is_not_asked_where_nothing_may_leave_the_machine(
     assert model.asked == []
 
 
-async def test_terms_for_a_question_are_its_identifiers_then_its_words(
-    start_client: StartClient, project: Path
-) -> None:
-    client = await start_client(project, options=NO_INDEX)
+async def test_terms_for_a_question_are_its_identifiers_then_its_words(client: Client) -> None:
     query = "where is load_plugin called, and how are errors of it (a.b) shown?"
     answer = await client.request("$/suggestTerms", {"query": query})
     assert answer == {"terms": ["load_plugin", r"a\.b", "called", "errors", "shown"]}

@@ -10,6 +10,7 @@ from lsprotocol import types
 
 from lsp.conftest import Client, StartClient
 from lsp.wire import Wire
+from waiting_for import until
 from winnow.config import OWN_FOLDER
 from winnow.learning.learning import WRITE_SECONDS
 from winnow.learning.records import Event
@@ -17,7 +18,6 @@ from winnow.learning.store import NAME, LearningStore
 from winnow.storage.state_folder import create
 
 pytestmark = pytest.mark.wire
-SECONDS = 20.0
 
 
 def opened(file: Path) -> types.DidOpenTextDocumentParams:
@@ -49,17 +49,14 @@ async def test_feedback_and_metrics(client: Client) -> None:
 
 
 async def test_a_document_that_is_opened_after_a_search_was_found_by_it(
-    client: Client, project: Path
+    indexed_client: Client, project: Path
 ) -> None:
+    client = indexed_client
     found = await client.request("$/grep", {"pattern": "load_plugin"})
     for name in ("src/registry.py", "src/loader.py"):
         client.lsp.text_document_did_open(opened(project / name))
-    known: list[Event] = []
-    for _ in range(int(SECONDS / 0.1)):
-        await asyncio.sleep(0.1)
-        if (project / OWN_FOLDER / NAME).exists() and (known := events(project)):
-            break
-    [event] = known
+    store = project / OWN_FOLDER / NAME
+    [event] = await until(lambda: events(project) if store.exists() else [])
     rank = list(dict.fromkeys(one["path"] for one in found["matches"])).index("src/loader.py") + 1
     assert (event.search, event.signal, event.path, event.rank) == (
         found["search_id"], "viewed", "src/loader.py", rank,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from conftest import git_commit, requires_posix, write_files
-from lsp.conftest import Client, StartClient
+from lsp.conftest import Client, Endless, StartClient, cancel_request
 
 pytestmark = pytest.mark.wire
 
@@ -151,15 +150,12 @@ async def test_what_is_refused_has_its_kind(client: Client, project: Path) -> No
 async def test_a_request_is_cancelled_while_it_lists(
     start_client: StartClient, project: Path, tmp_path: Path
 ) -> None:
-    slow = tmp_path / "rg"
-    slow.write_text("#!/bin/sh\nexec sleep 30\n")
-    slow.chmod(0o755)
-    client = await start_client(project, options={"programs": {"rg": str(slow)}})
+    endless = Endless(tmp_path)
+    client = await start_client(project, options=endless.options)
     running = asyncio.create_task(client.request(METHOD, {"pattern": "**"}, msg_id="list"))
-    await asyncio.sleep(0.3)
-    started = time.monotonic()
-    client.lsp.cancel_request(types.CancelParams(id="list"))
+    await endless.started(2)
+    cancel_request(client, "list")
     with pytest.raises(JsonRpcException) as cancelled:
         await running
     assert cancelled.value.code == -32800
-    assert time.monotonic() - started < 5
+    await endless.check_ended()

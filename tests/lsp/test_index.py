@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from lsprotocol import types
 
 from conftest import MakeWorkspace, git_init, write_files
 from lsp.conftest import Client
+from waiting_for import SECONDS, until, wait_until
+from winnow.index.store import Store
 from winnow.lsp.indexing import build_index
 from winnow.lsp.server import WinnowServer
 
 pytestmark = pytest.mark.wire
-SECONDS = 20.0
 
 
 @pytest.fixture
@@ -73,20 +75,16 @@ def defined(project: Path) -> set[str]:
 
 async def ended(client: Client) -> list[Any]:
     """The progress of the build, once it has ended."""
-    for _ in range(int(SECONDS / 0.01)):
-        for values in client.progress.values():
-            if values[-1]["kind"] == "end":
-                return values
-        await asyncio.sleep(0.01)
-    pytest.fail("the build does not end")
+
+    def last() -> list[Any]:
+        told = client.progress.values()
+        return next((values for values in told if values[-1]["kind"] == "end"), [])
+
+    return await until(last, "the build does not end")
 
 
 async def until_defined(project: Path, names: set[str]) -> None:
-    for _ in range(int(SECONDS / 0.02)):
-        if defined(project) == names:
-            return
-        await asyncio.sleep(0.02)
-    assert defined(project) == names
+    await until(lambda: defined(project) == names, lambda: defined(project))
 
 
 async def test_when_the_progress_ends_the_index_is_complete(client: Client, project: Path) -> None:
@@ -161,8 +159,11 @@ async def test_an_index_begins_and_ends_when_the_settings_say_so(
             assert defined(project) == {name}
             assert await status(client) == ("ready", True)
             await configure(client, False)
-            while (await status(client))[0] != "none":
-                await asyncio.sleep(0.02)
+
+            async def has_ended() -> bool:
+                return (await status(client))[0] == "none"
+
+            await until(has_ended)
             # What changes now is nobody's business; what was made is there when it is wanted again.
             file = write_files(project, {"a.py": "def second(): ...\n"}) / "a.py"
             document = types.TextDocumentIdentifier(file.as_uri())
@@ -181,3 +182,33 @@ async def test_names_are_in_memory_when_the_index_is_built(
     await build_index(server)
     (known,) = workspace.names._stores.values()
     assert known.last == 1
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_store_that_is_opened_for_somebody_who_is_cancelled_is_closed(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    """A server that was ended in that moment left a temporary index behind."""
+    opened: list[Store] = []
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slow() -> Store:
+        begun.set()
+        assert goes_on.wait(SECONDS)
+        opened.append(temporary())
+        return opened[-1]
+
+    temporary = Store.temporary
+    monkeypatch.setattr(Store, "temporary", slow)
+    index = make_workspace(project).index
+    [folder] = index._current()
+    asked = asyncio.create_task(folder.store())
+    await asyncio.to_thread(begun.wait)
+    if is_late:
+        goes_on.set()
+        wait_until(lambda: opened)  # in the event loop: nobody has been told
+    asked.cancel()
+    goes_on.set()
+    await asyncio.wait({asked})
+    await until(lambda: opened)
+    await until(lambda: not opened[0].file.parent.exists())

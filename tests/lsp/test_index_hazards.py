@@ -21,17 +21,20 @@ import pytest
 from conftest import alive, git, git_commit, git_init, requires_linux
 from hazard_table import Row
 from lsp.conftest import children, delete_tree
-from lsp.test_symbols_hazards import SECONDS, Session
+from lsp.test_symbols_hazards import Session
 from offline.sitecustomize import SOCKETS
+from waiting_for import SECONDS
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 
 SHARED = 5
 LETTERS = str.maketrans("0123456789", "bcfghjklmp")
 DIGITS = str.maketrans("bcfghjklmp", "0123456789")
-FILLER = "".join(
-    f"def helper_{number}(value):\n    return value + {number}\n" for number in range(40)
-)
+
+
+def filler(helpers: int) -> str:
+    """What makes a file longer."""
+    return "".join(f"def helper_{n}(value):\n    return value + {n}\n" for n in range(helpers))
 
 
 def name_of(number: int) -> str:
@@ -47,8 +50,9 @@ class Project:
     """A folder of sources, and what they are: each defines a name that says its number and its
     version, and has a word in common with others."""
 
-    def __init__(self, root: Path, files: int, seed: int) -> None:
+    def __init__(self, root: Path, files: int, seed: int, helpers: int = 12) -> None:
         self.root = git_init(root)
+        self._filler = filler(helpers)
         self.random = random.Random(seed)
         self.files: dict[str, str] = {}  # the name that each defines
         self._number = 0
@@ -61,7 +65,7 @@ class Project:
     def write(self, path: str) -> None:
         self._number += 1
         name = name_of(self._number)
-        text = f"def {name}():\n    return shared_{self._number % SHARED}\n\n\n{FILLER}"
+        text = f"def {name}():\n    return shared_{self._number % SHARED}\n\n\n{self._filler}"
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -340,7 +344,7 @@ def settle(session: Session, project: Project, told: str) -> None:
     end = 0.0
     while True:
         try:
-            session.wait_for_index(8 * SECONDS)
+            session.wait_for_index(2 * SECONDS)
             check(session, project, 1)
             return
         except AssertionError as error:
@@ -382,7 +386,7 @@ def test_a_disk_that_becomes_full(tmp_path: Path, leave: int) -> None:
     """While segments are written and merged and rows are committed; with room again, all is kept
     in the folder again at the next start."""
     with small_disk(tmp_path / "disk", 40) as disk:
-        project = Project(disk / "project", 100, seed=leave)
+        project = Project(disk / "project", 100, seed=leave, helpers=40)
         with ready(project.root) as session:
             check(session, project, 0)
             fill(disk, leave)
@@ -460,7 +464,7 @@ def live_documents(root: Path) -> tuple[int, int]:
 
 
 def test_two_servers_and_the_command_line_with_one_folder(tmp_path: Path) -> None:
-    project = Project(tmp_path / "project", 200, seed=6)
+    project = Project(tmp_path / "project", 150, seed=6)
     with started(project.root) as one, started(project.root) as other:
         build = [sys.executable, "-m", "winnow", "index", "build"]
         with subprocess.Popen(
@@ -486,11 +490,11 @@ def test_two_servers_and_the_command_line_with_one_folder(tmp_path: Path) -> Non
 
 
 def test_branches_change_and_trees_are_added_while_it_is_indexed(tmp_path: Path) -> None:
-    project = Project(tmp_path / "project", 300, seed=7)
+    project = Project(tmp_path / "project", 150, seed=7)
     git_commit(project.root)
     first = dict(project.files)
     git(project.root, "checkout", "-q", "-b", "other")
-    for path in sorted(project.files)[:200]:
+    for path in sorted(project.files)[:100]:
         project.write(path)
     git_commit(project.root)
     second = dict(project.files)
@@ -524,7 +528,7 @@ def test_a_file_that_is_written_a_hundred_times_a_second(tmp_path: Path) -> None
         assert live_documents(project.root) == (len(project.files), 1)
 
 
-@pytest.mark.parametrize("files", [3_000, pytest.param(20_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("files", [2_000, pytest.param(20_000, marks=pytest.mark.long)])
 def test_thousands_of_files_that_come_at_once(tmp_path: Path, files: int) -> None:
     project = Project(tmp_path / "project", 50, seed=9)
     with ready(project.root) as session:

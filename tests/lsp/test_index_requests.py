@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from conftest import MakeWorkspace, write_files
 from lsp.conftest import Client, StartClient
@@ -21,6 +22,11 @@ pytestmark = pytest.mark.wire
 BUILD = {"action": "build"}
 PAUSED = "somebody has paused it"
 NO_INDEX = "there is no index: `index` with action 'build' makes one"
+
+
+@pytest_asyncio.fixture
+async def client(indexed_client: Client) -> Client:
+    return indexed_client
 
 
 async def folder_of(client: Client) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from model_server import ModelServer
 pytestmark = pytest.mark.wire
 
 METHOD = "$/keywordSearch"
-NO_INDEX = {"index": {"enabled": False}}
+
 REQUEST = {"query": "how are plugins loaded", "search_terms": ["load_plugin", "registry"]}
 
 
@@ -48,9 +48,8 @@ def llm_options(server: ModelServer) -> dict[str, Any]:
 
 
 async def test_the_answer_has_everything_that_the_contract_promises(
-    start_client: StartClient, project: Path
+    client: Client, project: Path
 ) -> None:
-    client = await start_client(project, options=NO_INDEX)
     result = await client.request(METHOD, REQUEST)
     assert result["root"] == str(project)
     assert {file["path"] for file in result["files"]} == {
@@ -82,7 +81,10 @@ async def test_the_answer_has_everything_that_the_contract_promises(
     assert result["search_id"]
 
 
-async def test_the_index_adds_files_that_no_term_matches(client: Client, project: Path) -> None:
+async def test_the_index_adds_files_that_no_term_matches(
+    indexed_client: Client, project: Path
+) -> None:
+    client = indexed_client
     await ready(client)
     params = {"query": "which plugins are registered", "search_terms": ["Loader"]}
     result = await client.request(METHOD, {**params, "partialResultToken": "partial"})

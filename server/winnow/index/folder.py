@@ -68,7 +68,7 @@ from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.text.memory import give_back_free_pages
 from winnow.text.paths import is_below
 from winnow.text.ripgrep import Ripgrep
-from winnow.waiting import within
+from winnow.waiting import to_the_end, within
 
 if TYPE_CHECKING:
     from winnow.index.filetable import FileTable
@@ -287,13 +287,17 @@ class FolderIndex:
         """The successor of the damaged store, opened. Raises IndexUnavailable."""
         damaged = await self.store()
         if self._successor is None:
-            try:
-                self._successor = await asyncio.to_thread(
-                    Store.successor, damaged, self._opened_as, self.damage
-                )
-            except (DatabaseError, OSError) as error:
-                raise IndexUnavailable(f"The index cannot be rebuilt: {error}") from None
+            await to_the_end(self._begin_successor(damaged))
+        assert self._successor is not None
         return self._successor
+
+    async def _begin_successor(self, damaged: Store) -> None:
+        try:
+            self._successor = await asyncio.to_thread(
+                Store.successor, damaged, self._opened_as, self.damage
+            )
+        except (DatabaseError, OSError) as error:
+            raise IndexUnavailable(f"The index cannot be rebuilt: {error}") from None
 
     async def _check_now_and_then(self) -> None:
         """Read and check the whole store, unless that was done lately."""
@@ -810,21 +814,11 @@ class FolderIndex:
                 self.problem = ""
                 await self._forget()
             if self._store is None:
-                await self._open()
+                await to_the_end(self._open())
             assert self._store is not None
             return self._store
 
     async def _open(self) -> None:
-        """Open the store, to the end also when whoever waits is cancelled: the thread that opens it
-        would go on, and nobody would close what it has opened."""
-        opening = asyncio.ensure_future(self._open_to_the_end())
-        try:
-            await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            await asyncio.wait({opening})
-            raise
-
-    async def _open_to_the_end(self) -> None:
         self._opened_as = self._settings().variant
         user = self._settings().user
         hindered = self._hindrance is not None and self._hindrance.lasts
@@ -898,7 +892,7 @@ class FolderIndex:
             if found is None and (self._suspected != (store, str(error)) or not certain):
                 logger.info("The index of %s is opened again: %s", self.root, error)
                 await self._forget()
-                await self._open()
+                await to_the_end(self._open())
                 assert self._store is not None
                 self._suspected = self._store, str(error)
                 return
