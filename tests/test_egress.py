@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from commands import command
 from conftest import (
     FAKE_KEY,
     MakeWorkspace,
@@ -492,13 +493,7 @@ async def test_a_large_tree_is_not_shown_to_a_model_without_consent(
 
 
 def command_line(folder: Path, *arguments: str, home: Path, **variables: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
-        cwd=folder,
-        env=child_environment(home, **variables),
-        capture_output=True,
-        text=True,
-    )
+    done = command(folder, *arguments, environment=child_environment(home, **variables))
     assert done.returncode in (0, 1), done.stderr
     return done.stdout
 

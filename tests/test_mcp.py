@@ -20,6 +20,7 @@ import psutil
 import pytest
 from mcp import MCPError
 
+from commands import command
 from conftest import SLOW_TERM, alive, child_environment, requires_posix, write_files
 from mcp_client import COMMAND, WITHOUT_INDEX, connected, indexed, text_of
 from reference.example import prepare, project
@@ -472,15 +473,8 @@ async def test_folders_are_those_that_are_named(project: Path, tmp_path: Path) -
 
 
 def winnow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env=child_environment(folder.parent),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        stdin=subprocess.DEVNULL,
-    )
+    environment = child_environment(folder.parent)
+    return command(folder, "mcp", *arguments, environment=environment)
 
 
 def test_what_is_no_folder_is_refused(project: Path) -> None:
@@ -521,11 +515,6 @@ def test_the_extension_finds_the_command_in_the_help(project: Path) -> None:
     """It looks for this before it offers the server to agents, see `registerMcp` in agents.ts."""
     source = (Path(__file__).parent.parent / "vscode-extension/src/agents.ts").read_text("utf-8")
     [pattern] = re.findall(r"/(\^.*mcp.*)/m\.test\(help\)", source)
-    done = subprocess.run(
-        [sys.executable, "-m", "winnow", "--help"],
-        env=child_environment(project.parent),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = command(project, "--help", environment=child_environment(project.parent))
+    assert done.returncode == 0
     assert re.search(pattern, done.stdout, re.M)
