@@ -324,6 +324,7 @@ async def test_where_nothing_can_be_taken_down_nothing_leaves(
     user_state: Path,
     request: pytest.FixtureRequest,
 ) -> None:
+    user_state.parent.mkdir(parents=True)
     user_state.write_text("a file, where the folder would be")
     local = models_config(model_server, "openai-test")
     result = await search(make_workspace(project, config=local, environment=KEYS), "load_plugin")
