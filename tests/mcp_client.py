@@ -1,4 +1,4 @@
-"""The official client library, connected to a real `winnow mcp`."""
+"""The official client library, connected to a real `winnow mcp`, or to one in this process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +14,10 @@ import mcp_types as types
 from mcp import Client, StdioServerParameters
 
 from conftest import child_environment, write_files
+from winnow import config as configuration
+from winnow.cli import _parser
+from winnow.mcp import MAX_TOKENS, _Session
+from winnow.workspace import Workspace
 
 COMMAND = [sys.executable, "-m", "winnow", "mcp"]
 WITHOUT_INDEX = "[index]\nenabled = false\n"
@@ -27,35 +32,66 @@ async def connected(
     settings: str = WITHOUT_INDEX,
     command: Sequence[str] = COMMAND,
     variables: Mapping[str, str] | None = None,
-    seconds: float = 30,
+    seconds: float = 60,
 ) -> AsyncIterator[Client]:
     """A client of a server that was started for it in a folder, with a user's settings."""
-    home = home or folder.parent
-    if settings:
-        write_files(home, {".config/winnow/config.toml": settings})
     server = StdioServerParameters(
         command=command[0],
         args=[*command[1:], *arguments],
         cwd=folder,
-        env={
-            "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"],
-            **child_environment(home),
-            **(variables or {}),
-        },
+        env=_environment(home or folder.parent, settings, variables),
     )
     async with Client(server, mode=mode, read_timeout_seconds=seconds) as client:
         yield client
 
 
+@contextlib.asynccontextmanager
+async def connected_here(
+    folder: Path,
+    *arguments: str,
+    home: Path | None = None,
+    mode: str = "legacy",
+    settings: str = WITHOUT_INDEX,
+    variables: Mapping[str, str] | None = None,
+) -> AsyncIterator[Client]:
+    """A client of a server in this process: the same but for its streams and its end, and it starts
+    at once."""
+    environment = _environment(home or folder.parent, settings, variables)
+    options = _parser().parse_args(["mcp", *arguments])
+    folders = [Path(one) for one in options.folders] or [folder]
+    config, problems = configuration.load(environment, folders[0])
+    assert not problems
+    budget = MAX_TOKENS if options.max_tokens is None else options.max_tokens
+    session = _Session(Workspace(folders, config, environment), budget, not options.text_only)
+    session.workspace.start_indexing = session._index
+    try:
+        async with Client(session._server, mode=mode, read_timeout_seconds=60) as client:
+            yield client
+    finally:
+        for task in session._background:
+            task.cancel()
+        await asyncio.gather(*session._background, return_exceptions=True)
+        await session.workspace.aclose()
+
+
+def _environment(home: Path, settings: str, variables: Mapping[str, str] | None) -> dict[str, str]:
+    """The environment of a user with these settings."""
+    if settings:
+        write_files(home, {".config/winnow/config.toml": settings})
+    cache = {"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+    return {**cache, **child_environment(home), **(variables or {})}
+
+
 async def indexed(client: Client) -> None:
     """Wait until the index is there, which is begun once something was asked."""
-    for _ in range(400):
+    end = time.monotonic() + 60
+    while True:
         answer = await client.call_tool("index_status", {})
         assert answer.structured_content is not None
         if answer.structured_content["completeness"]["index"]["state"] == "ready":
             return
-        await asyncio.sleep(0.05)
-    raise AssertionError(text_of(answer))
+        assert time.monotonic() < end, text_of(answer)
+        await asyncio.sleep(0.02)
 
 
 def text_of(result: types.CallToolResult) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from commands import command as winnow
 from conftest import child_environment, requires_permissions, requires_posix, write_files
 from winnow.agents import AGENTS, command
 from winnow.processes.programs import InstalledPrograms
@@ -29,13 +30,8 @@ def init(
     folder: Path, *arguments: str, home: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """The command, in a folder, by a user whose home it lies in; there is no `winnow` on PATH."""
-    return subprocess.run(
-        [sys.executable, "-m", "winnow", "init-agent", *arguments],
-        cwd=folder,
-        env={**child_environment(home or folder.parent), "PATH": "/nowhere"},
-        capture_output=True,
-        text=True,
-    )
+    environment = child_environment(home or folder.parent, PATH="/nowhere")
+    return winnow(folder, "init-agent", *arguments, environment=environment)
 
 
 def settings(file: Path) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from commands import command
 from conftest import (
     SLOW_TERM,
     MakeWorkspace,
@@ -700,14 +701,8 @@ async def test_rga_writes_nothing_into_the_workspace(
 
 
 def winnow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
-        cwd=folder,
-        env=child_environment(folder.parent / "home"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    environment = child_environment(folder.parent / "home")
+    return command(folder, *arguments, environment=environment)
 
 
 @pytest.mark.slow

@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
+from commands import command
 from conftest import RIPGREP, child_environment, requires_posix, write_files
 from model_server import ModelServer
 from winnow import __version__
@@ -19,15 +21,30 @@ SEARCH = ("keyword-search", "how are plugins loaded", "load_plugin", "registry")
 
 
 def winnow(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    # The home folder itself is not searched.
+    home = Path(os.environ["XDG_CACHE_HOME"])
+    return command(folder, *arguments, environment=child_environment(home, **variables))
+
+
+def process(
+    folder: Path, *arguments: str, stdout: int | IO[str] = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "winnow", *arguments],
         cwd=folder,
-        # The home folder itself is not searched.
-        env=child_environment(Path(os.environ["XDG_CACHE_HOME"]), **variables),
-        capture_output=True,
+        env=child_environment(folder.parent / "home"),
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
     )
+
+
+def test_a_process_of_its_own_does_what_the_other_tests_see_in_theirs(project: Path) -> None:
+    for arguments in (SEARCH, ("keyword-search", "q", "no_such_thing"), ("nonsense",)):
+        own, here = process(project, *arguments), winnow(project, *arguments)
+        assert (own.returncode, own.stdout) == (here.returncode, here.stdout)
+        assert own.stderr == here.stderr
 
 
 def test_text_for_people_has_reason_best_line_and_what_was_left_out(project: Path) -> None:
@@ -218,20 +235,13 @@ def test_help_is_there(project: Path, arguments: tuple[str, ...]) -> None:
 
 
 def test_what_the_system_refuses_is_an_error(project: Path) -> None:
-    port = winnow(project, "serve", "--tcp", "99999")
+    port = process(project, "serve", "--tcp", "99999")
     assert (port.returncode, "loopback" in port.stderr) == (2, True)
     past_the_end = winnow(project, *SEARCH, "--cursor", "50")
     assert past_the_end.returncode == 1
     if Path("/dev/full").exists():
         with Path("/dev/full").open("w") as full:
-            done = subprocess.run(
-                [sys.executable, "-m", "winnow", *SEARCH],
-                cwd=project,
-                env=child_environment(project.parent),
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            done = process(project, *SEARCH, stdout=full)
         assert (done.returncode, done.stderr) == (2, "winnow: No space left on device\n")
 
 

@@ -8,13 +8,13 @@ import re
 import select
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from commands import command
 from conftest import child_environment, write_files
 from winnow import cli
 from winnow.completions import SHELLS
@@ -56,13 +56,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with something to complete, and the scripts beside it."""
     home = tmp_path_factory.mktemp("home")
     for shell in SHELLS:
-        done = subprocess.run(
-            [sys.executable, "-m", "winnow", "completions", shell],
-            env=child_environment(home),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = command(home, "completions", shell, environment=child_environment(home))
+        assert done.returncode == 0
         (home / f"winnow.{shell}").write_text(done.stdout, "utf-8")
     return write_files(home / "folder", {"src/a.py": "", "two words.txt": ""})
 

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import pytest
 
 import winnow
+from commands import command
 from conftest import child_environment, git_init, write_files
 from reference.error_page import error_classes
 from reference.settings_page import sections
@@ -61,16 +62,10 @@ def section(text: str, heading: str) -> str:
 
 def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
     readme = read("README.md")
-    command = fenced(readme, "sh")[0].rpartition("&&")[2].strip()
-    program, *arguments = shlex.split(command)
+    line = fenced(readme, "sh")[0].rpartition("&&")[2].strip()
+    program, *arguments = shlex.split(line)
     assert program == ".venv/bin/winnow"
-    done = subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
-        cwd=ROOT,
-        env=child_environment(tmp_path),
-        capture_output=True,
-        text=True,
-    )
+    done = command(ROOT, *arguments, environment=child_environment(tmp_path))
     # Line numbers and counts change with the sources; what is found and why does not.
     assert re.sub(r"\d+", "N", done.stdout) == re.sub(r"\d+", "N", fenced(readme, "text")[0])
 
@@ -182,9 +177,9 @@ def test_every_command_of_the_extension_is_in_its_readme() -> None:
     hidden = {
         one["command"] for one in package["menus"]["commandPalette"] if one["when"] == "false"
     }
-    for command in package["commands"]:
-        if command["command"] not in hidden:
-            title = command["title"]
+    for one in package["commands"]:
+        if one["command"] not in hidden:
+            title = one["title"]
             assert f"**{title}**" in readme or f"*{title}*" in readme, title
     for binding in package["keybindings"]:
         key = "+".join(part.capitalize() for part in binding["key"].split("+"))

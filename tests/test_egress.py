@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from commands import command
 from conftest import (
     FAKE_KEY,
     MakeWorkspace,
@@ -323,6 +324,7 @@ async def test_where_nothing_can_be_taken_down_nothing_leaves(
     user_state: Path,
     request: pytest.FixtureRequest,
 ) -> None:
+    user_state.parent.mkdir(parents=True)
     user_state.write_text("a file, where the folder would be")
     local = models_config(model_server, "openai-test")
     result = await search(make_workspace(project, config=local, environment=KEYS), "load_plugin")
@@ -492,13 +494,7 @@ async def test_a_large_tree_is_not_shown_to_a_model_without_consent(
 
 
 def command_line(folder: Path, *arguments: str, home: Path, **variables: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
-        cwd=folder,
-        env=child_environment(home, **variables),
-        capture_output=True,
-        text=True,
-    )
+    done = command(folder, *arguments, environment=child_environment(home, **variables))
     assert done.returncode in (0, 1), done.stderr
     return done.stdout
 

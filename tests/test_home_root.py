@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import command
 from conftest import MakeWorkspace, child_environment, git_init, requires_posix, write_files
 from lsp.conftest import StartClient, start_client  # noqa: F401 - a fixture
 from test_missing_paths import PARAMS
@@ -128,14 +128,7 @@ def test_a_workspaces_file_cannot_allow_it(home: Path) -> None:
 
 
 def run(folder: Path, home: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
-        cwd=folder,
-        env=child_environment(home, **more),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return command(folder, *arguments, environment=child_environment(home, **more))
 
 
 @pytest.mark.slow

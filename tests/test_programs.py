@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import winnow
+from commands import command
 from conftest import RIPGREP, child_environment, git_commit, requires, requires_posix, write_files
 from lsp.conftest import Client
 from mcp_client import connected, text_of
@@ -83,13 +84,7 @@ def path(
 
 
 def run(folder: Path, path: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
-        cwd=folder,
-        env=child_environment(folder.parent, PATH=path),
-        capture_output=True,
-        text=True,
-    )
+    return command(folder, *arguments, environment=child_environment(folder.parent, PATH=path))
 
 
 # --- fronts --------------------------------------------------------------------------------------
@@ -181,8 +176,8 @@ def test_a_module_of_the_workspace_is_not_imported(hostile: Path, ran: Path, how
     for name in ("msgspec", "argparse", "json", "numpy", "tomli", "wordllama", "pygls"):
         (hostile / f"{name}.py").write_text(f"open('{ran}/{name}', 'w'); raise ImportError\n")
     server = str(Path(winnow.__file__).parent.parent)
-    command = "from winnow.__main__ import main; main()"
-    start = ["-m", "winnow"] if how == "module" else ["-c", command]
+    program = "from winnow.__main__ import main; main()"
+    start = ["-m", "winnow"] if how == "module" else ["-c", program]
     for arguments in (["grep", "needle"], ["doctor"], ["mcp", "--help"], ["serve", "--help"]):
         done = subprocess.run(
             [sys.executable, *start, *arguments],

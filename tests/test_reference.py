@@ -9,8 +9,6 @@ import inspect
 import json
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from commands import command
 from conftest import Recorder, child_environment
 from reference.error_page import error_classes
 from reference.example import prepare, project, run, steady
@@ -84,17 +83,11 @@ def test_commands_print_what_their_page_shows(tool: AnyTool, example: Path) -> N
     page = page_of(tool)
     commands = blocks(page, "sh")
     assert commands
-    for command, shown in zip(commands, blocks(page, "text"), strict=True):
-        program, *arguments = shlex.split(command)
+    for line, shown in zip(commands, blocks(page, "text"), strict=True):
+        program, *arguments = shlex.split(line)
         assert program == "winnow"
         asyncio.run(prepare(example))
-        done = subprocess.run(
-            [sys.executable, "-m", "winnow", *arguments],
-            cwd=example,
-            env=child_environment(example.parent),
-            capture_output=True,
-            encoding="utf-8",
-        )
+        done = command(example, *arguments, environment=child_environment(example.parent))
         assert (done.stderr, done.returncode) == ("", 0)
         assert steady(done.stdout, example) == shown + "\n"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import IO
 
 import pytest
 
+from commands import command
 from conftest import child_environment, requires_posix, write_files
 from winnow import config as configuration
 from winnow.storage.untrusted import (
@@ -286,14 +285,8 @@ def test_a_planted_manifest_holds_up_no_search_for_references(
         (made / plant).rename(folder)
         shutil.rmtree(made)
     for name in ("Hello", "hello"):
-        done = subprocess.run(
-            [sys.executable, "-m", "winnow", "find-references", name],
-            cwd=root,
-            env=child_environment(root.parent),
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        environment = child_environment(root.parent)
+        done = command(root, "find-references", name, environment=environment)
         assert done.returncode == 0, done.stderr
         assert "definition" in done.stdout
 

@@ -90,7 +90,8 @@ def environment(folder: Path) -> dict[str, str]:
 def remember(folder: Path) -> None:
     """What is remembered of searches in the copy, and nothing else: nothing that examples ask for,
     or their scores would change as time goes by."""
-    shutil.rmtree(folder / OWN_FOLDER, ignore_errors=True)
+    for file in folder.glob(f"{OWN_FOLDER}/learning.db*"):
+        file.unlink()
     store = LearningStore.open(folder, User.of(environment(folder)))
     store.write(
         [
@@ -111,7 +112,8 @@ def take_down(folder: Path) -> None:
     """In the state of the user whose home holds the copy: a request to a model, and a consent."""
     state = state_folder(environment(folder))
     assert state is not None
-    shutil.rmtree(state, ignore_errors=True)
+    for file in (*state.glob("audit*"), *state.glob("consent*")):
+        file.unlink()
     log, roots = AuditLog(state), [str(folder)]
     sent = Sent(
         id=SHOWN_ID,
@@ -150,11 +152,14 @@ def _take_time() -> None:
 
 async def prepare(folder: Path) -> None:
     """What is remembered of searches in the copy, and its index: what an answer says of one that is
-    being made is another thing each time."""
+    being made is another thing each time. No example changes what is in the index, so the first
+    builds it for all."""
     # All files in one segment: how many files import another is only known about, for each segment.
     index_folder.BATCH_SECONDS = 60.0
     take_down(folder)
     remember(folder)
+    if any(folder.glob(f"{OWN_FOLDER}/index-*.db")):
+        return
     workspace = Workspace([folder], SETTINGS, environment(folder))
     try:
         await workspace.index.build(consent=True)

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from commands import command
 from conftest import MakeWorkspace, git, git_commit, git_init, write_files
 from winnow.index.sources import keys_of
 from winnow.index.store import Store
@@ -50,13 +50,7 @@ VARYING = {"search_id", "updated_at", "elapsed_ms", "score", "cursor"}
 
 
 def winnow(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
+    return command(folder, *arguments, environment={**os.environ, **environment})
 
 
 def forged(tmp_path: Path, state: Path) -> Path:

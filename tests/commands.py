@@ -1,0 +1,65 @@
+"""The command line, run in the process of the test: a new process takes half a second.
+
+What only a process has (its exit, signals, streams that are closed or full, imports) is tested with
+`python -m winnow` itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from unittest import mock
+
+from winnow.cli import main
+
+
+def command(
+    folder: Path, *arguments: str, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run `winnow` with these arguments in a folder, and with nothing but this environment."""
+    with (
+        running_in(folder),
+        mock.patch.dict(os.environ, environment, clear=True),
+        mock.patch("gc.freeze"),  # for a process that serves: this one has garbage of tests
+    ):
+        with streams() as (out, err):
+            try:
+                code = main(arguments)
+            except SystemExit as exit_:  # of argparse
+                code = exit_.code if isinstance(exit_.code, int) else 2
+            out.flush()
+            err.flush()
+        return subprocess.CompletedProcess(["winnow", *arguments], code, written(out), written(err))
+
+
+@contextlib.contextmanager
+def running_in(folder: Path) -> Iterator[None]:
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@contextlib.contextmanager
+def streams() -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
+    """Standard streams as a program has them whose output is read: bytes, and no terminal."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    with (
+        mock.patch.object(sys, "stdin", io.StringIO()),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        yield out, err
+
+
+def written(stream: io.TextIOWrapper) -> str:
+    buffer = stream.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue().decode("utf-8")
