@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from conftest import SLOW_TERM, MakeWorkspace, Recorder, git_init, requires_posix, write_files
+from conftest import MakeWorkspace, Recorder, git_init, requires_posix, write_files
+from unending_ripgrep import UNENDING, unending_ripgrep
 from winnow.config import Config, merged
 from winnow.errors import (
     EmptyQuery,
@@ -56,8 +57,9 @@ async def all_places(workspace: Workspace, pattern: str, **params: Any) -> list[
     raise AssertionError("the pages do not end")
 
 
-def with_limits(**limits: Any) -> Config:
-    config, problems = merged(Config(), {"limits": limits}, "test")
+def with_limits(rg: str = "", **limits: Any) -> Config:
+    layer = {"limits": limits, "programs": {"rg": rg} if rg else {}}
+    config, problems = merged(Config(), layer, "test")
     assert not problems
     return config
 
@@ -231,11 +233,11 @@ async def test_modes_answer_files_and_counts(make_workspace: MakeWorkspace, proj
 @pytest.mark.usefixtures("way")
 async def test_pages_lose_and_double_nothing(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
     names = ["b.txt", "a/z.txt", "a.txt", "a-b/c.txt", "a/b/c.txt", "ü.txt", "a b.txt"]
-    write_files(tmp_path, dict.fromkeys(names, "x x\ny\n" * 7))
+    write_files(tmp_path, dict.fromkeys(names, "x x\ny\n" * 2))
     workspace = make_workspace(tmp_path)
     whole = places(await grep(workspace, "x", max_results=1000))
-    assert len(whole) == len(names) * 14
-    for size in (1, 3, 14, 97, 98):
+    assert len(whole) == len(names) * 4
+    for size in (1, 3, 4, 27, 28):
         assert await all_places(workspace, "x", max_results=size) == whole
 
 
@@ -685,17 +687,20 @@ async def test_a_file_too_large_for_a_search_over_lines_is_told(
     assert named.total_matches == 1000
 
 
+@requires_posix
 async def test_out_of_time_is_an_error_or_a_part_that_says_so(
-    make_workspace: MakeWorkspace, slow_project: Path
+    make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
-    workspace = make_workspace(slow_project, config=with_limits(search_seconds=0.3))
+    rg = unending_ripgrep(tmp_path)
+    root = write_files(tmp_path / "root", {UNENDING: ""})
+    workspace = make_workspace(root, config=with_limits(rg, search_seconds=0.3))
     for mode in ("matches", "files"):
         with pytest.raises(SearchTimedOut):
-            await grep(workspace, SLOW_TERM, mode=mode)
-    write_files(slow_project, {"a.txt": "one two three four five six 1234 \n"})
+            await grep(workspace, f"needle|{UNENDING}", mode=mode)
+    write_files(root, {"a.txt": "needle\n"})
     # A fifth of it is left for what was counted.
-    workspace = make_workspace(slow_project, config=with_limits(search_seconds=3.0))
-    result = await grep(workspace, SLOW_TERM)
+    workspace = make_workspace(root, config=with_limits(rg, search_seconds=3.0))
+    result = await grep(workspace, f"needle|{UNENDING}")
     assert result.completeness.timed_out
     assert result.truncated
     assert places(result) == [("a.txt", 1, 1)]
@@ -847,17 +852,18 @@ async def test_paths_outside_are_refused_and_nothing_hangs(
     assert [match.path for match in inside.matches] == ["src/loader.py"] * 2
 
 
+@requires_posix
 async def test_a_page_that_ran_out_of_time_can_be_continued_without_a_gap(
-    make_workspace: MakeWorkspace, slow_project: Path
+    make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     """An unsaved document behind the files that were not reached has to wait for them."""
-    hit = "one two three four five six 1234 \n"
-    write_files(slow_project, {"a.txt": hit})
-    workspace = make_workspace(slow_project, config=with_limits(search_seconds=3.0))
-    workspace.buffers = {slow_project / "z.txt": hit}
-    first = await grep(workspace, SLOW_TERM, scope="open")
+    root = write_files(tmp_path / "root", {"a.txt": "needle\n", UNENDING: ""})
+    config = with_limits(unending_ripgrep(tmp_path), search_seconds=3.0)
+    workspace = make_workspace(root, config=config)
+    workspace.buffers = {root / "z.txt": "needle\n"}
+    first = await grep(workspace, "needle", scope="open")
     assert places(first) == [("z.txt", 1, 1)]
-    result = await grep(workspace, SLOW_TERM)
+    result = await grep(workspace, f"needle|{UNENDING}")
     assert result.completeness.timed_out
     assert result.truncated
     assert not (result.cursor and ("z.txt", 1, 1) in places(result))

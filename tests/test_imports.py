@@ -2,61 +2,66 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
 
 from conftest import child_environment
 
 HEAVY = {"pygls", "lsprotocol", "openai", "anthropic", "httpx2", "numpy", "tree_sitter", "mcp"}
 
 PROGRAM = """
-import sys
+import json, sys
 from winnow.cli import main
-try:
-    main(sys.argv[1:])
-except SystemExit:
-    pass
-print("LOADED", *sorted({name.partition(".")[0] for name in sys.modules}))
+for command in json.loads(sys.argv[1]):
+    code = None
+    try:
+        code = main(command)
+    except SystemExit as end:
+        code = end.code
+    loaded = sorted({name.partition(".")[0] for name in sys.modules})
+    print("\\nLOADED", json.dumps([command, code or 0, loaded]))
 """
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--help",),
-        ("keyword-search", "--help"),
-        ("tools",),
-        ("doctor",),
-        ("init-agent", "--print"),
-        ("keyword-search", "where is the needle", "needle"),
-        ("read", "src/loader.py", "--spans", "1-2"),
-    ],
-)
-def test_nothing_heavy_is_loaded(arguments: tuple[str, ...], project: Path) -> None:
-    assert loaded_by(project, *arguments) & HEAVY == set()
+def test_nothing_heavy_is_loaded(project: Path) -> None:
+    commands = [
+        ["--help"],
+        ["keyword-search", "--help"],
+        ["tools"],
+        ["doctor"],
+        ["init-agent", "--print"],
+        ["keyword-search", "where is the needle", "needle"],
+        ["read", "src/loader.py", "--spans", "1-2"],
+    ]
+    loaded = loaded_by(project, *commands)
+    # Each has what those before it have loaded: the first one is the culprit.
+    heavy = {command: packages & HEAVY for command, packages in loaded.items()}
+    assert heavy == {" ".join(command): set() for command in commands}
 
 
-def loaded_by(project: Path, *arguments: str) -> set[str]:
-    """The packages that a command loads."""
+def loaded_by(project: Path, *commands: Sequence[str]) -> dict[str, set[str]]:
+    """The packages that are loaded after each of these commands, one after another."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
+        [sys.executable, "-c", PROGRAM, json.dumps(commands)],
         cwd=project,
         env=child_environment(project.parent),
         capture_output=True,
         text=True,
         check=True,
     )
-    loaded = set(done.stdout.rpartition("LOADED")[2].split())
-    assert "winnow" in loaded
+    told = [json.loads(line[7:]) for line in done.stdout.split("\n") if line[:7] == "LOADED "]
+    loaded = {" ".join(command): set(packages) for command, code, packages in told if code != 2}
+    assert all("winnow" in packages for packages in loaded.values())
     return loaded
 
 
 def test_what_reads_the_index_loads_no_parser_and_no_sdk(project: Path) -> None:
     """Files are parsed in another process."""
-    assert loaded_by(project, "find-references", "load_plugin") & HEAVY <= {"numpy"}
+    [loaded] = loaded_by(project, ["find-references", "load_plugin"]).values()
+    assert loaded & HEAVY <= {"numpy"}
 
 
 def test_pygls_is_known_in_one_folder_and_processes_are_started_in_one_module() -> None:

@@ -27,6 +27,7 @@ from conftest import (
 )
 from model_server import ModelServer
 from planted import Draw, all_planted, private_key
+from unending_ripgrep import UNENDING, unending_ripgrep
 from winnow.config import Config, merged
 from winnow.errors import (
     EmptyQuery,
@@ -65,8 +66,9 @@ def statuses(result: KeywordSearchResult) -> dict[str, str]:
     return {term.term: term.status for term in result.terms}
 
 
-def with_limits(**limits: Any) -> Config:
-    config, problems = merged(Config(), {"limits": limits}, "test")
+def with_limits(rg: str = "", **limits: Any) -> Config:
+    layer = {"limits": limits, "programs": {"rg": rg} if rg else {}}
+    config, problems = merged(Config(), layer, "test")
     assert not problems
     return config
 
@@ -779,18 +781,20 @@ async def test_searches_take_turns_and_waiting_ones_are_cancelled_at_once(
     assert workspace.processes._alive == set()
 
 
+@requires_posix
 async def test_the_deadline_answers_what_was_found(
-    make_workspace: MakeWorkspace, slow_project: Path
+    make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
-    write_files(slow_project, {"small.py": "a rare word\n"})
-    workspace = make_workspace(slow_project, config=with_limits(search_seconds=3.0))
-    result = await search(workspace, "rare word", SLOW_TERM)
+    rg = unending_ripgrep(tmp_path)
+    root = write_files(tmp_path / "root", {"small.py": "a rare word\n", UNENDING: ""})
+    workspace = make_workspace(root, config=with_limits(rg, search_seconds=3.0))
+    result = await search(workspace, "rare word", UNENDING)
     assert paths(result) == ["small.py"]
     assert result.completeness.timed_out
-    assert statuses(result) == {"rare word": "used", SLOW_TERM: "timed_out"}
-    hurried = make_workspace(slow_project, config=with_limits(search_seconds=1.0))
+    assert statuses(result) == {"rare word": "used", UNENDING: "timed_out"}
+    hurried = make_workspace(root, config=with_limits(rg, search_seconds=1.0))
     with pytest.raises(SearchTimedOut, match="Search timed out after 1 seconds"):
-        await search(hurried, SLOW_TERM)
+        await search(hurried, UNENDING)
 
 
 async def test_names_with_spaces_newlines_and_dashes(

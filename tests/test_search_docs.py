@@ -77,16 +77,42 @@ def root(tmp_path: Path) -> Path:
     return write_files(git_init(tmp_path / "root"), FILES)
 
 
+@pytest.fixture(scope="module")
+def read_root(tmp_path_factory: pytest.TempPathFactory, formats_of_tests: dict[str, str]) -> Path:
+    """The same, for tests that change nothing: all is in the cache, so that no worker starts."""
+    root = write_files(git_init(tmp_path_factory.mktemp("read") / "root"), FILES)
+
+    async def read() -> None:
+        await asyncio.sleep(0.06)  # until the clock of the file system has gone on
+        workspace = Workspace([root], settings(), variables(formats_of_tests, root))
+        try:
+            everything = {"include_ignored": True, "include_hidden": True}
+            assert (await search(workspace, "revenue", **everything)).completeness.complete
+        finally:
+            await workspace.aclose()
+
+    asyncio.run(read())
+    return root
+
+
+def settings(**documents: object) -> Config:
+    config, problems = merged(Config(), {"documents": {"engine": "builtin", **documents}}, "test")
+    assert problems == []
+    return config
+
+
+def variables(formats: dict[str, str], root: Path) -> dict[str, str]:
+    """The environment of a workspace whose cache is beside its folder."""
+    return {**formats, "XDG_CACHE_HOME": str(root.parent / "cache")}
+
+
 @pytest.fixture
 def workspace_of(
     make_workspace: MakeWorkspace, formats_of_tests: dict[str, str], tmp_path: Path
 ) -> Made:
     def make(*folders: Path, **documents: object) -> Workspace:
-        settings = {"engine": "builtin", **documents}
-        config, problems = merged(Config(), {"documents": settings}, "test")
-        assert problems == []
-        cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-        return make_workspace(*folders, config=config, environment={**formats_of_tests, **cache})
+        environment = variables(formats_of_tests, *folders[:1] or [tmp_path / "root"])
+        return make_workspace(*folders, config=settings(**documents), environment=environment)
 
     return make
 
@@ -127,9 +153,9 @@ async def document_text(workspace: Workspace, path: str, **params: Any) -> Docum
 # --- what is found -------------------------------------------------------------------------
 
 
-async def test_matches_say_where_they_stand(workspace_of: Made, root: Path) -> None:
-    result = await search(workspace_of(root), "revenue", path="legal/report.pag")
-    uri = (root / "legal/report.pag").as_uri()
+async def test_matches_say_where_they_stand(workspace_of: Made, read_root: Path) -> None:
+    result = await search(workspace_of(read_root), "revenue", path="legal/report.pag")
+    uri = (read_root / "legal/report.pag").as_uri()
     preview = uri.replace("file:", "winnow-doc:")
     assert json.loads(msgspec.json.encode(result.documents)) == [
         {
@@ -172,8 +198,8 @@ async def test_matches_say_where_they_stand(workspace_of: Made, root: Path) -> N
     assert (result.total_found, result.truncated, result.completeness.complete) == (2, False, True)
 
 
-async def test_cells_of_a_sheet_are_named(workspace_of: Made, root: Path) -> None:
-    result = await search(workspace_of(root), "revenue", path="sheets")
+async def test_cells_of_a_sheet_are_named(workspace_of: Made, read_root: Path) -> None:
+    result = await search(workspace_of(read_root), "revenue", path="sheets")
     assert [(match.sheet, match.cell, match.cells) for match in result.documents[0].matches] == [
         ("Plan", "C7", ["C7", "E7"]),
         ("Plan", "B9", None),
@@ -181,9 +207,9 @@ async def test_cells_of_a_sheet_are_named(workspace_of: Made, root: Path) -> Non
 
 
 async def test_the_text_of_a_document_has_the_lines_that_matches_name(
-    workspace_of: Made, root: Path
+    workspace_of: Made, read_root: Path
 ) -> None:
-    workspace = workspace_of(root)
+    workspace = workspace_of(read_root)
     found = await search(workspace, "revenue|words|terms")
     for document in found.documents:
         text = await document_text(workspace, document.path)
@@ -196,8 +222,10 @@ async def test_the_text_of_a_document_has_the_lines_that_matches_name(
             assert of_uri.text.startswith(match.text + "\n")
 
 
-async def test_documents_are_found_by_path_and_each_scope(workspace_of: Made, root: Path) -> None:
-    workspace = workspace_of(root)
+async def test_documents_are_found_by_path_and_each_scope(
+    workspace_of: Made, read_root: Path
+) -> None:
+    workspace = workspace_of(read_root)
     everywhere = [
         "legal/old/terms.PAG:2:1",
         "legal/report.pag:3:1",
@@ -209,7 +237,7 @@ async def test_documents_are_found_by_path_and_each_scope(workspace_of: Made, ro
     assert await places(workspace, "revenue", path="legal/old") == everywhere[:1]
     assert await places(workspace, "revenue", path="legal/*.pag") == everywhere[1:3]
     assert await places(workspace, "revenue", path="legal/**") == everywhere[:3]
-    assert await places(workspace, "revenue", path=f"{root}/l*l/*.pag") == everywhere[1:3]
+    assert await places(workspace, "revenue", path=f"{read_root}/l*l/*.pag") == everywhere[1:3]
     assert await places(workspace, "revenue", path="*.PAG") == everywhere[:1]
     assert await places(workspace, "revenue", exclude=["legal"]) == everywhere[3:]
     assert await places(workspace, "revenue", include=["budget.*"]) == everywhere[3:]
@@ -224,8 +252,8 @@ async def test_documents_are_found_by_path_and_each_scope(workspace_of: Made, ro
     ]
 
 
-async def test_how_the_query_is_read(workspace_of: Made, root: Path) -> None:
-    workspace = workspace_of(root)
+async def test_how_the_query_is_read(workspace_of: Made, read_root: Path) -> None:
+    workspace = workspace_of(read_root)
     assert await places(workspace, "Q[1-4] 20|terms of 20(19|20)") == ["legal/old/terms.PAG:1:10"]
     assert await places(workspace, "grew.", literal=True) == ["legal/report.pag:3:9"]
     assert await places(workspace, "g.ew.", literal=True) == []
@@ -237,22 +265,26 @@ async def test_how_the_query_is_read(workspace_of: Made, root: Path) -> None:
     assert await places(workspace, "Page|Outlook") == []
 
 
-@pytest.mark.parametrize("query", ["--pre=touch pwned", "-e", "--files", "--rga-x", "-"])
-async def test_a_query_is_no_option(workspace_of: Made, root: Path, query: str) -> None:
-    write_files(root, {"options.pag": f"before {query} after\n"})
-    assert await places(workspace_of(root), query, literal=True, path="options.pag") == [
-        "options.pag:1:8"
-    ]
+async def test_a_query_is_no_option(workspace_of: Made, root: Path) -> None:
+    queries = ["--pre=touch pwned", "-e", "--files", "--rga-x", "-"]
+    names = [f"options/{number}.pag" for number in range(len(queries))]
+    texts = [f"before {query} after\n" for query in queries]
+    write_files(root, dict(zip(names, texts, strict=True)))
+    workspace = workspace_of(root)
+    for name, query in zip(names, queries, strict=True):
+        assert await places(workspace, query, literal=True, path=name) == [f"{name}:1:8"], query
     assert not (root / "pwned").exists()
 
 
-async def test_context_stays_on_the_page(workspace_of: Made, root: Path) -> None:
-    result = await search(workspace_of(root), "certain|words", context_lines=5, path="legal/*.pag")
+async def test_context_stays_on_the_page(workspace_of: Made, read_root: Path) -> None:
+    result = await search(
+        workspace_of(read_root), "certain|words", context_lines=5, path="legal/*.pag"
+    )
     assert [(match.before, match.after) for match in result.documents[0].matches] == [
         ([], ["Revenue may grow; the revenue of others, too.", "Costs fall."]),
         ([], []),
     ]
-    none = await search(workspace_of(root), "Revenue", context_lines=0, path="legal/*.pag")
+    none = await search(workspace_of(read_root), "Revenue", context_lines=0, path="legal/*.pag")
     assert {(len(one.before), len(one.after)) for one in none.documents[0].matches} == {(0, 0)}
 
 
@@ -339,12 +371,14 @@ async def test_a_change_between_two_pages_is_told(workspace_of: Made, root: Path
     assert [reason for reason in second.completeness.reasons if "changed" in reason]
 
 
-async def test_documents_are_streamed_as_they_are_found(workspace_of: Made, root: Path) -> None:
+async def test_documents_are_streamed_as_they_are_found(
+    workspace_of: Made, read_root: Path
+) -> None:
     class Streaming(Recorder):
         streaming = True
 
     recorder = Streaming()
-    result = await search(workspace_of(root), "revenue", recorder, max_results=4)
+    result = await search(workspace_of(read_root), "revenue", recorder, max_results=4)
     sent = [one for one in recorder.partials if isinstance(one, SearchDocsPartial)]
     documents = [document for one in sent for document in one.documents]
     assert {one.path for one in documents} <= {
@@ -374,9 +408,9 @@ async def test_an_answer_is_shortened_to_fit(workspace_of: Made, root: Path) -> 
 # --- what is not found ---------------------------------------------------------------------
 
 
-async def test_errors(workspace_of: Made, root: Path, tmp_path: Path) -> None:
-    workspace = workspace_of(root)
-    write_files(tmp_path, {"outside/x.pag": "revenue\n"})
+async def test_errors(workspace_of: Made, read_root: Path) -> None:
+    workspace = workspace_of(read_root)
+    write_files(read_root.parent, {"outside/x.pag": "revenue\n"})
     for params, error in [
         ({"query": " "}, EmptyQuery),
         ({"query": "("}, InvalidPattern),
@@ -395,8 +429,8 @@ async def test_errors(workspace_of: Made, root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["nothing", "nothing/*.pag", "legal/*.docx", "nothing/here.pdf"])
-async def test_a_path_that_matches_nothing(workspace_of: Made, root: Path, path: str) -> None:
-    result = await search(workspace_of(root), "revenue", path=path)
+async def test_a_path_that_matches_nothing(workspace_of: Made, read_root: Path, path: str) -> None:
+    result = await search(workspace_of(read_root), "revenue", path=path)
     assert (result.message, result.documents) == ("No matches found", [])
     assert result.warnings
     assert plain(result).startswith("No matches found")
@@ -412,9 +446,9 @@ async def test_no_documents_but_some_that_were_left_out(workspace_of: Made, tmp_
 
 
 async def test_documents_that_were_left_out_are_counted_where_nothing_matches(
-    workspace_of: Made, root: Path
+    workspace_of: Made, read_root: Path
 ) -> None:
-    result = await search(workspace_of(root), "nowhere")
+    result = await search(workspace_of(read_root), "nowhere")
     assert result.warnings == [
         "2 more documents were left out: pass include_ignored and include_hidden"
     ]
@@ -451,8 +485,8 @@ async def test_documents_that_cannot_be_read_are_listed_and_the_others_answered(
         ]
 
 
-async def test_a_text_is_no_document(workspace_of: Made, root: Path) -> None:
-    result = await search(workspace_of(root), "revenue", path="notes.txt")
+async def test_a_text_is_no_document(workspace_of: Made, read_root: Path) -> None:
+    result = await search(workspace_of(read_root), "revenue", path="notes.txt")
     assert [one.reason for one in result.failed] == [
         "it is no document of a format that was asked for: `grep` searches texts"
     ]
@@ -466,7 +500,7 @@ async def test_when_time_is_up_what_was_found_is_answered_and_the_rest_read(
     monkeypatch.setattr(library, "QUICK_SECONDS", 0.7)
     write_files(root, {"slow/a.hang": "", "slow/b.hang": "", "slow/c.hang": "", "slow/d.hang": ""})
     workspace = workspace_of(root)
-    result = await search(workspace, "revenue", timeout=10)
+    result = await search(workspace, "revenue", timeout=6)
     assert len(result.documents) == 3
     assert result.completeness.timed_out
     assert result.pending == 4
@@ -607,7 +641,7 @@ async def test_what_is_being_written_in_the_editor_counts(workspace_of: Made, ro
 
 
 async def test_a_document_that_may_not_be_looked_at(
-    workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
+    workspace_of: Made, read_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = os.stat
 
@@ -616,7 +650,7 @@ async def test_a_document_that_may_not_be_looked_at(
             raise PermissionError(13, "Permission denied")
         return look(path, *arguments, **options)
 
-    workspace = workspace_of(root)
+    workspace = workspace_of(read_root)
     monkeypatch.setattr(os, "stat", refusing)
     result = await search(workspace, "revenue")
     assert [(one.path, one.reason) for one in result.failed] == [
@@ -624,8 +658,8 @@ async def test_a_document_that_may_not_be_looked_at(
     ]
 
 
-async def test_waiting_for_others_counts(workspace_of: Made, root: Path) -> None:
-    workspace = workspace_of(root)
+async def test_waiting_for_others_counts(workspace_of: Made, read_root: Path) -> None:
+    workspace = workspace_of(read_root)
     for _ in range(3):
         await workspace.document_turns.acquire()
     with pytest.raises(SearchTimedOut, match=r"after 0\.2 seconds: other searches"):
@@ -664,12 +698,12 @@ async def test_what_failed_is_shortened_last(workspace_of: Made, root: Path) -> 
 # --- document_text -------------------------------------------------------------------------
 
 
-async def test_the_text_of_a_document(workspace_of: Made, root: Path) -> None:
-    result = await document_text(workspace_of(root), "legal/report.pag", start=4, end=8)
+async def test_the_text_of_a_document(workspace_of: Made, read_root: Path) -> None:
+    result = await document_text(workspace_of(read_root), "legal/report.pag", start=4, end=8)
     assert json.loads(msgspec.json.encode(result)) == {
-        "root": str(root),
+        "root": str(read_root),
         "path": "legal/report.pag",
-        "uri": (root / "legal/report.pag").as_uri().replace("file:", "winnow-doc:"),
+        "uri": (read_root / "legal/report.pag").as_uri().replace("file:", "winnow-doc:"),
         "format": "pages",
         "engine": "builtin",
         "start": 4,
@@ -691,7 +725,7 @@ async def test_the_text_of_a_document(workspace_of: Made, root: Path) -> None:
         "completeness": {"complete": True, "reasons": [], "skipped": {}, "timed_out": False},
         "warnings": [],
     }
-    inside = await document_text(workspace_of(root), "legal/report.pag", start=5, end=6)
+    inside = await document_text(workspace_of(read_root), "legal/report.pag", start=5, end=6)
     assert [(one.line, one.page) for one in inside.line_map] == [(4, 2)]
 
 
@@ -762,10 +796,10 @@ async def test_what_has_no_text_says_why(workspace_of: Made, root: Path) -> None
         await document_text(workspace, "legal/report.pag", start=5, end=4)
 
 
-async def test_the_text_for_agents(workspace_of: Made, root: Path) -> None:
-    result = await document_text(workspace_of(root), "legal/report.pag", start=8)
+async def test_the_text_for_agents(workspace_of: Made, read_root: Path) -> None:
+    result = await document_text(workspace_of(read_root), "legal/report.pag", start=8)
     assert text_plain(result) == "──── Page 3 ────\nClosing words.\n[2 of 2 lines, pages]"
-    found = await search(workspace_of(root), "grew", path="legal/*.pag")
+    found = await search(workspace_of(read_root), "grew", path="legal/*.pag")
     assert plain(found).split("\n")[:3] == [
         "legal/report.pag",
         "  The quarterly report.",
@@ -836,9 +870,9 @@ async def test_keyword_search_goes_on_without_documents_that_nothing_can_read(
 
 @pytest.mark.usefixtures("time_to_read")
 async def test_keyword_search_ranks_documents_among_the_files(
-    workspace_of: Made, root: Path
+    workspace_of: Made, read_root: Path
 ) -> None:
-    workspace = workspace_of(root)
+    workspace = workspace_of(read_root)
     params = {"query": "how does revenue grow", "search_terms": ["revenue", "grew"]}
     keyword = TOOLS["keyword_search"]
     without = await keyword.call(workspace, params, no_progress)

@@ -13,6 +13,7 @@ import winnow
 import winnow.documents.formats
 from conftest import write_files
 from winnow.config import Config, merged
+from winnow.documents import ocr
 from winnow.documents.format import _by_end, _by_ends, format_of, formats
 from winnow.documents.found import Document
 from winnow.documents.library import Library, Reporting
@@ -77,6 +78,14 @@ def formats_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
     formats.cache_clear()
     _by_end.cache_clear()
     _by_ends.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def recognition() -> None:
+    """What recognises characters is loaded, with all that its libraries keep for good."""
+    import numpy as np
+
+    assert ocr.recognised(np.full((100, 100, 3), 255, np.uint8)) == []
 
 
 MakeLibrary = Callable[..., Library]

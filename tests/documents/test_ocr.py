@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import child_environment
 from documents.pictures import pdf_with_a_scan
 from winnow.documents import ocr
 from winnow.documents.extraction import extract
@@ -28,6 +29,7 @@ def test_boxes_side_by_side_are_a_line_from_left_to_right() -> None:
 
 
 @installed
+@pytest.mark.usefixtures("recognition")
 def test_a_page_without_text_is_recognised() -> None:
     content = pdf_with_a_scan(["Typed words"], ["The quick brown fox", "jumps over 42 lazy dogs"])
     written: list[bytes] = []
@@ -40,7 +42,7 @@ def test_a_page_without_text_is_recognised() -> None:
 
 @pytest.mark.slow
 @installed
-def test_recognition_prints_nothing_and_opens_no_connection(tmp_path: Path) -> None:
+def test_recognition_prints_nothing_opens_no_connection_and_keeps_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf_with_a_scan(["Typed words"], ["The quick brown fox"]))
     program = """
@@ -57,7 +59,14 @@ def test_recognition_prints_nothing_and_opens_no_connection(tmp_path: Path) -> N
             extract("a.pdf", file, lines.append, ocr=True)
         sys.exit(0 if lines[1] == b"The quick brown fox\\n" else 4)
     """
+    home = tmp_path / "home"
+    home.mkdir()
     child = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), str(path)], capture_output=True, text=True
+        [sys.executable, "-c", textwrap.dedent(program), str(path)],
+        capture_output=True,
+        text=True,
+        env=child_environment(home, TMPDIR=str(home), XDG_CACHE_HOME=str(home)),
     )
     assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
+    # An audit sees what Python opens. onnxruntime keeps a database of what it sends elsewhere.
+    assert list(home.iterdir()) == []

@@ -337,7 +337,7 @@ def test_processes_that_make_one_store_at_the_same_moment_all_have_it(tmp_path: 
         "import sys, time; from pathlib import Path\n"
         "from winnow.learning.store import LearningStore\n"
         "end = time.monotonic() + 30\n"
-        "for number in range(30):\n"
+        "for number in range(12):\n"
         "    root = Path(sys.argv[1], str(number))\n"
         "    root.mkdir(exist_ok=True)\n"
         "    while len(list(root.glob('here*'))) < 4 and time.monotonic() < end:\n"

@@ -205,7 +205,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=800)
+@settings(max_examples=400)
 @example("rga -e --rga-config-file=src/x .")
 @given(st.lists(PIECES | st.text(max_size=4), max_size=12).map(" ".join) | st.text(max_size=80))
 def test_whatever_is_said_only_known_programs_get_only_known_options(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -247,20 +248,28 @@ def test_processes_that_create_at_once_have_the_same_folder(
         "from winnow.storage.state_folder import User, create, existing\n"
         "root, state, cache = map(Path, sys.argv[1:])\n"
         "user = User(state, cache)\n"
-        "sys.stdin.read()\n"
-        "assert create(root, user) == root / '.winnow' == existing(root, user)\n"
+        "for turn in sys.stdin:\n"
+        "    assert create(root, user) == root / '.winnow' == existing(root, user)\n"
+        "    print('made', flush=True)\n"
     )
-    for _ in range(5):
-        arguments = map(str, (root, user.state, user.cache))
-        command = [sys.executable, "-c", program, *arguments]
-        children = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(4)]
-        for child in children:
-            assert child.stdin is not None
-            child.stdin.close()
-        assert [child.wait() for child in children] == [0] * 4
-        assert sorted(os.listdir(root)) == [".winnow", "a.py"]
-        shutil.rmtree(root / ".winnow")
-        shutil.rmtree(tmp_path / "state")
+    arguments = map(str, (root, user.state, user.cache))
+    command = [sys.executable, "-c", program, *arguments]
+    with contextlib.ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
+            for _ in range(4)
+        ]
+        children = [(one.stdin, one.stdout) for one in started if one.stdin and one.stdout]
+        for _ in range(5):
+            for begin, _ in children:
+                begin.write("create\n")
+                begin.flush()
+            assert [made.readline() for _, made in children] == ["made\n"] * 4
+            assert sorted(os.listdir(root)) == [".winnow", "a.py"]
+            shutil.rmtree(root / ".winnow")
+            shutil.rmtree(tmp_path / "state")
 
 
 def test_leftovers_of_killed_processes_are_removed(root: Path, user: User) -> None:

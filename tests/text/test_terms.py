@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import RIPGREP, SLOW_TERM
+from conftest import RIPGREP, requires_posix, write_files
 from text.test_budget import plain_size
 from text.test_grep import write_candidates
+from unending_ripgrep import UNENDING, unending_ripgrep
 from winnow.config import Limits
 from winnow.text.files import search_scope
 from winnow.text.process import Processes
@@ -49,11 +50,12 @@ async def searched(
     candidates: list[str] | None = None,
     *,
     shrink: bool = False,
+    rg: str = RIPGREP,
 ) -> Search:
     params = KeywordSearchParams(query="q", search_terms=terms)
     search = Search(
         processes=Processes(),
-        rg=RIPGREP,
+        rg=rg,
         environment={},
         scope=search_scope([folder], params),
         limits=limits,
@@ -91,9 +93,11 @@ async def test_a_bad_regex_does_not_sink_the_others(tree: Path, way: str) -> Non
     assert [bool(found.files) for found in search.terms] == [False, True, False, False]
 
 
-async def test_the_deadline_keeps_what_was_found(slow_project: Path) -> None:
-    (slow_project / "small.txt").write_text("a rare word\n")
-    search = await searched(slow_project, ["rare word", SLOW_TERM], Limits(), seconds=3.0)
+@requires_posix
+async def test_the_deadline_keeps_what_was_found(tmp_path: Path) -> None:
+    root = write_files(tmp_path / "root", {"small.txt": "a rare word\n", UNENDING: ""})
+    rg = unending_ripgrep(tmp_path)
+    search = await searched(root, ["rare word", UNENDING], Limits(), seconds=3.0, rg=rg)
     assert search.timed_out
     found, slow = search.terms
     assert list(found.files) == ["small.txt"]

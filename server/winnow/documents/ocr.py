@@ -78,6 +78,9 @@ def _engine() -> Any:
     """The engine with its models, loaded once in a process: this takes a second."""
     if not is_installed():
         raise Unreadable(MISSING)
+    # Else, from the moment it is loaded, onnxruntime keeps what it is used for, and an id of the
+    # device, in the user's cache, and sends them to its makers.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     from rapidocr import RapidOCR
 
     threads = min(_THREADS, os.cpu_count() or 1)

