@@ -53,6 +53,18 @@ def test_a_brace_in_a_plain_line_is_no_json() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 10**6])
+@pytest.mark.parametrize("broken", ['{"id": f01}', "{", "{}{", '{"id": "f01"'])
+def test_an_object_behind_a_broken_one_is_read(broken: str, size: int) -> None:
+    assert read(f'{broken}{{"id": "f02", "reason": "why not"}}', size) == ([TWO], False)
+
+
+@pytest.mark.parametrize("size", [1, 10**6])
+def test_a_reason_of_several_lines_is_read(size: int) -> None:
+    found, _ = read('{"id": "f02", "reason": "why\n\tnot"}', size)
+    assert found == [Named("f02", "", "why\n\tnot")]
+
+
+@pytest.mark.parametrize("size", [1, 10**6])
 def test_nothing_relevant_is_told_from_nothing_said(size: int) -> None:
     assert read('{"files": []}', size) == ([], True)
     assert read('{ "files" : [ ] }', size) == ([], True)
@@ -66,6 +78,14 @@ def test_files_come_as_soon_as_they_are_complete() -> None:
     assert list(reader.feed('{"files": [{"id": "f01", "lines": "3-9", "reason": "holds {x}')) == []
     assert list(reader.feed(': yes"}, {"id":')) == [ONE]
     assert list(reader.feed(' "f02", "lines": "", "reason": "why not"}')) == [TWO]
+    assert list(reader.finish()) == []
+
+
+def test_plain_lines_come_as_soon_as_they_are_complete() -> None:
+    reader = AnswerReader()
+    assert list(reader.feed("f01 (3-9): first\nf02: why")) == [Named("f01", "3-9", "first")]
+    assert list(reader.feed(" not")) == []
+    assert list(reader.feed("\n")) == [TWO]
     assert list(reader.finish()) == []
 
 

@@ -78,6 +78,26 @@ def test_a_line_that_matches_for_two_terms_keeps_both_matches() -> None:
     }
 
 
+def test_of_a_long_line_that_is_cut_at_two_places_the_first_cut_is_kept() -> None:
+    first = Line("a...", 5, ((0, 1),), start=0, cut=True)
+    later = Line("...b", 5, ((90, 91),), start=88, cut=True)
+    into = {1: first}
+    budget.merge(into, {1: later})
+    assert into == {1: first}
+
+
+def test_a_group_in_the_first_lines_of_a_file_costs_what_any_group_costs() -> None:
+    sizes = [budget.file_size("a", {number: line("x")}) for number in range(1, 10)]
+    assert sizes == [len("a:1:x\n--\n")] * 9
+
+
+def test_output_as_large_as_the_limit_does_not_fit() -> None:
+    found = [{"a": {1: line("x")}}, {"b": {1: line("y")}}]
+    one, both = len("a:1:x\n"), len("a:1:x\n--\nb:1:y\n")
+    fit = {limit: budget.terms_that_fit(found, limit) for limit in (one, one + 1, both, both + 1)}
+    assert fit == {one: 0, one + 1: 1, both: 1, both + 1: 2}
+
+
 def test_nothing_costs_nothing() -> None:
     assert output_size({}) == 0
     assert budget.terms_that_fit([{}, {}], 1) == 2

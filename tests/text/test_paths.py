@@ -10,17 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import requires_posix, write_files
+from conftest import requires_linux, requires_permissions, requires_posix, write_files
 from winnow.display import shown_path
 from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.storage.untrusted import open_untrusted
 from winnow.text.paths import (
     Located,
+    Resolved,
     also_in,
     held_by,
     is_below,
     is_inside,
     locate,
     open_regular,
+    read_below,
     real_path,
 )
 
@@ -149,6 +152,28 @@ def test_a_link_that_is_replaced_while_it_is_resolved(
     assert locate("link", [folder]).below == "link"
 
 
+def test_many_paths_are_resolved_as_each_is_alone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path / "outside", {"x/y": ""})
+    for name, target in {
+        "in": "src", "chain": "in", "out": str(tmp_path / "outside"), "src/up": "..",
+        "link": "src/a.py", "src/again": "../link", "gone": "nowhere",
+    }.items():  # fmt: skip
+        (folder / name).symlink_to(target)
+    monkeypatch.chdir(folder)
+    paths = [
+        "link", "src/a.py", "in/a.py", "chain/again", "chain/up/out/x/y", "out/../folder/link",
+        "src/../out/x/y", "./in/./a.py", "gone", "gone/x", "nothing/x",
+    ]  # fmt: skip
+    paths += ["/", "/etc", *(str(folder / path) for path in paths)]
+    resolved = Resolved()
+    for _ in range(2):
+        assert [resolved.file(path) for path in paths] == [os.path.realpath(one) for one in paths]
+    assert resolved.named("chain/again") == str(folder / "src/again")
+    assert resolved.named("link") == str(folder / "link")
+
+
 def test_what_is_the_systems_is_in_no_workspace() -> None:
     root = Path("/")
     assert locate("etc/passwd", [root]) == Located(0, "etc/passwd", "/etc/passwd")
@@ -243,3 +268,57 @@ def test_a_link_put_in_place_meanwhile_is_not_followed_out(folder: Path) -> None
     (folder / "sub").symlink_to("/etc")
     with pytest.raises(PathOutsideWorkspace):
         open_regular(str(folder / "sub/passwd"), str(folder))
+
+
+@requires_permissions
+def test_of_a_file_that_may_not_be_read_the_reason_is_told(folder: Path) -> None:
+    (folder / "src/a.py").chmod(0)
+    with pytest.raises(NotAFile, match="it cannot be read: Permission denied"):
+        open_regular(str(folder / "src/a.py"), str(folder))
+
+
+def test_the_root_may_be_spelled_by_a_link(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "spelled").symlink_to(folder)
+    for root in (folder, tmp_path / "spelled"):
+        os.close(open_regular(str(tmp_path / "spelled/src/a.py"), str(root)))
+
+
+@requires_linux
+def test_a_file_that_is_replaced_while_it_is_opened_is_refused_and_closed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, other = folder / "src/a.py", folder / "src/a b.py"
+    opened = []
+
+    def replaced(path: str) -> int:
+        opened.append(open_untrusted(path))
+        os.replace(other, file)
+        return opened[-1]
+
+    monkeypatch.setattr("winnow.text.paths.open_untrusted", replaced)
+    with pytest.raises(PathOutsideWorkspace):
+        open_regular(str(file), str(folder))
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
+
+
+def test_a_file_that_is_deleted_while_it_is_opened_is_read_to_its_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder / "src/a.py"
+    file.write_text("all of it")
+
+    def deleted(path: str) -> int:
+        descriptor = open_untrusted(path)
+        file.unlink()
+        return descriptor
+
+    monkeypatch.setattr("winnow.text.paths.open_untrusted", deleted)
+    with os.fdopen(open_regular(str(file), str(folder)), "rb") as opened:
+        assert opened.read() == b"all of it"
+
+
+def test_a_file_is_read_up_to_a_number_of_bytes_and_not_in_part(folder: Path) -> None:
+    (folder / "src/a.py").write_bytes(b"12345")
+    read = [read_below(str(folder / "src/a.py"), [str(folder)], size) for size in (4, 5, 6)]
+    assert read == [None, b"12345", b"12345"]
