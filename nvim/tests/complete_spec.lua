@@ -2,15 +2,19 @@
 
 local t = require('support')
 
+local asked = 0
+
+---Ask a question that was not asked before: answers of models are kept.
 ---@param complete winnow.Complete
 ---@return table answer
 ---@return winnow.Item[] items
 local function search(complete)
-  t.project()
+  asked = asked + 1
+  t.shared_project('complete')
   t.setup({ complete = complete })
   local found, answer, problem
   require('winnow').search('keyword', {
-    query = 'how are plugins loaded',
+    query = ('how are plugins loaded %d'):format(asked),
     terms = { 'load_plugin', 'register_plugin' },
   }, function(items, said, failed)
     found, answer, problem = items, said, failed
@@ -34,9 +38,9 @@ return {
   {
     'a function that answers later ranks, and is named',
     function()
-      local asked
+      local sent
       local answer, items = search(function(request, done)
-        asked = request
+        sent = request
         vim.defer_fn(function()
           done(last_file(request), 'my-model')
         end, 50)
@@ -49,9 +53,9 @@ return {
           return item.reason
         end, items)
       )
-      t.contains(asked.system, 'relevance')
-      t.contains(asked.prompt, 'how are plugins loaded')
-      assert(asked.max_tokens > 0)
+      t.contains(sent.system, 'relevance')
+      t.contains(sent.prompt, 'how are plugins loaded')
+      assert(sent.max_tokens > 0)
     end,
   },
   {
@@ -80,11 +84,11 @@ return {
   {
     'a search that is cancelled stops the function',
     function()
-      t.project()
-      local asked, stopped = false, false
+      t.shared_project('complete')
+      local was_asked, stopped = false, false
       t.setup({
         complete = function()
-          asked = true
+          was_asked = true
           return function()
             stopped = true
           end
@@ -92,10 +96,12 @@ return {
       })
       vim.cmd('Winnow keyword how are plugins loaded -- load_plugin')
       t.wait('the question', function()
-        return asked
+        return was_asked
       end)
       local picker = require('winnow.picker').get()
       t.equal('src/loader.py', picker.search.items[1].path, 'the local order is there meanwhile')
+      t.listed(picker)
+      t.equal('  src/loader.py:2: def load_plugins(self, names):', t.marked(picker)[1])
       t.equal(true, picker.running.busy)
       picker:close()
       t.equal(false, picker.running.busy)
@@ -107,7 +113,7 @@ return {
   {
     'without a function nothing is announced, and nothing asked',
     function()
-      t.project()
+      t.shared_project()
       t.setup()
       local params = { capabilities = {} }
       vim.lsp.config.winnow.before_init(params)

@@ -8,27 +8,27 @@ local DESTINATION = 'http://0.0.0.0:9'
 local ALLOW = 'ranked locally; :Winnow consent to ask a model'
 local SEARCH = 'keyword how are plugins loaded -- load_plugin'
 
----A project of a user who has decided nothing yet, and a server with one model, which is elsewhere.
+---A user who has decided nothing yet, and a server with one model, which is elsewhere.
 ---@param llm? table further settings
+---@param folder? string else that of the other tests, with their server
 ---@return string folder
-local function begin(llm)
-  local folder = t.project()
-  local state = vim.fs.joinpath(vim.env.XDG_STATE_HOME, vim.fs.basename(folder))
-  t.replace(vim.env, 'XDG_STATE_HOME', state)
+local function begin(llm, folder)
+  folder = folder or t.shared_project('consent')
+  vim.fn.delete(vim.env.XDG_STATE_HOME .. '/winnow', 'rf')
   local model =
     { provider = 'openai', model = 'm', base_url = DESTINATION .. '/v1', plain_http = true }
-  t.setup({ open_list = false }, {
-    settings = {
-      winnow = {
-        index = { enabled = false },
-        llm = vim.tbl_extend(
-          'force',
-          { preferred = { 'away' }, models = { away = model } },
-          llm or {}
-        ),
-      },
+  local settings = {
+    winnow = {
+      index = { enabled = false },
+      llm = vim.tbl_extend(
+        'force',
+        { preferred = { 'away' }, models = { away = model } },
+        llm or {}
+      ),
     },
-  })
+  }
+  t.setup({ open_list = false }, { settings = settings })
+  t.reconfigure(folder, settings)
   return folder
 end
 
@@ -96,6 +96,7 @@ return {
       t.listed(picker)
       local info = table.concat(vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, -1, false))
       t.contains(info, ALLOW)
+      t.contains(t.visible(picker.windows.info)[2], '2 of 2 · ' .. ALLOW)
       t.equal(1, select(2, info:gsub('[cC]onsent', '')))
       t.equal({}, said, 'nothing pops up')
       picker:close()
@@ -197,7 +198,7 @@ return {
   {
     ':checkhealth winnow says whether a model may be asked, and where consent is missing',
     function()
-      begin()
+      begin(nil, t.project())
       t.contains(health(), 'no server is running')
       said_by('Winnow! ' .. SEARCH)
       t.contains(

@@ -4,7 +4,7 @@ local t = require('support')
 
 local function project()
   local source = vim.fs.joinpath(t.plugin, '../docs/example/docs/handbook.pdf')
-  local folder = t.project({ ['notes.txt'] = 'nothing\n' })
+  local folder = t.shared_project('documents', { ['notes.txt'] = 'nothing\n' })
   vim.fn.mkdir(folder .. '/docs', 'p')
   assert(vim.uv.fs_copyfile(source, folder .. '/docs/hand book.pdf'))
   t.setup({ open_list = false })
@@ -16,7 +16,6 @@ return {
     'a hit opens the extracted text at its line and column, with the page in the statusline',
     function()
       local folder = project()
-      t.with_preview()
       vim.cmd('Winnow docs retention')
       local picker = t.finished_picker()
       t.equal(2, #picker.shown)
@@ -26,19 +25,24 @@ return {
         local buf = vim.api.nvim_win_get_buf(win)
         return vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] == '──── Page 1 ────'
       end)
-      picker:_move(1)
-      for _, map in ipairs(vim.api.nvim_buf_get_keymap(picker.windows.prompt_buf, 'n')) do
-        if map.lhs == '<CR>' then
-          map.callback()
-          break
-        end
-      end
+      t.contains(t.visible_text(picker.windows.preview), '──── Page 1 ────')
+      t.press_in(picker, '<C-n>')
+      t.contains(t.marked(picker)[1], '(page 2, Releases): Retention: re')
+      t.wait('the second preview', function()
+        return t.visible_text(picker.windows.preview):find('hand book.pdf, page 2', 1, true)
+      end)
+      t.contains(t.visible_text(picker.windows.preview), 'Retention: releases are kept for ever')
+      t.press_in(picker, '<CR>')
       t.equal('winnow-doc://' .. folder .. '/docs/hand%20book.pdf', vim.api.nvim_buf_get_name(0))
       t.equal({ 9, 0 }, vim.api.nvim_win_get_cursor(0))
       t.contains(vim.api.nvim_get_current_line(), 'Retention: releases are kept for ever')
       t.equal('page 2, Releases', require('winnow').place())
       local line = vim.api.nvim_eval_statusline(vim.wo.statusline, { winid = 0 }).str
       t.contains(line, '[page 2, Releases]')
+      local screen = t.visible_text(0)
+      t.contains(screen, '──── Page 2 ────')
+      t.contains(screen, 'Retention: releases are kept for ever')
+      t.contains(t.screen_text(), '[page 2, Releases]')
       t.equal(false, vim.bo.modifiable)
       local opened
       t.replace(vim.ui, 'open', function(path)
@@ -74,7 +78,9 @@ return {
       vim.cmd.edit('winnow-doc://' .. folder .. '/broken.pdf')
       t.contains(vim.api.nvim_buf_get_lines(0, 0, 1, false)[1], 'No text of this document: ')
       t.equal(vim.log.levels.ERROR, said[#said][2])
+      t.contains(t.visible_text(0), 'No text of this document: ')
       t.contains(t.error_of(require('winnow.document').open_original), 'not the text of a document')
+      vim.fn.delete(folder .. '/broken.pdf')
     end,
   },
 }

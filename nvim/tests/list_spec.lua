@@ -32,6 +32,10 @@ return {
       t.equal({ 'load_plugin\\b' }, list.context.winnow.terms)
       assert(list.context.winnow.search_id)
       assert(list.winid > 0, 'the window is open')
+      local rows = t.visible(list.winid)
+      t.contains(rows[1], 'src/loader.py|5 col 9|')
+      t.contains(rows[1], 'defines load_plugin')
+      t.contains(rows[1], ' │ def load_plugin(self, name):')
       t.equal('', vim.bo.buftype, 'and the cursor is not in it')
     end,
   },
@@ -43,10 +47,14 @@ return {
       search('Winnow! grep register_plugin')
       search('Winnow! grep Loader')
       t.contains(vim.fn.getqflist({ title = 0 }).title, 'winnow grep: Loader')
+      local win = vim.fn.getqflist({ winid = 0 }).winid
+      t.contains(t.visible_text(win), 'class Loader:')
       vim.cmd.colder()
       t.contains(vim.fn.getqflist({ title = 0 }).title, 'winnow grep: register_plugin')
       vim.cmd.cfirst()
       t.contains(vim.api.nvim_get_current_line(), 'register_plugin')
+      t.contains(t.visible_text(win), 'register_plugin')
+      assert(not t.visible_text(win):find('class Loader', 1, true))
     end,
   },
   {

@@ -1,4 +1,4 @@
--- The picker, without a screen; with one it is tested by tests/nvim of the project.
+-- The picker: what it does, and what of it can be seen. On a large tree it is tested by tests/ui.
 
 local t = require('support')
 
@@ -16,16 +16,7 @@ local function type_in(picker, text)
   vim.api.nvim_exec_autocmds('TextChangedI', { buffer = picker.windows.prompt_buf })
 end
 
----@param picker winnow.Picker
----@param key string
-local function press(picker, key)
-  for _, map in ipairs(vim.api.nvim_buf_get_keymap(picker.windows.prompt_buf, 'n')) do
-    if vim.keycode(map.lhs) == vim.keycode(key) then
-      return map.callback()
-    end
-  end
-  error('no mapping of ' .. key)
-end
+local press = t.press_in
 
 local function cursor_line(picker)
   return vim.api.nvim_win_get_cursor(picker.windows.list)[1]
@@ -107,6 +98,9 @@ return {
       vim.cmd('Winnow keyword')
       local picker = require('winnow.picker').get()
       t.equal({ true, nil }, { picker.editing, picker.running })
+      t.contains(t.visible(picker.windows.prompt)[1], ' query, Enter searches ')
+      t.contains(t.visible(picker.windows.list)[1], ' keyword search: ')
+      t.nothing_covered(picker)
       t.wait('the server', function()
         local client = require('winnow.client').running(folder)
         return client and client.initialized
@@ -126,6 +120,25 @@ return {
       local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, -1, false)
       t.contains(info[1], 'ranked by the local ranker: no language model has a key')
       t.contains(info[2], 'no_such_thing (no match)')
+      -- On the screen the prompt is above the list, what is said below it, the preview beside.
+      t.nothing_covered(picker)
+      local windows = picker.windows
+      local list, preview = t.area(windows.list), t.area(windows.preview)
+      assert(t.area(windows.prompt).bottom < list.top and list.bottom < t.area(windows.info).top)
+      assert(list.right < preview.left)
+      t.equal({ t.area(windows.prompt).top, t.area(windows.info).bottom }, {
+        preview.top,
+        preview.bottom,
+      })
+      local rows = t.visible(windows.list)
+      t.contains(rows[1], ' keyword search: how are plugins loaded -- load_plugin')
+      t.contains(rows[2], '  src/loader.py:5: def load_plugin(self, name):')
+      t.contains(rows[3], 'defines load_plugin')
+      t.equal(2, #t.marked(picker))
+      t.contains(t.visible_text(windows.info), '1 of 1 · ranked by the local ranker: no')
+      t.contains(t.visible_text(windows.info), 'no_such_thing (no')
+      t.contains(t.visible(windows.preview)[1], ' src/loader.py ')
+      t.contains(t.visible_text(windows.preview), '  5     def load_plugin(self, name):')
     end,
   },
   {
@@ -133,7 +146,6 @@ return {
     function()
       t.shared_project()
       t.setup()
-      t.with_preview()
       local picker = open('Winnow grep def load_plugin\\b')
       t.listed(picker)
       local buf = vim.api.nvim_win_get_buf(picker.windows.preview)
@@ -144,6 +156,11 @@ return {
       end)
       t.equal({ 4, 4, 19 }, { match[2], match[3], match[4].end_col })
       t.equal(5, vim.api.nvim_win_get_cursor(picker.windows.preview)[1])
+      local seen, row = t.attributes(picker.windows.preview, '    def load_plugin(self, name)')
+      t.equal(1, #vim.fn.uniq(vim.list_slice(seen, 9, 19)))
+      -- Of its spaces, whose colour no syntax changes, only that of the match stands out.
+      t.equal({ true, false }, { seen[26] == seen[4], seen[8] == seen[4] })
+      t.equal(t.area(picker.windows.preview).top + 5, row, 'the fifth line')
     end,
   },
   {
@@ -151,7 +168,6 @@ return {
     function()
       t.project({ ['large.txt'] = ('padding of a line\n'):rep(70000) .. 'the needle\n' })
       t.setup()
-      t.with_preview()
       local picker = open('Winnow grep needle')
       t.listed(picker)
       local line = t.wait('the preview', function()
@@ -162,6 +178,10 @@ return {
         return text ~= '' and text
       end)
       t.equal('the needle', line)
+      local _, row = t.attributes(picker.windows.preview, 'the needle')
+      local area = t.area(picker.windows.preview)
+      assert(row > area.top and row < area.bottom)
+      t.contains(t.visible(picker.windows.preview)[1], ' large.txt ')
     end,
   },
   {
@@ -175,6 +195,11 @@ return {
       t.equal({}, shown(picker))
       type_in(picker, 'aclua because')
       t.equal({ 'abc/one.lua', 'abc/three.lua' }, shown(picker))
+      local rows = t.visible(picker.windows.list)
+      t.contains(rows[2], '  abc/one.lua:3: text')
+      t.contains(rows[4], '  abc/three.lua:3: text')
+      assert(not table.concat(rows, '\n'):find('two.lua', 1, true))
+      t.contains(t.visible_text(picker.windows.prompt), '> aclua because')
       type_in(picker, 'ABC')
       t.equal({}, shown(picker))
       type_in(picker, '')
@@ -190,11 +215,13 @@ return {
       partial(ranking('local', 'a', 'b', 'c', 'd'))
       press(picker, '<C-n>')
       t.equal('b', picker:item().path)
+      t.equal({ '  b:3: text', '    because of b' }, t.marked(picker))
       partial(ranking('local', 'x', 'a', 'c', 'b'))
       t.equal({ 'b', 7 }, { picker:item().path, cursor_line(picker) })
       partial(ranking('llm', 'c'))
       t.equal({ 'c', 'x', 'a', 'b' }, shown(picker))
       t.equal({ 'b', 7 }, { picker:item().path, cursor_line(picker) })
+      t.equal({ '  b:3: text', '    because of b' }, t.marked(picker))
       partial(ranking('llm', 'b'))
       t.equal({ 'c', 'b', 'x', 'a' }, shown(picker))
       t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
@@ -203,6 +230,8 @@ return {
       done(result)
       t.equal({ 'c', 'b', 'x', 'y' }, shown(picker))
       t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
+      t.equal({ '  b:3: text', '    because of b' }, t.marked(picker))
+      t.contains(t.visible_text(picker.windows.info), '4 of 9 · ranked by m, which chose 2')
       local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, 1, false)[1]
       t.contains(info, '4 of 9 · ranked by m, which chose 2')
       local lines = t.listed(picker)
@@ -224,6 +253,8 @@ return {
       t.equal({ 'x', 3 }, { picker:item().path, cursor_line(picker) })
       done(answer('llm', 'b', 'x'))
       t.equal('x', picker:item().path)
+      t.equal({ '  x:3: text', '    because of x' }, t.marked(picker))
+      t.contains(t.visible(picker.windows.list)[2], '  b:3: text')
     end,
   },
   {
@@ -246,10 +277,13 @@ return {
         end)
       end
       local before = height()
+      local marked, row = t.marked(picker)
+      t.equal({ '  f21:3: text', '    because of f21' }, marked)
       table.insert(names, 1, 'new1')
       table.insert(names, 1, 'new2')
       partial(ranking('local', unpack(names)))
       t.equal({ 'f21', before }, { picker:item().path, height() })
+      t.equal({ marked, row }, { t.marked(picker) })
     end,
   },
   {
@@ -264,6 +298,7 @@ return {
       t.equal({ 'a', 'b' }, shown(picker))
       local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, 1, false)[1]
       t.equal('stopped after 2', info)
+      t.contains(t.visible_text(picker.windows.info), 'stopped after 2')
       picker:close()
       local second, _, _, again = scripted('keyword', 'q')
       press(second, '<Esc>')
@@ -314,6 +349,8 @@ return {
       press(picker, '<C-n>')
       press(picker, '<Tab>')
       t.contains(t.listed(picker)[1], '●')
+      t.contains(t.visible(picker.windows.list)[2], '● ')
+      t.contains(t.visible_text(picker.windows.info), '2 selected · ')
       press(picker, '<C-q>')
       t.equal(2, #vim.fn.getqflist())
       t.contains(vim.fn.getqflist({ title = 0 }).title, 'winnow grep: register_plugin')
@@ -336,6 +373,8 @@ return {
       t.wait('its result', function()
         return #picker.shown == 1 and picker.shown[1].text == 'class Loader:'
       end)
+      t.listed(picker)
+      t.contains(t.visible(picker.windows.list)[2], '  src/loader.py:1: class Loader:')
       press(picker, '<C-g>')
       t.equal(false, picker.editing)
       t.equal('class Lo', picker.request.query)
@@ -351,8 +390,7 @@ return {
       vim.cmd('Winnow keyword')
       local picker = require('winnow.picker').get()
       type_in(picker, 'how are plugins loaded -- load_plugin\\b')
-      vim.wait(200)
-      t.equal(nil, picker.running)
+      t.equal({ nil, false }, { picker.running, picker.type_timer:is_active() })
       press(picker, '<CR>')
       picker = t.finished_picker()
       t.equal('src/loader.py', picker.shown[1].path)
@@ -374,6 +412,9 @@ return {
       local again = require('winnow.picker').get()
       assert(again and again ~= picker)
       t.equal({ item.key, items, 'reg' }, { again:item().key, #again.shown, again.filter })
+      t.listed(again)
+      t.contains(t.marked(again)[1], ('%s:%d'):format(item.path, item.lnum))
+      t.contains(t.visible_text(again.windows.info), '1 selected')
       t.equal(1, vim.tbl_count(again.selected))
       press(again, '<C-g>')
       t.equal('register_plugin|class Loader|registry =', again:_typed())
@@ -444,19 +485,30 @@ return {
     function()
       t.shared_project()
       t.setup()
-      t.with_preview()
-      local windows, screen = require('winnow.picker.windows'), { 60, 16 }
-      t.replace(windows, 'screen', function()
-        return unpack(screen)
-      end)
+      local function resize(columns, lines)
+        vim.o.columns, vim.o.lines = columns, lines
+        vim.api.nvim_exec_autocmds('VimResized', {})
+      end
+      resize(60, 16)
       local picker = open('Winnow grep register_plugin')
+      t.listed(picker)
+      local function readable()
+        t.nothing_covered(picker)
+        local rows = t.visible_text(picker.windows.list)
+        t.contains(rows, 'src/registry.py:3: def register_plugin')
+        t.contains(t.visible_text(picker.windows.info), '2 of 2')
+        t.contains(t.visible(picker.windows.prompt)[1], ' filter ')
+      end
       t.equal(nil, picker.windows.preview)
-      screen = { 80, 24 }
-      vim.api.nvim_exec_autocmds('VimResized', {})
+      readable()
+      resize(120, 30)
       assert(picker.windows.preview)
+      readable()
+      t.contains(t.visible_text(picker.windows.preview), 'Call `register_plugin` to add one.')
       local width = vim.api.nvim_win_get_width(picker.windows.list)
       press(picker, '<M-p>')
       t.equal(nil, picker.windows.preview)
+      readable()
       assert(vim.api.nvim_win_get_width(picker.windows.list) > width, 'the list takes its place')
     end,
   },

@@ -22,6 +22,15 @@ local function word_at(item)
   return vim.fn.line('.'), vim.api.nvim_get_current_line():sub(column + 1):match('^[%w_]+')
 end
 
+-- A project of much text, for searches that are not over at once.
+local function much()
+  local files = { ['broad.txt'] = ('broad word\n'):rep(8000) }
+  for number = 1, 400 do
+    files[('many/f%03d.txt'):format(number)] = ('many words here\n'):rep(20)
+  end
+  return t.shared_project('much', files)
+end
+
 return {
   {
     'a keyword search gives ranked files, reasons, who ranked and what became of terms',
@@ -72,8 +81,7 @@ return {
   {
     'a person who asks with words that are everywhere is not told to pick others',
     function()
-      local folder = t.project()
-      t.write(folder .. '/broad.txt', ('broad word\n'):rep(8000))
+      much()
       t.setup()
       local items, answer, problem = search('keyword', { query = 'a broad word' })
       t.equal(nil, problem)
@@ -203,7 +211,8 @@ return {
       t.equal(false, found.busy)
       t.equal('stopped after 0', found:summary())
       t.equal(1, #sent)
-      vim.wait(300)
+      -- The server answers the next one: it has had the time to answer the first.
+      search('grep', { query = 'after' })
       t.equal(0, told)
       t.equal(nil, next(client.requests), 'no request is pending')
     end,
@@ -230,7 +239,14 @@ return {
       local picker = t.finished_picker()
       local id_of_search = picker.search.answer.search_id
       require('winnow').feedback('opened', picker:item(), id_of_search)
-      vim.wait(200)
+      -- Its answer comes after that of the feedback, and after what may have been told with it.
+      local after
+      require('winnow.client').ask(picker.search.folder, '$/indexStatus', {}, function(...)
+        after = { ... }
+      end)
+      t.wait('the answer after it', function()
+        return after
+      end)
       t.equal({}, kinds)
       vim.api.nvim_del_autocmd(id)
     end,
@@ -238,16 +254,12 @@ return {
   {
     'partial results stream: those of a ranking replace each other, others add up',
     function()
-      local files = {}
-      for number = 1, 400 do
-        files[('f%03d.txt'):format(number)] = ('many words here\n'):rep(20)
-      end
-      t.project(files)
+      much()
       t.setup()
       local counts = {}
       local found = require('winnow.search').start('grep', {
         query = 'words',
-        params = { max_results = 8000 },
+        params = { max_results = 8000, path = 'many' },
       }, {
         told = function(so_far)
           counts[#counts + 1] = #so_far.items

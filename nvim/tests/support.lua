@@ -2,12 +2,15 @@
 
 local M = {}
 
--- A server that starts beside other work takes its time.
-local WAIT_MS = 30000
+-- The one limit of all waits: a server that starts beside other work takes its time.
+local WAIT_MS = 60000
+-- After this long a process that should end has been left behind.
+local END_MS = 20000
 
 M.plugin = vim.fs.dirname(vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2))))
 
 ---How the server under test is started; `WINNOW_COMMAND` says so, in words.
+---@type string[]
 M.command = vim.split(vim.env.WINNOW_COMMAND or 'winnow serve', ' ', { trimempty = true })
 
 M.FILES = {
@@ -33,7 +36,10 @@ M.FILES = {
   ['.gitignore'] = 'ignored/\n.winnow/\n',
 }
 
+local screen = { columns = vim.o.columns, lines = vim.o.lines }
 local made = {}
+---@type table<string, string>
+local shared = {}
 local originals = {}
 
 function M.write(path, text)
@@ -59,16 +65,28 @@ function M.project(files)
   return folder
 end
 
-local shared
-
----The same project for tests that change nothing in it: its server need not start again.
+---The same project for all tests that name it and change nothing in it: its server starts once.
+---@param name? string
+---@param files? table<string, string>
 ---@return string
-function M.shared_project()
-  if not shared then
-    shared = M.project()
+function M.shared_project(name, files)
+  name = name or ''
+  if not shared[name] then
+    shared[name] = M.project(files)
   end
-  vim.cmd.cd(shared)
-  return shared
+  vim.cmd.cd(shared[name])
+  return shared[name]
+end
+
+---Have a running server take settings that are not those it was started with.
+---@param folder string
+---@param settings table
+function M.reconfigure(folder, settings)
+  local client = require('winnow.client').running(folder)
+  if client then
+    client.settings = settings
+    client:notify('workspace/didChangeConfiguration', { settings = settings })
+  end
 end
 
 ---Have the plugin as after a start of Neovim, with the server under test.
@@ -80,7 +98,8 @@ function M.setup(options, config)
   -- An assignment: of the configuration of the test before nothing stays.
   vim.lsp.config.winnow = vim.tbl_extend('force', {
     cmd = M.command,
-    settings = { winnow = { index = { enabled = false } } },
+    -- What one test has opened does not change the order of another's results.
+    settings = { winnow = { index = { enabled = false }, learning = { enabled = false } } },
   }, config or {})
   require('winnow').setup(options)
 end
@@ -179,10 +198,152 @@ function M.press(keys)
   vim.api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
 end
 
----Have a preview in 80 columns. Neovim 0.11.4 fails an assertion when it draws after 'columns' was
----changed where there is no screen.
-function M.with_preview()
-  M.replace(require('winnow.picker.windows'), 'preview_columns', 60)
+---Press a key of the picker.
+---@param picker winnow.Picker
+---@param key string
+function M.press_in(picker, key)
+  for _, map in ipairs(vim.api.nvim_buf_get_keymap(picker.windows.prompt_buf, 'n')) do
+    if vim.keycode(map.lhs) == vim.keycode(key) then
+      return map.callback()
+    end
+  end
+  error('no mapping of ' .. key)
+end
+
+-- The screen -------------------------------------------------------------------------------
+
+---What stands in cells of the screen, which is drawn already.
+---@param row integer from 1
+---@param column integer from 1
+---@param width integer
+---@return string
+local function cells(row, column, width)
+  local found = {}
+  for at = column, column + width - 1 do
+    found[#found + 1] = vim.fn.screenstring(row, at)
+  end
+  return (table.concat(found):gsub('%s+$', ''))
+end
+
+---The whole screen.
+---@return string
+function M.screen_text()
+  vim.cmd.redraw()
+  local lines = {}
+  for row = 1, vim.o.lines do
+    lines[row] = cells(row, 1, vim.o.columns)
+  end
+  return table.concat(lines, '\n')
+end
+
+---Where a window stands on the screen, with its border: the first and last row and column, from 1.
+---@param win integer
+---@return { top: integer, left: integer, bottom: integer, right: integer }
+function M.area(win)
+  local row, column = unpack(vim.fn.win_screenpos(win))
+  local border = vim.api.nvim_win_get_config(win).border
+  local edges = border and border ~= 'none' and 2 or 0
+  return {
+    top = row,
+    left = column,
+    bottom = row + vim.api.nvim_win_get_height(win) + edges - 1,
+    right = column + vim.api.nvim_win_get_width(win) + edges - 1,
+  }
+end
+
+---What can be read where a window stands, line by line, with its border and title. Where another
+---window covers it that is the other one's text. It fails where a part is beyond the screen.
+---@param win integer
+---@return string[]
+function M.visible(win)
+  assert(win and vim.api.nvim_win_is_valid(win), 'there is no such window')
+  vim.cmd.redraw()
+  local area = M.area(win)
+  assert(
+    area.top >= 1
+      and area.left >= 1
+      and area.bottom <= vim.o.lines - vim.o.cmdheight
+      and area.right <= vim.o.columns,
+    'a part of it is beyond the screen: ' .. vim.inspect(area)
+  )
+  local lines = {}
+  for row = area.top, area.bottom do
+    lines[#lines + 1] = cells(row, area.left, area.right - area.left + 1)
+  end
+  return lines
+end
+
+---The same as one text.
+---@param win integer
+---@return string
+function M.visible_text(win)
+  return table.concat(M.visible(win), '\n')
+end
+
+---The windows of a picker do not cover each other.
+---@param picker winnow.Picker
+function M.nothing_covered(picker)
+  local areas = {}
+  for _, name in ipairs({ 'prompt', 'list', 'info', 'preview' }) do
+    local win = picker.windows[name]
+    if win then
+      local area = M.area(win)
+      for other, there in pairs(areas) do
+        assert(
+          area.bottom < there.top
+            or area.top > there.bottom
+            or area.right < there.left
+            or area.left > there.right,
+          ('%s covers %s'):format(name, other)
+        )
+      end
+      areas[name] = area
+    end
+  end
+end
+
+---The lines of a picker's list that are marked as the current one, and the first one's row.
+---@param picker winnow.Picker
+---@return string[]
+---@return integer? row on the screen
+function M.marked(picker)
+  local lines = M.visible(picker.windows.list)
+  local list, prompt = M.area(picker.windows.list), M.area(picker.windows.prompt)
+  local plain = vim.fn.screenattr(prompt.top + 1, prompt.right - 1)
+  local marked, first = {}, nil
+  local written = vim.fn.line('w$', picker.windows.list) - vim.fn.line('w0', picker.windows.list)
+  for at = 2, math.min(written + 2, #lines - 1) do
+    local row = list.top + at - 1
+    if vim.fn.screenattr(row, list.right - 1) ~= plain then
+      first = first or row
+      marked[#marked + 1] = cells(row, list.left + 1, list.right - list.left - 1)
+    end
+  end
+  return marked, first
+end
+
+---The colours and attributes of a text in a window, cell by cell; it fails where the text cannot be
+---read there.
+---@param win integer
+---@param text string of ASCII
+---@return integer[] attributes
+---@return integer row on the screen
+---@return integer column
+function M.attributes(win, text)
+  for at, line in ipairs(M.visible(win)) do
+    local found = line:find(text, 1, true)
+    if found then
+      local area = M.area(win)
+      local row = area.top + at - 1
+      local column = area.left + vim.fn.strchars(line:sub(1, found - 1))
+      local attributes = {}
+      for offset = 0, #text - 1 do
+        attributes[#attributes + 1] = vim.fn.screenattr(row, column + offset)
+      end
+      return attributes, row, column
+    end
+  end
+  error(('%q cannot be read in:\n%s'):format(text, M.visible_text(win)), 2)
 end
 
 ---The paths of items.
@@ -194,8 +355,18 @@ function M.paths(items)
   end, items)
 end
 
----Leave nothing to the next test but running servers of the shared project.
+---Whether a server is one that later tests have, too.
+---@param client vim.lsp.Client
+---@return boolean
+local function is_shared(client)
+  return vim.iter(pairs(shared)):any(function(_, folder)
+    return client.root_dir == folder
+  end)
+end
+
+---Leave nothing to the next test but running servers of shared projects.
 function M.clean_up()
+  vim.o.columns, vim.o.lines = screen.columns, screen.lines
   for at = #originals, 1, -1 do
     local holder, name, value = unpack(originals[at])
     holder[name] = value
@@ -207,28 +378,37 @@ function M.clean_up()
   end
   vim.cmd('silent! only | silent! tabonly')
   vim.fn.setqflist({}, 'f')
+  vim.fn.setloclist(0, {}, 'f')
   vim.cmd.enew()
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     if buf ~= vim.api.nvim_get_current_buf() then
       pcall(vim.api.nvim_buf_delete, buf, { force = true })
     end
   end
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'winnow', _uninitialized = true })) do
+    if not is_shared(client) then
+      client:stop()
+    end
+  end
 end
 
 ---End the servers and wait until they are gone, so that nothing writes where things are deleted.
+---@return integer[] children that are still there
 function M.stop_servers()
-  for _, client in ipairs(vim.lsp.get_clients({ name = 'winnow' })) do
+  shared = {}
+  local function running()
+    return vim.lsp.get_clients({ name = 'winnow', _uninitialized = true })
+  end
+  for _, client in ipairs(running()) do
     client:stop()
   end
-  vim.wait(5000, function()
-    return #vim.lsp.get_clients({ name = 'winnow' }) == 0
+  local function children()
+    return vim.api.nvim_get_proc_children(vim.fn.getpid())
+  end
+  vim.wait(END_MS, function()
+    return #running() == 0 and #children() == 0
   end, 10)
-  for _, client in ipairs(vim.lsp.get_clients({ name = 'winnow' })) do
-    client:stop(true)
-  end
-  for _, folder in ipairs(made) do
-    vim.fn.delete(folder, 'rf')
-  end
+  return children()
 end
 
 return M

@@ -8,12 +8,14 @@ import os
 import pty
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,8 @@ import pyte
 PLUGIN = Path(__file__).parents[2]
 COMMAND = os.environ.get("WINNOW_COMMAND", f"{sys.executable} -m winnow serve").split()
 COLUMNS, LINES = 130, 34
-# A server that starts beside other work takes its time.
-WAIT_SECONDS = 20.0
+# The one limit of all waits: a server that starts beside other work takes its time.
+WAIT_SECONDS = 60.0
 
 SCREEN = """
 local lines = {}
@@ -65,6 +67,52 @@ def setup_lua(options: str = "", index: bool = False, more: str = "", model: str
     """
 
 
+RESET = """
+local picker = package.loaded['winnow.picker']
+if picker and picker.get() then
+  picker.get():close()
+end
+vim.cmd.stopinsert()
+vim.cmd('silent! only | silent! tabonly | enew')
+for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+  if buf ~= vim.api.nvim_get_current_buf() then
+    pcall(vim.api.nvim_buf_delete, buf, { force = true })
+  end
+end
+vim.fn.setqflist({}, 'f')
+vim.cmd.echo()
+"""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A window with a border, as it stands on the screen: rows and columns from 0."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+    lines: list[str]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+def box(screen: list[str], title: str) -> Box:
+    """Return the window with this in its upper border, which nothing may cover."""
+    top = next(row for row, line in enumerate(screen) if "╭" in line and title in line)
+    at = screen[top].index(title)
+    left, right = screen[top].rindex("╭", 0, at), screen[top].index("╮", at)
+    bottom = top + 1
+    while screen[bottom][left] != "╰":
+        assert screen[bottom][left] + screen[bottom][right] == "││", screen[bottom]
+        bottom += 1
+    assert screen[bottom][right] == "╯", screen[bottom]
+    lines = [line[left + 1 : right].rstrip() for line in screen[top + 1 : bottom]]
+    return Box(top, left, bottom, right, lines)
+
+
 def environment(home: Path) -> dict[str, str]:
     """An environment without settings, keys and state of whoever runs the tests."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
@@ -87,6 +135,7 @@ class Editor:
         finally:
             os.environ.clear()
             os.environ.update(before)
+        self.pid: int = self.nvim.eval("getpid()")
         self.nvim.ui_attach(COLUMNS, LINES, rgb=True)
         self.lua(setup_lua(**setup))
 
@@ -148,11 +197,18 @@ class Editor:
             self.nvim.input("<C-c>")
         self.lua(
             "for _, c in ipairs(vim.lsp.get_clients()) do c:stop() end"
-            " vim.wait(3000, function() return #vim.lsp.get_clients() == 0 end, 10)"
+            " vim.wait(20000, function() return #vim.lsp.get_clients() == 0 end, 10)"
         )
+        started = [self.pid, *descendants(self.pid)]
         with contextlib.suppress(OSError, EOFError):
             self.nvim.command("qall!")
         self.nvim.close()
+        end(started)
+
+    def reset(self) -> None:
+        """Leave nothing to the next test but the server."""
+        self.lua(RESET)
+        self.wait("normal mode", lambda: self.nvim.eval("mode()") == "n")
 
 
 def children(pid: int) -> list[int]:
@@ -176,6 +232,24 @@ def descendants(pid: int) -> dict[int, str]:
             continue
         found |= descendants(child)
     return found
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def end(pids: list[int]) -> None:
+    """Wait until processes have ended that are about to; it fails where one had to be killed."""
+    until = time.monotonic() + WAIT_SECONDS
+    while any(map(is_running, pids)) and time.monotonic() < until:
+        time.sleep(0.01)
+    left = [pid for pid in pids if is_running(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left, f"{left} had to be killed"
 
 
 class Terminal:
@@ -220,10 +294,13 @@ class Terminal:
         self.read(0.4)
 
     def close(self) -> None:
+        started = [*descendants(self._process.pid)]
         self.type("\x1b\x1b:qall!\r")
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        until = time.monotonic() + WAIT_SECONDS
+        while self._process.poll() is None and time.monotonic() < until:
+            # What it draws has to be read, or it waits.
+            self.read(0.05)
+        self._process.kill()
+        self._process.wait()
         os.close(self._side)
+        end(started)
