@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 SECONDS = 60.0
 # Between two looks, at first and at last.
@@ -31,15 +31,15 @@ def wait_until(
 
 
 async def until(
-    look: Callable[[], T | Awaitable[T]],
+    look: Callable[[], Any],
     what: str | Callable[[], object] = "",
     seconds: float = SECONDS,
-) -> T:
+) -> Any:
     """As `wait_until`, in an event loop, for what can be seen at once or has to be asked for."""
     end, pause = time.monotonic() + seconds, SHORT
     while True:
         seen = look()
-        found: T = await seen if isinstance(seen, Awaitable) else seen
+        found = await seen if isinstance(seen, Awaitable) else seen
         if found:
             return found
         assert time.monotonic() < end, _missing(look, what)

@@ -104,7 +104,8 @@ class Client:
         await loop.connect_read_pipe(lambda: answers, process.stdout)
         pipe, flow = await loop.connect_write_pipe(FlowControlMixin, process.stdin)
         client: Any = self.lsp
-        client.protocol.set_writer(asyncio.StreamWriter(pipe, flow, reader, loop))
+        self._writer = asyncio.StreamWriter(pipe, flow, reader, loop)
+        client.protocol.set_writer(self._writer)
         reading = run_async(
             stop_event=client._stop_event,
             reader=reader,
@@ -152,7 +153,7 @@ class Client:
             self.process.kill()
             self.process.wait()
             await asyncio.gather(*self._tasks)
-            self.lsp.protocol.writer.close()
+            self._writer.close()
             await self.lsp.stop()  # type: ignore[no-untyped-call]
 
 

@@ -226,9 +226,9 @@ def become(order: tuple[list[str], dict[str, str], str, bool], streams: list[int
         os.dup2(stream, place)
         os.close(stream)
     # Those that there are were made for other files.
-    sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
-    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
-    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -80,7 +80,8 @@ async def ended(client: Client) -> list[Any]:
         told = client.progress.values()
         return next((values for values in told if values[-1]["kind"] == "end"), [])
 
-    return await until(last, "the build does not end")
+    values: list[Any] = await until(last, "the build does not end")
+    return values
 
 
 async def until_defined(project: Path, names: set[str]) -> None:
