@@ -25,8 +25,8 @@ from pygls.io_ import run_async
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 from conftest import alive
-from lsp import nursery
-from lsp.nursery import COMMAND, Forked
+from lsp import fork_server
+from lsp.fork_server import COMMAND, Forked
 from waiting_for import SECONDS, until
 from winnow.lsp.protocol import plain_converter
 
@@ -36,7 +36,7 @@ __all__ = ["COMMAND"]
 @pytest.fixture(scope="session", autouse=True)
 def servers_are_forked(no_network: None, user_cache: None) -> Iterator[None]:
     """Servers are forked from a process that has loaded what they are made of."""
-    with nursery.opened():
+    with fork_server.opened():
         yield
 
 
@@ -83,7 +83,7 @@ class Client:
         **variables: str,
     ) -> types.InitializeResult:
         capabilities = attrs.evolve(editors_capabilities(), experimental=experimental)
-        await self._connect(nursery.start(COMMAND, environment(**variables), patient=True))
+        await self._connect(fork_server.start(COMMAND, environment(**variables), patient=True))
         return await self.lsp.initialize_session(
             types.InitializeParams(
                 capabilities=capabilities,

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from conftest import requires_posix
-from lsp import nursery
+from lsp import fork_server
 from lsp.conftest import COMMAND, environment
 from waiting_for import SECONDS
 
@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self, *arguments: str, **variables: str) -> None:
         command = [*COMMAND, "--tcp", "0", *arguments]
-        self.process = nursery.start(command, environment(**variables))
+        self.process = fork_server.start(command, environment(**variables))
         self.stderr = line = ""
         while not line.startswith("winnow: listening"):
             line = self._line()
@@ -276,7 +276,7 @@ def test_a_token_of_the_environment_is_written_nowhere(project: Path) -> None:
     ],
 )
 def test_a_token_that_protects_nothing_is_refused(arguments: tuple[str, ...], message: str) -> None:
-    process = nursery.start([*COMMAND, *arguments], environment())
+    process = fork_server.start([*COMMAND, *arguments], environment())
     for stream in (process.stdin, process.stdout):
         assert stream is not None
         stream.close()

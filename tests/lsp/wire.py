@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lsp import nursery
+from lsp import fork_server
 from lsp.conftest import COMMAND, environment
 from waiting_for import SECONDS
 
@@ -41,9 +41,9 @@ class Wire:
     ) -> None:
         command, given = [*command, *arguments], environment(**(variables or {}))
         self.process = (
-            nursery.start(command, given, cwd, patient=patient)
+            fork_server.start(command, given, cwd, patient=patient)
             if forked
-            else nursery.start_anew(command, given, cwd)
+            else fork_server.start_anew(command, given, cwd)
         )
         self.running.add(self)
         if self.open_files and sys.platform == "linux":

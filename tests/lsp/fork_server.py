@@ -1,4 +1,4 @@
-"""Servers that start at once: a process that has loaded what a server is made of forks them.
+"""A fork server: a process that has imported what a language server needs, and forks them.
 
 To load it takes more than half a second of a processor, and each test has a server of its own. One
 that is forked is as any other but for that: it has its own streams, folder and variables, and runs
@@ -89,7 +89,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-class Nursery:
+class ForkServer:
     """The process that forks, as whoever needs a server asks it."""
 
     def __init__(self) -> None:
@@ -135,23 +135,23 @@ class Nursery:
 
 
 class _Running:
-    """The nursery of this process, if it has one."""
+    """The fork server of this process, if it has one."""
 
-    nursery: Nursery | None = None
+    server: ForkServer | None = None
 
 
 @contextlib.contextmanager
 def opened() -> Iterator[None]:
     """While this is open, servers of this process are forked where that can be."""
-    if sys.platform != "linux" or _Running.nursery is not None:
+    if sys.platform != "linux" or _Running.server is not None:
         yield
         return
-    _Running.nursery = Nursery()
+    _Running.server = ForkServer()
     try:
         yield
     finally:
-        _Running.nursery.close()
-        _Running.nursery = None
+        _Running.server.close()
+        _Running.server = None
 
 
 def start(
@@ -163,10 +163,10 @@ def start(
 ) -> Forked | subprocess.Popen[bytes]:
     """Start a server; by a fork, unless it is another program or its Python has to be another. Only
     one that is forked can be patient."""
-    nursery = _Running.nursery
-    if nursery is not None and command[: len(COMMAND)] == COMMAND and _is_alike(environment):
+    server = _Running.server
+    if server is not None and command[: len(COMMAND)] == COMMAND and _is_alike(environment):
         arguments = command[COMMAND.index("serve") :]
-        return nursery.start(arguments, environment, cwd, patient)
+        return server.start(arguments, environment, cwd, patient)
     return start_anew(command, environment, cwd)
 
 
