@@ -65,8 +65,12 @@ async def make_workers(
     made: list[Workers] = []
     environment = environment_with_languages(tmp_path_factory.mktemp("python"))
 
-    def make(seconds: float = 20.0, limit: int = 1) -> Workers:
-        made.append(Workers(processes, environment, seconds, limit))
+    def make(seconds: float = 20.0, limit: int = 1, *, shared: bool = False) -> Workers:
+        """Workers of a test's own, or those that tests share, which know no other languages."""
+        if shared:
+            made.append(Workers(processes, {}, limit=limit))
+        else:
+            made.append(Workers(processes, environment, seconds, limit))
         return made[-1]
 
     yield make

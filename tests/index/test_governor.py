@@ -24,6 +24,8 @@ from winnow.text.memory import anonymous_bytes
 from winnow.text.process import Processes
 from winnow.text.roots import is_indexable
 
+pytestmark = pytest.mark.usefixtures("index_workers")
+
 WORKERS = (1, 2)
 
 
@@ -350,15 +352,19 @@ class Rules:
         return self.left
 
 
-MakeRuled = Callable[[Rules], Workers]
+MakeRuled = Callable[..., Workers]
 
 
 @pytest_asyncio.fixture
 async def ruled() -> AsyncIterator[MakeRuled]:
     made: list[Workers] = []
 
-    def make(rules: Rules) -> Workers:
-        made.append(Workers(Processes(), os.environ, 20.0, 2, rules))
+    def make(rules: Rules, *, shared: bool = False) -> Workers:
+        """Workers of a test's own, or those that tests share."""
+        if shared:
+            made.append(Workers(Processes(), {}, limit=2, regulator=rules))
+        else:
+            made.append(Workers(Processes(), os.environ, 20.0, 2, rules))
         return made[-1]
 
     yield make
@@ -375,7 +381,7 @@ def write_small(folder: Path, count: int) -> list[str]:
 async def test_each_batch_of_the_background_has_a_turn(ruled: MakeRuled, tmp_path: Path) -> None:
     names = write_small(tmp_path, 40)
     rules = Rules()
-    found = await extracted(ruled(rules), jobs(tmp_path, *names))
+    found = await extracted(ruled(rules, shared=True), jobs(tmp_path, *names))
     assert {name: outcome(facts) for name, facts in found.items()} == dict.fromkeys(names, "f")
     assert rules.turns == 5
 
@@ -386,7 +392,7 @@ async def test_a_query_does_not_wait_for_a_turn_and_a_pause_begins_nothing(
     names = write_small(tmp_path, 40)
     rules = Rules()
     rules.open.clear()
-    workers = ruled(rules)
+    workers = ruled(rules, shared=True)
     background = asyncio.create_task(extracted(workers, jobs(tmp_path, *names)))
     assert set(await extracted(workers, jobs(tmp_path, "f1.py"), urgent=True)) == {"f1.py"}
     assert rules.turns == 0
@@ -400,7 +406,7 @@ async def test_what_nobody_waits_for_any_more_takes_no_turn_from_others(
 ) -> None:
     names = write_small(tmp_path, 80)
     rules = Rules(workers=1)
-    workers = ruled(rules)
+    workers = ruled(rules, shared=True)
     first = workers.extract(jobs(tmp_path, *names))
     await first.__anext__()
     rules.open.clear()
@@ -475,7 +481,7 @@ async def test_nothing_more_is_begun_for_somebody_who_does_not_read(
     monkeypatch.setattr(workers_of_all_kinds, "UNREAD_BYTES", 1)
     names = write_small(tmp_path, 400)
     rules = Rules(workers=1)
-    workers = ruled(rules)
+    workers = ruled(rules, shared=True)
     answers = workers.extract(jobs(tmp_path, *names))
     await answers.__anext__()
     await extracted(workers, jobs(tmp_path, "f1.py"), urgent=True)

@@ -22,6 +22,8 @@ from winnow.index.files import Job
 from winnow.text import workers as workers_of_all_kinds
 from winnow.text.process import Child, Processes
 
+pytestmark = pytest.mark.usefixtures("index_workers")
+
 
 async def outcomes(workers: module.Workers, wanted: list[Job]) -> dict[str, str]:
     found = await extracted(workers, wanted)
@@ -43,7 +45,7 @@ async def test_facts_come_from_files_of_any_encoding(
     }
     for name, raw in files.items():
         (tmp_path / name).write_bytes(raw)
-    found = await extracted(make_workers(), jobs(tmp_path, *files, "gone.py"))
+    found = await extracted(make_workers(shared=True), jobs(tmp_path, *files, "gone.py"))
     assert {path: outcome(facts) for path, facts in found.items()} == {
         "plain.py": "grüße",
         "marked.py": "grüße",
@@ -66,7 +68,7 @@ async def test_a_text_stands_in_the_place_of_its_file(
     make_workers: MakeWorkers, tmp_path: Path
 ) -> None:
     job = Job(os.fsencode(tmp_path), b"not/there.py", 100, b"def unsaved(): pass\n" * 100)
-    found = await extracted(make_workers(), [job])
+    found = await extracted(make_workers(shared=True), [job])
     assert outcome(found["not/there.py"]).split() == ["unsaved"] * 100
 
 
@@ -80,7 +82,7 @@ async def test_odd_files_keep_nobody_waiting(make_workers: MakeWorkers, tmp_path
     (root / "device.py").symlink_to("/dev/zero")
     (root / os.fsdecode(b"\xff\xfe.py")).write_text("def strange(): pass\n")
     names = ["fifo.py", "folder.py", "link.py", "device.py", os.fsdecode(b"\xff\xfe.py"), "a.py"]
-    assert await outcomes(make_workers(), jobs(root, *names)) == {
+    assert await outcomes(make_workers(shared=True), jobs(root, *names)) == {
         "fifo.py": "it cannot be read",
         "folder.py": "it cannot be read",
         "link.py": "gone",
@@ -102,7 +104,7 @@ async def test_what_nobody_has_written_by_hand_is_left_alone(
         },
     )
     assert await outcomes(
-        make_workers(), jobs(tmp_path, "large.py", "line.py", "some_lines.py")
+        make_workers(shared=True), jobs(tmp_path, "large.py", "line.py", "some_lines.py")
     ) == {
         "large.py": "it is larger than 4,194,304 bytes",
         "line.py": "it is minified or generated: 1,050,003 bytes a line",
@@ -118,7 +120,7 @@ async def test_brackets_nested_very_deep(
     rows = depth // 100
     nested = ("(" * 100 + "\n") * rows + "1" + (")" * 100 + "\n") * rows
     write_files(tmp_path, {"deep.py": f"x = {nested}", "after.py": "def after(): pass\n"})
-    found = await outcomes(make_workers(), jobs(tmp_path, "deep.py", "after.py"))
+    found = await outcomes(make_workers(shared=True), jobs(tmp_path, "deep.py", "after.py"))
     assert found["after.py"] == "after"
     assert found["deep.py"]  # its names or a problem: an answer
 

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,14 @@ def facts_of(text: str, setting: str | Path) -> FileFacts:
     assert found is not None
     assert found.contents is not None
     return found
+
+
+@pytest.fixture(autouse=True)
+def no_model_is_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A model keeps its file open, and the tokenizer's library is told to start no threads."""
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    yield
+    embeddings.model_at.cache_clear()
 
 
 # --- the package ---------------------------------------------------------------------------------

@@ -430,7 +430,7 @@ class FolderIndex:
         """Take all that was found to differ from a store; whether that is the one there still."""
         await self.apply(changes, self._listed_as, report, urgent)
         if store is not self._store:
-            # Only a look at the new one tells whether that is complete: a build may have made it so.
+            # Only a look at the new one tells whether it is complete: a build may have made it so.
             self.look_now()
             return False
         self.complete = not self._too_many
