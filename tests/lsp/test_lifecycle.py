@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from urllib.parse import quote_from_bytes
@@ -40,6 +41,17 @@ def test_requests_before_initialize_and_after_shutdown_are_refused(project: Path
     wire.request(3, "$/keywordSearch", REQUEST)
     assert wire.receive()["error"]["code"] == -32600
     wire.send({"jsonrpc": "2.0", "method": "exit"})
+    assert wire.join() == 0
+
+
+def test_exit_does_not_have_to_wait_for_the_answer_to_shutdown(project: Path) -> None:
+    wire = Wire()
+    wire.initialize(project, index=True)
+    shutdown, exit_ = (
+        {"jsonrpc": "2.0", "id": 1, "method": "shutdown", "params": None},
+        {"jsonrpc": "2.0", "method": "exit"},
+    )
+    wire.send_bytes(json.dumps(shutdown).encode(), json.dumps(exit_).encode())
     assert wire.join() == 0
 
 

@@ -128,6 +128,7 @@ class WinnowProtocol(LanguageServerProtocol):
         # it is cancelled, and remembers a notification for ever.
         self.running: set[asyncio.Task[Any]] = set()
         self._has_begun = False
+        self._is_ending = False  # somebody has asked for it: pygls notes that once it is done
         self._news = asyncio.Event()
 
     def connect(self, outgoing: Outgoing, news: asyncio.Event) -> None:
@@ -193,6 +194,10 @@ class WinnowProtocol(LanguageServerProtocol):
         if {"id", "method"} <= message.keys() and not hasattr(typed, "id"):
             self.refuse(message["id"], INVALID_REQUEST, f"{message['method']} is a notification")
             return
+        method = message.get("method")
+        self._is_ending |= method == types.SHUTDOWN
+        if method == types.EXIT:  # it may come before the end of `shutdown`, which decides the code
+            self._shutdown |= self._is_ending
         super().handle_message(typed)
 
     def _handle_response(
@@ -226,7 +231,7 @@ class WinnowProtocol(LanguageServerProtocol):
             return None if {"result", "error"} & message.keys() else "`method` is missing"
         if not isinstance(message["method"], str):
             return "`method` must be a string"
-        if self._shutdown and "id" in message:
+        if self._is_ending and "id" in message:
             return "the server is shutting down"
         if message["method"] == types.INITIALIZE and "id" in message and self._has_begun:
             return "the server is initialized already"
