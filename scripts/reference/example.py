@@ -150,6 +150,10 @@ def _take_time() -> None:
     vars(indexed_search)["CATCH_UP_SECONDS"] = 60.0  # imported there, so mypy lets nobody set it
 
 
+def _has_index(folder: Path) -> bool:
+    return any(folder.glob(f"{OWN_FOLDER}/index-*.db"))
+
+
 async def prepare(folder: Path) -> None:
     """What is remembered of searches in the copy, and its index: what an answer says of one that is
     being made is another thing each time. No example changes what is in the index, so the first
@@ -158,7 +162,7 @@ async def prepare(folder: Path) -> None:
     index_folder.BATCH_SECONDS = 60.0
     take_down(folder)
     remember(folder)
-    if any(folder.glob(f"{OWN_FOLDER}/index-*.db")):
+    if _has_index(folder):
         return
     workspace = Workspace([folder], SETTINGS, environment(folder))
     try:

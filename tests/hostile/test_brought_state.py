@@ -53,9 +53,23 @@ def winnow(folder: Path, *arguments: str, **environment: str) -> subprocess.Comp
     return command(folder, *arguments, environment={**os.environ, **environment})
 
 
-def forged(tmp_path: Path, state: Path) -> Path:
-    """A `.winnow` of a user's that says of the hostile file what is in a harmless one, and that
-    another file was of use."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a user, whose state is there too, has made a forged `.winnow`."""
+    folder = tmp_path_factory.mktemp("forged")
+    make_forged(folder, folder / "state")
+    return folder
+
+
+def forged(made: Path, state: Path) -> Path:
+    """The forged `.winnow`, of the user whose state is in this folder from now on."""
+    shutil.copytree(made / "state", state, dirs_exist_ok=True)
+    return made / "twin/.winnow"
+
+
+def make_forged(tmp_path: Path, state: Path) -> None:
+    """Make a `.winnow` of a user's that says of the hostile file what is in a harmless one, and
+    that another file was of use."""
     real = write_files(tmp_path / "real", FILES)
     (_, key) = keys_of(real, [HOSTILE])[HOSTILE]
     twin = git_commit(tmp_path / "twin", {**FILES, **HARMLESS})
@@ -72,12 +86,11 @@ def forged(tmp_path: Path, state: Path) -> Path:
         search = Search(f"s{number}", now, "grep", "install part", "words", 0.1, 1, (PUSHED,))
         learned.write([search], [Event(search.id, now, "up", PUSHED, 1)])
     learned.close()
-    return twin / ".winnow"
 
 
-def clones(tmp_path: Path, state: Path) -> tuple[Path, Path]:
+def clones(tmp_path: Path, made: Path, state: Path) -> tuple[Path, Path]:
     """A clone of a repository that brings a forged `.winnow`, and one of the same without it."""
-    folder = forged(tmp_path, state)
+    folder = forged(made, state)
     upstream = git_commit(tmp_path / "upstream", FILES)
     found = tmp_path / "brought/project", tmp_path / "plain/project"
     subprocess.run(["git", "clone", "-q", str(upstream), str(found[1])], check=True)
@@ -99,9 +112,11 @@ def plain(value: Any, root: Path) -> Any:
 
 
 @pytest.fixture(params=["same user", "another user"])
-def folders(request: pytest.FixtureRequest, tmp_path: Path, user_state: Path) -> tuple[Path, Path]:
+def folders(
+    request: pytest.FixtureRequest, tmp_path: Path, made: Path, user_state: Path
+) -> tuple[Path, Path]:
     state = user_state.parent if request.param == "same user" else tmp_path / "other"
-    return clones(tmp_path, state)
+    return clones(tmp_path, made, state)
 
 
 async def test_answers_of_the_engine_are_those_without_it(
@@ -148,8 +163,10 @@ def test_answers_of_the_command_line_are_those_without_it(folders: tuple[Path, P
     assert existing(folders[1]) == folders[1] / ".winnow"
 
 
-def test_git_pull_of_one_has_it_ignored_from_then_on(tmp_path: Path, user_state: Path) -> None:
-    folder = forged(tmp_path, user_state.parent)
+def test_git_pull_of_one_has_it_ignored_from_then_on(
+    tmp_path: Path, made: Path, user_state: Path
+) -> None:
+    folder = forged(made, user_state.parent)
     upstream = git_commit(tmp_path / "upstream", FILES)
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(upstream), str(clone)], check=True)
