@@ -645,12 +645,15 @@ async def test_ripgrep_fails(make_workspace: MakeWorkspace, project: Path, tmp_p
 
 
 @requires_posix
+@pytest.mark.parametrize("probe_seconds", [60.0, 1e-6])  # alone, or all terms at once
 async def test_a_term_that_takes_all_memory_is_too_broad_and_sinks_no_other(
-    make_workspace: MakeWorkspace, project: Path, tmp_path: Path
+    make_workspace: MakeWorkspace, project: Path, tmp_path: Path, probe_seconds: float
 ) -> None:
     full = "echo 'memory allocation of 1073741824 bytes failed' >&2; kill -ABRT $$"
     script = f'case "$*" in *manywhere*) {full};; esac\nexec {RIPGREP} "$@"'
-    workspace = make_workspace(project, config=stand_in(tmp_path, script))
+    config = stand_in(tmp_path, script)
+    limits = msgspec.structs.replace(config.limits, probe_seconds=probe_seconds)
+    workspace = make_workspace(project, config=msgspec.structs.replace(config, limits=limits))
     result = await search(workspace, "manywhere", "register_plugin")
     assert [term.status for term in result.terms] == ["too_broad", "used"]
     assert paths(result)[0] == "src/registry.py"
