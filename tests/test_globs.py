@@ -93,10 +93,10 @@ def test_no_pattern_makes_matching_slow() -> None:
         "{*a,*b}" * 6 + "*Z",
     ):
         regex = glob_regex(pattern)
-        started = time.monotonic()
+        started = time.process_time()
         for path in (name, f"{name}/" * 10 + name, "a/" * 300 + "a", "ab" * 500):
             assert not regex.fullmatch(path), pattern
-        assert time.monotonic() - started < 15, pattern
+        assert time.process_time() - started < 15, pattern
 
 
 def test_braces_do_not_make_more_alternatives_than_can_be_held() -> None:

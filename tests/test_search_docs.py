@@ -86,8 +86,8 @@ def read_root(tmp_path_factory: pytest.TempPathFactory, formats_of_tests: dict[s
         await asyncio.sleep(0.06)  # until the clock of the file system has gone on
         workspace = Workspace([root], settings(), variables(formats_of_tests, root))
         try:
-            everything = {"include_ignored": True, "include_hidden": True}
-            assert (await search(workspace, "revenue", **everything)).completeness.complete
+            found = await search(workspace, "revenue", include_ignored=True, include_hidden=True)
+            assert found.completeness.complete
         finally:
             await workspace.aclose()
 

@@ -13,6 +13,7 @@ import pytest
 
 from conftest import requires_posix, write_files
 from documents.conftest import MakeLibrary, documents_in
+from winnow.documents import library as library_module
 from winnow.documents import texts
 from winnow.documents.found import Document
 from winnow.documents.job import Stamp, Taken, stamp_of
@@ -151,8 +152,9 @@ async def test_what_is_gone_is_gone(make_library: MakeLibrary, tmp_path: Path) -
 @pytest.mark.slow
 @requires_posix
 async def test_a_document_that_cannot_be_read_says_why_and_is_not_tried_again(
-    make_library: MakeLibrary, tmp_path: Path
+    make_library: MakeLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(library_module, "QUICK_SECONDS", 1.0)
     names = ["hang.hang", "b.crash", "c.greedy", "d.defect", "empty.pag", "large.pag", "good.pag"]
     write_files(tmp_path, dict.fromkeys(names, "") | {"good.pag": TEXT, "large.pag": "x" * 2000})
     await asyncio.sleep(0.06)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -130,10 +129,10 @@ async def test_a_failure_is_told_within_the_deadline_and_without_the_key(
     deadline = 1.0 if mode == "hang" else 10.0
     asked = Asked(model_server, name, deadline_seconds=deadline)
     await asked.models.warm(asked.models.usable()[0][0])
-    started = time.monotonic()
     with pytest.raises(llm.RankingFailed) as failed:
         await asked.rank()
-    assert time.monotonic() - started < deadline + 10  # far from the stand-in's 30
+    if mode == "hang":  # it waits until then
+        assert await asyncio.to_thread(model_server.closed.wait, 20)
     [attempt] = failed.value.attempts
     assert FAILURES[mode] in attempt["error"]
     assert FAKE_KEY not in attempt["error"]
@@ -152,9 +151,7 @@ async def test_the_deadline_ends_a_dripping_answer_and_keeps_what_was_named(
     model_server.choose = lambda files: [{"id": "f01"}, {"id": "f02", "reason": "x" * 200}]
     asked = Asked(model_server, name, deadline_seconds=3.0)
     await asked.models.warm(asked.models.usable()[0][0])
-    started = time.monotonic()
     ranking = await asked.rank()
-    assert time.monotonic() - started < 3.0 + 6  # the whole would take more than twelve
     assert [one.candidate.path for one in ranking.files] == ["a.py"]
     assert "no whole answer" in (ranking.broken_off or "")
     # The server saw the connection close: a paid generation would have ended.

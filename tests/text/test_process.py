@@ -51,12 +51,12 @@ async def test_stderr_is_drained_and_capped() -> None:
 
 async def test_the_deadline_ends_a_child_and_keeps_what_it_said() -> None:
     started = time.monotonic()
-    code = "import time; print('first', flush=True); time.sleep(60)"
+    code = "import time; print('first', flush=True); time.sleep(600)"
     # Python has to have begun by then, beside whatever else runs.
     async with python(Processes(), code, seconds=3.0) as child:
         assert await records(child) == [b"first"]
         assert child.timed_out
-    assert time.monotonic() - started < 30  # far from the child's 60
+    assert time.monotonic() - started < 60  # far from the child's 600
 
 
 async def test_a_child_has_no_standard_input() -> None:
@@ -101,8 +101,8 @@ async def test_a_child_to_talk_to_has_a_limit_of_its_own_for_memory() -> None:
 @requires_posix
 async def test_leaving_the_block_ends_the_whole_group_at_once() -> None:
     code = (
-        "import subprocess, time; child = subprocess.Popen(['sleep', '60']);"
-        "print(child.pid, flush=True); print('x' * 1_000_000, flush=True); time.sleep(60)"
+        "import subprocess, time; child = subprocess.Popen(['sleep', '600']);"
+        "print(child.pid, flush=True); print('x' * 1_000_000, flush=True); time.sleep(600)"
     )
     processes = Processes()
     async with python(processes, code) as child:
@@ -110,10 +110,10 @@ async def test_leaving_the_block_ends_the_whole_group_at_once() -> None:
             grandchild = int(record)
             break
         started = time.monotonic()
-    assert time.monotonic() - started < 15  # far from their 60
+    assert time.monotonic() - started < 60  # far from their 600
     assert not alive(child.pid)
     while alive(grandchild):
-        assert time.monotonic() - started < 15
+        assert time.monotonic() - started < 60
         await asyncio.sleep(0.01)
     assert processes._alive == set()
 

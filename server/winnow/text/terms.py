@@ -276,7 +276,11 @@ class Search:
                     listed.append(path)
             code = await child.wait()
             self.timed_out |= child.timed_out
-            if not child.timed_out and ripgrep.pattern_problem(code, child.stderr):
+            if not child.timed_out and (
+                # Which of the terms it was, a run for each of them tells.
+                ripgrep.ran_out_of_memory(child.stderr)
+                or ripgrep.pattern_problem(code, child.stderr)
+            ):
                 return False
             for found in undecided:
                 found.unreadable |= ripgrep.unreadable_files(child.stderr)
