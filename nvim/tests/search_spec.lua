@@ -109,7 +109,9 @@ return {
     function()
       t.shared_project()
       t.setup()
-      local items = search('symbols', { query = 'Loader.load_plugin', params = { exact = true } })
+      local items, answer, problem =
+        search('symbols', { query = 'Loader.load_plugin', params = { exact = true } })
+      assert(items and items[1], vim.inspect({ answer, problem }))
       t.equal('src/loader.py', items[1].path)
       t.contains(items[1].reason, 'method Loader.load_plugin')
       t.equal({ 5, 'load_plugin' }, { word_at(items[1]) })
