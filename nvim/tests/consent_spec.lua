@@ -9,11 +9,11 @@ local ALLOW = 'ranked locally; :Winnow consent to ask a model'
 local SEARCH = 'keyword how are plugins loaded -- load_plugin'
 
 ---A user who has decided nothing yet, and a server with one model, which is elsewhere.
----@param llm? table further settings
+---@param llm? table further settings, for a server of its own
 ---@param folder? string else that of the other tests, with their server
 ---@return string folder
 local function begin(llm, folder)
-  folder = folder or t.shared_project('consent')
+  folder = folder or (llm and t.project()) or t.shared_project('consent')
   vim.fn.delete(vim.env.XDG_STATE_HOME .. '/winnow', 'rf')
   local model =
     { provider = 'openai', model = 'm', base_url = DESTINATION .. '/v1', plain_http = true }
@@ -28,7 +28,6 @@ local function begin(llm, folder)
     },
   }
   t.setup({ open_list = false }, { settings = settings })
-  t.reconfigure(folder, settings)
   return folder
 end
 

@@ -78,17 +78,6 @@ function M.shared_project(name, files)
   return shared[name]
 end
 
----Have a running server take settings that are not those it was started with.
----@param folder string
----@param settings table
-function M.reconfigure(folder, settings)
-  local client = require('winnow.client').running(folder)
-  if client then
-    client.settings = settings
-    client:notify('workspace/didChangeConfiguration', { settings = settings })
-  end
-end
-
 ---Have the plugin as after a start of Neovim, with the server under test.
 ---@param options? table for setup()
 ---@param config? table for vim.lsp.config

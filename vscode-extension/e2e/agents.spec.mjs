@@ -10,8 +10,12 @@ let editor
 let folder
 
 before(async () => {
-  folder = workspace()
-  const settings = { 'winnow.editorModel.enabled': true, 'winnow.editorModel.selector': { vendor: 'probe' } }
+  folder = workspace(['django'])
+  const settings = {
+    'winnow.editorModel.enabled': true,
+    'winnow.editorModel.selector': { vendor: 'probe' },
+    'winnow.index.enabled': false,
+  }
   editor = await startEditor({ folder, settings })
 })
 
@@ -52,6 +56,8 @@ test("the editor's own model ranks a keyword search, and is named", async () => 
     async () => (await editor.rowTexts())[0]?.endsWith('chosen by the model of the editor'),
     'the reason of the model',
   )
+  await editor.sees(editor.rows.first(), / chosen by the model of the editor$/)
+  await editor.sees(editor.title, /ranked by probe\/ ?ranker/)
   const prompt = readFileSync(path.join(editor.data, 'prompt.txt'), 'utf-8')
   assert.match(prompt, /how are migrations applied in order/)
   await editor.page.keyboard.press('Escape')

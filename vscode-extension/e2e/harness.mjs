@@ -2,46 +2,58 @@
 //
 // Parts come from the environment, see scripts/environment: WINNOW_CODE_SERVER is the folder with
 // code-server, WINNOW_CHROMIUM the browser, WINNOW_PYTHON a Python that can run the server from the
-// checkout (PYTHONPATH), WINNOW_TREE a real repository to search in.
-import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
+// checkout (PYTHONPATH), WINNOW_TREE a real repository to search in. run.mjs adds the folder of the
+// run, in which it has installed the extensions, and which it deletes.
+import { spawn } from 'node:child_process'
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { after } from 'node:test'
 import { chromium } from 'playwright-core'
+import { ENTRY, EXTENSION, EXTENSIONS, HERE, OUT, RUN } from './paths.mjs'
+import { descendants, kill } from './processes.mjs'
+import { readable } from './screen.mjs'
 
-const HERE = path.dirname(fileURLToPath(import.meta.url))
-export const EXTENSION = path.dirname(HERE)
-export const OUT = path.join(HERE, 'out')
+export { EXTENSION, kill }
 export const CHECKOUT = path.dirname(EXTENSION)
 export const PYTHON = process.env.WINNOW_PYTHON ?? 'python3'
 /** The server from the checkout, as `winnow.server.command`. */
 export const SERVER = [PYTHON, '-m', 'winnow']
-/** What is waited for longest: a page that loads while other things run. */
-export const PATIENCE = 30_000
-
-const folders = []
-process.on('exit', () => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-})
+/** The one limit of all waits: a page that loads while other things run takes its time. */
+export const PATIENCE = 60_000
 
 /** An empty folder that is deleted at the end of the run. */
 export function temporary(name) {
-  const folder = mkdtempSync(path.join(tmpdir(), `winnow-e2e-${name}-`))
-  folders.push(folder)
+  return mkdtempSync(path.join(RUN, `${name}-`))
+}
+
+/** A copy of the repository to search in, or of some of its folders, with a document. */
+export function workspace(parts = ['.']) {
+  const folder = path.join(temporary('workspace'), 'django')
+  for (const part of parts) {
+    cpSync(path.join(process.env.WINNOW_TREE, part), path.join(folder, part), {
+      recursive: true,
+      filter: (file) => !['.git', '.winnow'].includes(path.basename(file)),
+    })
+  }
+  mkdirSync(path.join(folder, 'docs'), { recursive: true })
+  cpSync(path.join(CHECKOUT, 'docs/example/docs/handbook.pdf'), path.join(folder, 'docs/handbook.pdf'))
   return folder
 }
 
-/** A copy of the repository to search in, with a document. */
-export function workspace() {
-  const folder = path.join(temporary('workspace'), 'django')
-  cpSync(process.env.WINNOW_TREE, folder, {
-    recursive: true,
-    filter: (file) => !['.git', '.winnow'].includes(path.basename(file)),
-  })
-  cpSync(path.join(CHECKOUT, 'docs/example/docs/handbook.pdf'), path.join(folder, 'docs/handbook.pdf'))
+/** A small folder to search in. */
+export function project() {
+  const folder = temporary('project')
+  writeFileSync(path.join(folder, 'main.py'), 'def main():\n    print("hello")\n')
+  return folder
+}
+
+/** A program of a name in a folder. */
+export function program(folder, name, script) {
+  mkdirSync(folder, { recursive: true })
+  const file = path.join(folder, name)
+  writeFileSync(file, `#!/bin/sh\n${script}\n`)
+  chmodSync(file, 0o755)
   return folder
 }
 
@@ -90,7 +102,18 @@ export const BASE_SETTINGS = {
   'files.simpleDialog.enable': true,
   'workbench.tips.enabled': false,
   'workbench.reduceMotion': 'on',
+  'files.autoSave': 'off',
 }
+
+/** A browser for all editors of a spec. */
+let browser
+const openBrowser = () =>
+  (browser ??= chromium.launch({
+    executablePath: process.env.WINNOW_CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+    env: { ...process.env, HOME: temporary('browser') },
+  }))
+after(async () => (await browser)?.close())
 
 /** Runs a test with an editor of its own; where it fails, there is a picture, and the log. */
 export async function withEditor(options, run) {
@@ -109,12 +132,9 @@ export async function withEditor(options, run) {
 /** An editor on a folder, or on a `.code-workspace` file, with this extension and the probe. */
 export async function startEditor({ folder, settings = {}, env = {}, trusted = true }) {
   const data = temporary('data')
-  const installed = temporary('extensions')
   mkdirSync(path.join(data, 'User'), { recursive: true })
   const all = { ...BASE_SETTINGS, ...settings }
   writeFileSync(path.join(data, 'User/settings.json'), JSON.stringify(all))
-  const program = path.join(process.env.WINNOW_CODE_SERVER, 'node_modules/code-server/out/node/entry.js')
-  const folders = ['--user-data-dir', data, '--extensions-dir', installed]
   const home = temporary('home')
   const environment = {
     ...process.env,
@@ -131,37 +151,36 @@ export async function startEditor({ folder, settings = {}, env = {}, trusted = t
   for (const name of Object.keys(environment)) {
     if (name.endsWith('_API_KEY') || name.startsWith('VSCODE_')) delete environment[name]
   }
-  const vsix = ['winnow', 'probe'].map((name) => path.join(EXTENSION, `dist/${name}.vsix`))
-  execFileSync(
-    process.execPath,
-    [program, ...folders, ...vsix.flatMap((file) => ['--install-extension', file])],
-    { env: environment, stdio: 'pipe' },
-  )
-  const port = await freePort()
   const child = spawn(
     process.execPath,
     [
-      program, '--bind-addr', `127.0.0.1:${port}`, '--auth', 'none', '--disable-telemetry',
-      '--disable-update-check', ...(trusted ? ['--disable-workspace-trust'] : []), ...folders,
+      // The system chooses the port.
+      ENTRY, '--bind-addr', '127.0.0.1:0', '--auth', 'none', '--disable-telemetry',
+      '--disable-update-check', ...(trusted ? ['--disable-workspace-trust'] : []),
+      '--user-data-dir', data, '--extensions-dir', EXTENSIONS,
     ],
-    { env: environment, stdio: 'ignore', detached: true },
+    { env: environment, stdio: ['ignore', 'pipe', 'ignore'], detached: true },
   )
   try {
-    return await opened({ child, port, data, folder })
+    return await opened({ child, data, folder })
   } catch (error) {
     for (const one of [child, ...descendants(child.pid)]) kill(one.pid)
     throw error
   }
 }
 
-async function opened({ child, port, data, folder }) {
-  const address = `http://127.0.0.1:${port}`
-  await until(async () => (await fetch(`${address}/healthz`)).ok, 'code-server answers')
-  const browser = await chromium.launch({
-    executablePath: process.env.WINNOW_CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-  })
-  const context = await browser.newContext({ viewport: { width: 1100, height: 700 } })
+/** Where code-server listens, as it says. */
+async function addressOf(child) {
+  let said = ''
+  child.stdout.on('data', (data) => (said += data))
+  const address = () => /listening on (http:\S+?)\/?\s/.exec(said)?.[1]
+  await until(() => address() !== undefined, () => `code-server listens, it said “${said}”`)
+  return address()
+}
+
+async function opened({ child, data, folder }) {
+  const address = await addressOf(child)
+  const context = await (await openBrowser()).newContext({ viewport: { width: 1100, height: 700 } })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const page = await context.newPage()
   page.setDefaultTimeout(PATIENCE)
@@ -169,13 +188,13 @@ async function opened({ child, port, data, folder }) {
   await page.goto(`${address}/?${kind}=${encodeURIComponent(folder)}`)
   await page.locator('.monaco-workbench').waitFor()
   await page.locator('#status\\.problems, .statusbar-item').first().waitFor()
-  return new Editor({ page, browser, child, data, folder })
+  return new Editor({ page, context, child, data, folder })
 }
 
 /** What tests do in an editor, and see. */
 export class Editor {
-  constructor({ page, browser, child, data, folder }) {
-    Object.assign(this, { page, browser, child, data, folder })
+  constructor({ page, context, child, data, folder }) {
+    Object.assign(this, { page, context, child, data, folder })
     this.input = page.locator('.quick-input-widget:visible input.input').first()
     this.title = page.locator('.quick-input-widget:visible .quick-input-title')
     this.rows = page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row')
@@ -190,8 +209,8 @@ export class Editor {
     // What extensions contribute comes a moment after the page, and not to an open palette.
     await until(async () => {
       await this.page.keyboard.press('F1')
-      await this.input.fill(`>${name}`, { timeout: 1_500 })
-      if (await row.waitFor({ timeout: 1_500 }).then(() => true, () => false)) return true
+      await this.input.fill(`>${name}`, { timeout: 3_000 })
+      if (await row.waitFor({ timeout: 3_000 }).then(() => true, () => false)) return true
       await this.page.keyboard.press('Escape')
       return false
     }, `the command ${name}`)
@@ -227,6 +246,56 @@ export class Editor {
     const label = (await this.active.locator('.label-name').first().innerText()).trim()
     const [, name, line] = /^(.+?)(?:\.\w+)?(?::(\d+))?$/.exec(label)
     return [name, line ?? '1']
+  }
+
+  /**
+   * What somebody can read of an element: its `text`, line by line, without what is cut, is beyond
+   * the window or lies below something else; whether that is the `whole` of it, or at least where
+   * it `begins`; and its `box`.
+   * Undefined where there is no such element.
+   */
+  async visible(locator) {
+    return (await locator.count()) ? locator.first().evaluate(readable) : undefined
+  }
+
+  /** Waits until a pattern can be read in an element, however its lines are broken; gives what can. */
+  async sees(locator, pattern) {
+    let seen
+    await until(
+      async () => {
+        seen = await this.visible(locator)
+        return pattern.test((seen?.text ?? '').replace(/\s+/g, ' ').trim())
+      },
+      () => `${pattern} to be readable, what can be read is ${JSON.stringify(seen)}`,
+    )
+    return seen
+  }
+
+  /** What can be read of the rows of the list, in their order on the screen. */
+  async visibleRows() {
+    const rows = await Promise.all((await this.rows.all()).map((row) => row.evaluate(readable)))
+    return rows.filter(({ text }) => text).toSorted((one, other) => one.box.y - other.box.y)
+  }
+
+  /** What can be read of a line of the active editor, from 1; undefined where it is not rendered. */
+  async visibleLine(number) {
+    const code = this.page.locator('.editor-group-container.active .monaco-editor')
+    const numbers = code.locator('.margin-view-overlays .line-numbers')
+    const top = await numbers.evaluateAll(
+      (all, wanted) =>
+        all.find((one) => one.innerText.trim() === wanted)?.getBoundingClientRect().top,
+      String(number),
+    )
+    if (top === undefined) return undefined
+    const lines = await Promise.all(
+      (await code.locator('.view-lines .view-line').all()).map((line) => line.evaluate(readable)),
+    )
+    return lines.find(({ box }) => Math.abs(box.y - top) < 2)
+  }
+
+  /** Where the quick pick is. */
+  quickPick() {
+    return this.page.locator('.quick-input-widget:visible').boundingBox()
   }
 
   /** The texts of the rows that are shown, each with its second line. */
@@ -294,8 +363,8 @@ export class Editor {
   async probe(action, input = {}) {
     const done = path.join(this.data, 'done.json')
     rmSync(done, { force: true })
-    writeFileSync(path.join(this.data, 'todo.json'), JSON.stringify({ action, ...input }))
-    await this.command('Probe: Run')
+    writeFileSync(path.join(this.data, 'part.json'), JSON.stringify({ action, ...input }))
+    renameSync(path.join(this.data, 'part.json'), path.join(this.data, 'todo.json'))
     await until(() => existsSync(done), `the probe has done ${action}`)
     return JSON.parse(readFileSync(done, 'utf-8'))
   }
@@ -332,48 +401,9 @@ export class Editor {
 
   async close() {
     const started = descendants(this.child.pid)
-    await this.browser.close()
+    await this.context.close()
     kill(this.child.pid)
     for (const one of started) kill(one.pid)
-  }
-}
-
-/** The processes that a process has started, and those that these have started. */
-function descendants(pid) {
-  const all = processes()
-  const found = []
-  for (const parents = [pid]; parents.length; ) {
-    const parent = parents.pop()
-    for (const one of all) {
-      if (one.parent !== parent) continue
-      found.push(one)
-      parents.push(one.pid)
-    }
-  }
-  return found
-}
-
-/** The processes of this machine. */
-function processes() {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => {
-      try {
-        const stat = readFileSync(`/proc/${pid}/stat`, 'utf-8')
-        const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf-8').replaceAll('\0', ' ').trim()
-        return state === 'Z' ? [] : [{ pid: Number(pid), parent: Number(parent), command }]
-      } catch {
-        return []
-      }
-    })
-}
-
-export function kill(pid, signal = 'SIGKILL') {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // It has ended already.
   }
 }
 
@@ -392,12 +422,4 @@ export async function until(holds, what, patience = PATIENCE) {
   }
   const said = typeof what === 'function' ? await what() : what
   throw new Error(`Not within ${patience / 1000} s: ${said}${problem ? ` (${problem.message})` : ''}`)
-}
-
-async function freePort() {
-  const server = createServer()
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -51,13 +51,25 @@ async function at(position) {
   await until(async () => (await text()) === position, async () => `${position}, it is ${await text()}`)
 }
 
+/** Waits until the row that is active is shown in the editor; gives its file's name and its line. */
+async function previewed() {
+  const [name, line] = await editor.activePlace()
+  await page.locator('.tab.active', { hasText: name }).waitFor()
+  await until(
+    async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `),
+    async () => `line ${line} of ${name}, it is ${await editor.position.innerText()}`,
+  )
+  return { name, line: Number(line) }
+}
+
 async function closePick() {
   await page.keyboard.press('Escape')
   await page.locator('.quick-input-widget').first().waitFor({ state: 'hidden' })
 }
 
 test('nothing runs before a command', async () => {
-  await page.waitForTimeout(1_000)
+  // The probe starts when everything has that starts by itself.
+  assert.deepEqual(await editor.probe('activation'), { active: false })
   assert.deepEqual(editor.processes(/winnow serve/), [])
   assert.equal(editor.log(), '')
 })
@@ -70,6 +82,11 @@ test('a keyword search shows its local order, then what the model has chosen, wi
   assert.match(first, /\.py(:\d+)? ?django.* runs the migrations in order$/)
   assert.match(second, / writes down which were applied$/)
   assert.match(third, /found, not chosen by the model$/)
+  const visible = (await editor.visibleRows()).map(({ text }) => text)
+  assert.match(visible[0], /^\S+\.py(:\d+)?django.*\nruns the migrations in order$/)
+  assert.match(visible[1], /\nwrites down which were applied$/)
+  assert.ok(visible.length >= 5, visible.join('\n'))
+  await editor.sees(editor.title, /how are migrations applied in order.*ranked by wire.*\$0\.00125/)
   const activated = Number(/Activated in ([\d.]+) ms/.exec(editor.log())?.[1])
   assert.ok(Number.isFinite(activated))
   if (MEASURED) assert.ok(activated <= ACTIVATION_MS, `activation took ${activated} ms`)
@@ -94,14 +111,21 @@ test('moving shows the file at the line, and Escape restores what was open', asy
 
   await editor.resume()
   await page.keyboard.press('ArrowDown')
-  const [name, line] = await editor.activePlace()
-  await page.locator('.tab.active', { hasText: name }).waitFor()
-  await until(async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `), `line ${line}`)
+  const { name, line } = await previewed()
   await editor.screenshot('keyword-search')
+  // The row can be read, and the line where it is below the list.
+  const row = await editor.visible(editor.active)
+  assert.ok(row.whole && row.text.startsWith(`${name}.`), row.text)
+  const pick = await editor.quickPick()
+  const shown = await editor.visibleLine(line)
+  assert.ok(shown.box.y > 0 && shown.box.y + shown.box.height < 668, 'above the status bar')
+  // Issue 26: a line that is shown higher is behind the list, and so is the name of the file.
+  assert.equal(shown.begins, shown.box.y >= pick.y + pick.height, JSON.stringify(shown))
+  assert.equal((await editor.visible(page.locator('.tab.active'))).text, '')
 
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('ArrowDown')
-  await page.waitForTimeout(300)
+  await previewed()
   await closePick()
   await at('Ln 20, Col 5')
   await until(async () => (await editor.tabs()).join() === before.join(), async () =>
@@ -139,6 +163,9 @@ test('Enter opens the file at the line', async () => {
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: name }).waitFor()
   await until(async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `), `line ${line}`)
+  // Nothing lies above the file any more.
+  await editor.sees(page.locator('.tab.active'), new RegExp(name))
+  assert.ok((await editor.visibleLine(line)).begins)
 })
 
 test("the model's order does not move the selection, and arrives file by file", async () => {
@@ -154,18 +181,26 @@ test("the model's order does not move the selection, and arrives file by file", 
   await editor.titled(/ranked by wire/)
   const frames = await recorded()
   await model.mode('ok')
-  const names = frames.filter((one) => one.downs > 0 && one.active).map((one) => /^\S+/.exec(one.active)[0])
+  // A key that is pressed has not moved yet: that is from the first row that is not the best.
+  const began = frames.findIndex((one) => one.downs > 0 && one.active && one.active !== one.rows[0])
+  const names = frames.slice(began).filter((one) => one.active).map((one) => /^\S+/.exec(one.active)[0])
   const moved = names.filter((name, place) => name !== names[place - 1])
   assert.equal(moved.length, 3, `the selection was moved only by hand: ${moved}`)
   const local = frames.findIndex((one) => one.rows.some((row) => row.includes('.py')))
   const chosen = frames.findIndex((one) => one.rows.some((row) => row.includes('runs the migrations')))
   assert.ok(local >= 0 && local < chosen, 'local results came first')
+  await editor.sees(editor.rows.first(), / runs the migrations in order$/)
+  // Issue 26: the selected row may be beyond the end of the list; the file it shows is still there.
+  const selected = await editor.visible(editor.active)
+  if (selected?.begins) assert.ok(selected.text.trim().startsWith(names.at(-1)), selected.text)
+  const [stem] = /^[\w-]+/.exec(names.at(-1))
+  await page.locator('.tab.active', { hasText: stem }).waitFor()
   await closePick()
 })
 
 test('the first result is on the screen soon after the key press', async () => {
   const taken = []
-  const queries = [
+  const queries = !MEASURED ? ['how is a template compiled'] : [
     'how is a template compiled',
     'who escapes html',
     'where is a session deleted',
@@ -189,26 +224,24 @@ test('the first result is on the screen soon after the key press', async () => {
   if (MEASURED) assert.ok(second <= FIRST_RESULT_MS, `${taken} ms`)
 })
 
-test('Escape ends a search and its ripgrep at once', async () => {
+test('Escape ends a search and its ripgrep', async () => {
   // Real ripgrep, made slow by what it has every file prepared with.
   const tools = temporary('slow')
   const slow = path.join(tools, 'slow')
   const rg = path.join(tools, 'rg')
   const real = which('rg')
-  writeFileSync(slow, '#!/bin/sh\nsleep 5\ncat "$1"\n')
+  // It does not end by itself.
+  writeFileSync(slow, '#!/bin/sh\nexec sleep 600\n')
   writeFileSync(rg, `#!/bin/sh\nexec ${real} --pre ${slow} "$@"\n`)
   for (const file of [slow, rg]) chmodSync(file, 0o755)
   const slowly = { 'winnow.programs.rg': rg, 'winnow.index.enabled': false }
   await editor.probe('configure', { settings: slowly })
   await editor.question('which middleware handles csrf tokens')
   await page.keyboard.press('Enter')
-  const running = () => editor.processes(new RegExp(`--pre ${slow}`))
-  await until(() => running().length > 0, 'ripgrep runs')
-  const began = Date.now()
+  const running = () => editor.processes(new RegExp(`--pre ${slow}|sleep 600`))
+  await until(() => running().length > 1, 'ripgrep runs')
   await page.keyboard.press('Escape')
-  await until(() => running().length === 0, 'ripgrep has ended', 5_000)
-  console.log(`Escape to the end of ripgrep: ${Date.now() - began} ms`)
-  assert.ok(Date.now() - began < 1_000)
+  await until(() => running().length === 0, 'ripgrep has ended, and what it has started')
   await editor.probe('configure', { settings: { 'winnow.programs.rg': null, 'winnow.index.enabled': null } })
 })
 
@@ -232,21 +265,33 @@ test('a line of a PDF is opened in its text, with its page', async () => {
   await editor.titled(/2 lines · [\d,]+ documents searched/)
   await page.keyboard.press('ArrowDown')
   await page.locator('.tab.active', { hasText: 'handbook.pdf' }).waitFor()
+  await at('Ln 9, Col 1')
   await editor.screenshot('documents')
+  await editor.sees(editor.active, /^Retention: releases are kept[^]*handbook\.pdf · page 2/)
+  assert.match((await editor.visibleLine(9)).text, /^Retention: releases are kept/)
+  // Issue 26: another line is behind the list.
+  await page.keyboard.press('ArrowUp')
+  await at('Ln 5, Col 1')
+  assert.equal((await editor.visibleLine(5)).text, '')
+  await page.keyboard.press('ArrowDown')
+  await at('Ln 9, Col 1')
   await page.keyboard.press('Enter')
   await at('Ln 9, Col 1')
   const text = await page.locator('.editor-instance .view-lines').first().innerText()
   assert.match(text.replaceAll('\u00a0', ' '), /Page 2[\s\S]*Retention: releases are kept/)
+  assert.match((await editor.visibleLine(9)).text, /^Retention: releases are kept/)
 })
 
 test('symbols are found while one types, best first', async () => {
   await editor.search('Search Symbols', 'MigrationExecutor')
   await until(async () => (await editor.rowTexts())[0]?.startsWith('MigrationExecutordjango/db/migrations/executor.py'), 'the class first')
   await editor.screenshot('symbols')
+  await editor.sees(editor.rows.first(), /^MigrationExecutordjango\/db\/migrations\/executor\.py/)
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: 'executor' }).waitFor()
   const line = lineOf('django/db/migrations/executor.py', 'class MigrationExecutor')
   await at(`Ln ${line}, Col 7`)
+  assert.equal((await editor.visibleLine(line)).text, 'class MigrationExecutor:')
 })
 
 test('text is found while one types, in the order of the answer, and opened at the match', async () => {
@@ -256,6 +301,7 @@ test('text is found while one types, in the order of the answer, and opened at t
   await page.locator('.tab.active', { hasText: '__init__' }).waitFor()
   const line = lineOf('django/core/management/__init__.py', 'def execute_from_command_line')
   await at(`Ln ${line}, Col 1`)
+  assert.match((await editor.visibleLine(line)).text, /^def execute_from_command_line\(/)
   await editor.search('Search Text', '/class \\w+Executor\\b/')
   // What was typed at first has its answer, too.
   const wanted = (row) => /class \w+Executor/.test(row)
@@ -283,7 +329,7 @@ test('semantic and code search say what they did', async () => {
 
 test('what has no result says so, and why', async () => {
   await editor.search('Search Text', 'nowhere-in-this-tree-3141')
-  await editor.rows.filter({ hasText: 'Nothing found' }).waitFor()
+  await editor.sees(editor.rows.filter({ hasText: 'Nothing found' }), /Nothing found/)
   await closePick()
   await editor.search('Search Text', '/(unclosed/')
   await editor.titled(/failed/)
@@ -291,26 +337,28 @@ test('what has no result says so, and why', async () => {
 })
 
 test('results stay in a view, are gone through, copied and exported', async () => {
-  const where = async () =>
-    `${await page.locator('.tab.active .label-name').innerText()} ${await editor.position.innerText()}`
-  const elsewhere = async (than) => {
-    await until(async () => (await where()) !== than, `another place than ${than}`)
-    let before
-    let here = await where()
-    do {
-      before = here
-      await page.waitForTimeout(500)
-      here = await where()
-    } while (here !== before)
-    return here
+  await editor.search('Semantic Search', 'where are expired sessions deleted')
+  await page.keyboard.press('Enter')
+  await editor.titled(/(by the index|by text).* passages?/)
+  const places = (await editor.rowTexts()).map((row) => /^(\S+?)\.\w+:(\d+)/.exec(row)).filter(Boolean)
+  await closePick()
+  // Waits until a result, from 0, is what the editor shows, and its line can be read.
+  const isAt = async (place) => {
+    const [, name, line] = places[place]
+    await page.locator('.tab.active', { hasText: name }).waitFor()
+    const position = () => editor.position.innerText()
+    await until(
+      async () => (await position()).startsWith(`Ln ${line}, `),
+      async () => `line ${line} of ${name}, it is ${await position()}`,
+    )
+    await until(async () => (await editor.visibleLine(Number(line)))?.begins, `line ${line} to be readable`)
   }
-  const start = await where()
   await editor.command('Winnow: Next Result')
-  const first = await elsewhere(start)
+  await isAt(0)
   await page.keyboard.press('Control+Alt+.')
-  const second = await elsewhere(first)
+  await isAt(1)
   await editor.command('Winnow: Previous Result')
-  assert.equal(await elsewhere(second), first)
+  await isAt(0)
   await editor.command('Winnow: Copy All Paths and Lines')
   await until(
     async () => /^django\/\S+\.py:\d+$/m.test(await page.evaluate(() => navigator.clipboard.readText())),
@@ -318,7 +366,9 @@ test('results stay in a view, are gone through, copied and exported', async () =
   )
   await page.locator('.activitybar .action-label[aria-label^="Winnow"]').click()
   const tree = page.locator('.pane-body .monaco-list-row')
-  await tree.filter({ hasText: 'Semantic Search: where are expired sessions deleted' }).waitFor()
+  const found = tree.filter({ hasText: 'Semantic Search: where are expired sessions deleted' })
+  // Issue 26: the end of the name is cut off.
+  await editor.sees(found, /^Semantic Search: where are/)
   await editor.screenshot('results')
   await editor.command('Winnow: Export as Markdown')
   await page.locator('.view-lines', { hasText: '# ' }).first().waitFor()
@@ -326,7 +376,7 @@ test('results stay in a view, are gone through, copied and exported', async () =
 
 test('history and the entry for all modes', async () => {
   await editor.command('Winnow: Search History')
-  await editor.rows.filter({ hasText: QUESTION }).waitFor()
+  await editor.sees(editor.rows.filter({ hasText: QUESTION }), new RegExp(`^${QUESTION}`))
   await closePick()
   await editor.command('Winnow: Search…')
   await until(async () => (await editor.rows.count()) === 6, 'six modes')
@@ -341,7 +391,8 @@ test('the walkthrough leads to a search', async () => {
   await editor.rows.filter({ hasText: 'Search with Winnow' }).click()
   const steps = page.locator('.gettingStartedSlideDetails')
   for (const step of ['A server to search with', 'Ask a question', 'Let a model rank (optional)']) {
-    await steps.getByText(step, { exact: true }).waitFor()
+    const { whole } = await editor.sees(steps.getByText(step, { exact: true }), /\w/)
+    assert.ok(whole, step)
   }
   await steps.getByText('Ask a question', { exact: true }).click()
   await editor.screenshot('walkthrough')

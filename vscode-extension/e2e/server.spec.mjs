@@ -1,40 +1,22 @@
-// The server's life: not there, killed, not to be taken from a workspace that is not trusted.
+// The server's life: without a model, killed, given up, and with several folders.
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { test } from 'node:test'
 
-import { CHECKOUT, kill, PYTHON, SERVER, temporary, until, withEditor, workspace } from './harness.mjs'
-
-const NO_WINNOW = '/usr/bin:/bin'
-/** Packages are fetched: numpy and the grammars are some 50 MB. */
-const INSTALL_PATIENCE = 300_000
-
-/** A small folder to search in. */
-function project() {
-  const folder = temporary('project')
-  writeFileSync(path.join(folder, 'main.py'), 'def main():\n    print("hello")\n')
-  return folder
-}
-
-/** A program of a name in a folder. */
-function program(folder, name, script) {
-  mkdirSync(folder, { recursive: true })
-  const file = path.join(folder, name)
-  writeFileSync(file, `#!/bin/sh\n${script}\n`)
-  chmodSync(file, 0o755)
-  return folder
-}
-
-const asShell = SERVER.map((word) => `'${word}'`).join(' ')
+import { kill, project, temporary, until, withEditor, workspace } from './harness.mjs'
 
 test('without a key the local ranker gives the order, and the reasons', async () => {
-  await withEditor({ folder: workspace() }, async (editor) => {
+  const settings = { 'winnow.index.enabled': false }
+  await withEditor({ folder: workspace(), settings }, async (editor) => {
     await editor.openFile('django/apps/config.py')
     await editor.question('what is MigrationExecutor for')
     await editor.page.keyboard.press('Enter')
     await editor.titled(/ranked locally: no language model has a key.* · 5 files/)
     assert.match((await editor.rowTexts())[0], /^executor\.py:\d+ ?django.* defines MigrationExecutor/)
+    const [row] = await editor.visibleRows()
+    assert.match(row.text, /^executor\.py:\d+django\/db\/migrations\n.*defines MigrationExecutor/)
+    await editor.sees(editor.title, /what is MigrationExecutor for[^]*ranked locally: no language model/)
     await editor.page.keyboard.press('ArrowDown')
     await editor.page.locator('.tab.active', { hasText: 'migrate' }).waitFor()
     await editor.page.keyboard.press('ArrowUp')
@@ -91,67 +73,10 @@ test('one that ends again and again is given up, and starts when somebody says s
     }
     const offer = editor.notification('has ended five times within three minutes')
     await offer.waitFor()
+    await editor.sees(offer, /has ended five times within three minutes/)
     assert.equal(another(), undefined)
     await offer.locator('.monaco-button', { hasText: 'Restart' }).click()
     await until(() => another() !== undefined, 'a server again')
-  })
-})
-
-test('where there is no server, one is offered, and installed into an environment of its own', {
-  timeout: 2 * INSTALL_PATIENCE,
-}, async () => {
-  const python = program(temporary('python'), 'python3', `exec '${PYTHON}' "$@"`)
-  await withEditor({
-    folder: project(),
-    settings: { 'winnow.server.command': [], 'winnow.server.package': 'winnow-ls-of-nobody' },
-    env: { PATH: `${python}:${NO_WINNOW}`, PYTHONPATH: '' },
-  }, async (editor) => {
-    const missing = 'no server to search with'
-    const install = async () => {
-      const offer = editor.notification(missing)
-      await offer.waitFor()
-      assert.match(await offer.innerText(), /neither on PATH nor in the selected Python environment/)
-      assert.deepEqual(editor.processes(/winnow serve/), [])
-      await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).click()
-    }
-    const environment = path.join(editor.data, 'User/globalStorage/winnow-ls.winnow/venv')
-    await editor.search('Search Text', 'main')
-    await install()
-    // What cannot be installed is said, and nothing of it stays.
-    const failed = editor.notification('the server cannot be installed')
-    await failed.waitFor({ timeout: INSTALL_PATIENCE })
-    assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
-    assert.ok(!existsSync(environment))
-    assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
-
-    await editor.probe('configure', { settings: { 'winnow.server.package': CHECKOUT } })
-    await editor.search('Search Text', 'def main')
-    await install()
-    const done = editor.notification(/Winnow \d+\.\d+\.\S+ is installed and runs/)
-    await done.waitFor({ timeout: INSTALL_PATIENCE })
-    const own = path.join(environment, 'bin')
-    assert.equal(editor.processes(new RegExp(`${own}/.*winnow serve`)).length, 1)
-    await editor.search('Search Text', 'def main')
-    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
-  })
-})
-
-test('in restricted mode no program of the workspace is run', async () => {
-  const folder = project()
-  const ran = path.join(folder, 'ran')
-  const own = program(path.join(folder, 'bin'), 'winnow', `touch '${ran}'; exec ${asShell} "$@"`)
-  const settings = { 'winnow.server.command': [], 'security.workspace.trust.startupPrompt': 'never' }
-  const trusted = program(temporary('bin'), 'winnow', `exec ${asShell} "$@"`)
-  await withEditor({
-    folder,
-    settings,
-    env: { PATH: `${own}:bin:${trusted}:${process.env.PATH}` },
-    trusted: false,
-  }, async (editor) => {
-    await editor.search('Search Text', 'def main')
-    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
-    assert.match(editor.log(), new RegExp(`Starting Winnow \\S+ ?: ${trusted}`))
-    assert.ok(!existsSync(ran))
   })
 })
 
@@ -185,6 +110,7 @@ test('the folders of a workspace are searched together, and the menu changes the
     await until(async () => (await status.innerText()).trim() === '3', async () =>
       `3 files in the status bar, it is ${await status.innerText()}`,
     )
+    assert.deepEqual((await editor.sees(status, /3/)).whole, true)
     await choose('Pause indexing')
     await status.locator('.codicon-debug-pause').waitFor()
     await choose('Go on indexing')
@@ -193,42 +119,5 @@ test('the folders of a workspace are searched together, and the menu changes the
     await until(async () => (await status.innerText()).trim() === '0', async () =>
       `no file in the status bar, it is ${await status.innerText()}`,
     )
-  })
-})
-
-test('code is sent to another machine when somebody has consented, and is listed', async () => {
-  const far = { provider: 'openai', model: 'far-1', base_url: 'https://192.0.2.1/v1', key_env: 'FAR_KEY' }
-  const settings = {
-    'winnow.llm.preferred': ['far'],
-    'winnow.llm.models': { far },
-    'winnow.llm.connect_seconds': 1,
-  }
-  await withEditor({ folder: project(), settings, env: { FAR_KEY: 'key-of-the-test' } }, async (editor) => {
-    const asks = editor.rows.filter({ hasText: 'Let a language model rank' })
-    const search = async () => {
-      await editor.question('where is hello printed')
-      await editor.page.keyboard.press('Enter')
-    }
-    await search()
-    await editor.titled(/ranked locally: a model needs consent/)
-    await asks.click()
-    await editor.titled(/may matching lines be sent to https:\/\/192\.0\.2\.1 \(not decided\)/)
-    await editor.rows.filter({ hasText: 'Not for this workspace' }).click()
-    // The list is there again, and the next one does not ask.
-    await editor.titled(/where is hello printed/)
-    await editor.page.keyboard.press('Escape')
-    await search()
-    await editor.titled(/ranked locally: (?!a model needs consent)/)
-    assert.equal(await asks.count(), 0)
-    await editor.page.keyboard.press('Escape')
-
-    await editor.command('Winnow: Consent to a Language Model…')
-    await editor.titled(/192\.0\.2\.1 \(not for this workspace\)/)
-    await editor.rows.filter({ hasText: 'Allow for this workspace' }).click()
-    await search()
-    await editor.titled(/ranked locally: .*(far|connect|time)/)
-    await editor.page.keyboard.press('Escape')
-    await editor.command('Winnow: Show What Left This Machine')
-    await editor.page.locator('.view-lines', { hasText: 'far at https://192.0.2.1' }).waitFor()
   })
 })

@@ -1,5 +1,6 @@
-// A language model that always chooses the last file that it is shown, and a command that does what
-// the file $PROBE/todo.json says and writes what came of it to $PROBE/done.json.
+// A language model that always chooses the last file that it is shown; and what the file
+// $PROBE/todo.json says is done, as soon as it is there, and what came of it written to
+// $PROBE/done.json.
 const fs = require('node:fs')
 const path = require('node:path')
 const vscode = require('vscode')
@@ -64,14 +65,24 @@ const actions = {
   },
 }
 
+async function look() {
+  const todo = path.join(FOLDER, 'todo.json')
+  const doing = path.join(FOLDER, 'doing.json')
+  try {
+    fs.renameSync(todo, doing)
+  } catch {
+    return // It is not there yet.
+  }
+  const { action, ...input } = JSON.parse(fs.readFileSync(doing, 'utf-8'))
+  const done = await actions[action](input).catch(said)
+  fs.writeFileSync(path.join(FOLDER, 'written.json'), JSON.stringify(done))
+  fs.renameSync(path.join(FOLDER, 'written.json'), path.join(FOLDER, 'done.json'))
+}
+
 exports.activate = (context) => {
+  const timer = setInterval(() => void look(), 50)
   context.subscriptions.push(
     vscode.lm.registerLanguageModelChatProvider('probe', provider),
-    vscode.commands.registerCommand('probe.run', async () => {
-      const { action, ...input } = JSON.parse(fs.readFileSync(path.join(FOLDER, 'todo.json'), 'utf-8'))
-      const done = await actions[action](input).catch(said)
-      fs.writeFileSync(path.join(FOLDER, 'part.json'), JSON.stringify(done))
-      fs.renameSync(path.join(FOLDER, 'part.json'), path.join(FOLDER, 'done.json'))
-    }),
+    new vscode.Disposable(() => clearInterval(timer)),
   )
 }

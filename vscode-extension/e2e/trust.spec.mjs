@@ -1,0 +1,112 @@
+// What the extension may run, install and send.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import * as path from 'node:path'
+import { test } from 'node:test'
+
+import { CHECKOUT, program, project, PYTHON, SERVER, temporary, until, withEditor } from './harness.mjs'
+
+const NO_WINNOW = '/usr/bin:/bin'
+/** Packages are fetched: numpy and the grammars are some 50 MB. */
+const INSTALL_PATIENCE = 300_000
+
+const asShell = SERVER.map((word) => `'${word}'`).join(' ')
+
+test('where there is no server, one is offered, and installed into an environment of its own', {
+  timeout: 2 * INSTALL_PATIENCE,
+}, async () => {
+  const python = program(temporary('python'), 'python3', `exec '${PYTHON}' "$@"`)
+  await withEditor({
+    folder: project(),
+    settings: { 'winnow.server.command': [], 'winnow.server.package': 'winnow-ls-of-nobody' },
+    env: { PATH: `${python}:${NO_WINNOW}`, PYTHONPATH: '' },
+  }, async (editor) => {
+    const missing = 'no server to search with'
+    const install = async () => {
+      const offer = editor.notification(missing)
+      const { whole } = await editor.sees(offer, /no server to search with/)
+      assert.ok(whole, 'all of it can be read')
+      assert.match(await offer.innerText(), /neither on PATH nor in the selected Python environment/)
+      assert.deepEqual(editor.processes(/winnow serve/), [])
+      await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).click()
+    }
+    const environment = path.join(editor.data, 'User/globalStorage/winnow-ls.winnow/venv')
+    await editor.search('Search Text', 'main')
+    await install()
+    // What cannot be installed is said, and nothing of it stays.
+    const failed = editor.notification('the server cannot be installed')
+    await failed.waitFor({ timeout: INSTALL_PATIENCE })
+    assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
+    assert.ok(!existsSync(environment))
+    assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
+
+    await editor.probe('configure', { settings: { 'winnow.server.package': CHECKOUT } })
+    await editor.search('Search Text', 'def main')
+    await install()
+    const done = editor.notification(/Winnow \d+\.\d+\.\S+ is installed and runs/)
+    await done.waitFor({ timeout: INSTALL_PATIENCE })
+    const own = path.join(environment, 'bin')
+    assert.equal(editor.processes(new RegExp(`${own}/.*winnow serve`)).length, 1)
+    await editor.search('Search Text', 'def main')
+    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
+  })
+})
+
+test('in restricted mode no program of the workspace is run', async () => {
+  const folder = project()
+  const ran = path.join(folder, 'ran')
+  const own = program(path.join(folder, 'bin'), 'winnow', `touch '${ran}'; exec ${asShell} "$@"`)
+  const settings = { 'winnow.server.command': [], 'security.workspace.trust.startupPrompt': 'never' }
+  const trusted = program(temporary('bin'), 'winnow', `exec ${asShell} "$@"`)
+  await withEditor({
+    folder,
+    settings,
+    env: { PATH: `${own}:bin:${trusted}:${process.env.PATH}` },
+    trusted: false,
+  }, async (editor) => {
+    await editor.search('Search Text', 'def main')
+    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
+    assert.match(editor.log(), new RegExp(`Starting Winnow \\S+ ?: ${trusted}`))
+    assert.ok(!existsSync(ran))
+  })
+})
+
+test('code is sent to another machine when somebody has consented, and is listed', async () => {
+  const far = { provider: 'openai', model: 'far-1', base_url: 'https://192.0.2.1/v1', key_env: 'FAR_KEY' }
+  const settings = {
+    'winnow.llm.preferred': ['far'],
+    'winnow.llm.models': { far },
+    'winnow.llm.connect_seconds': 1,
+  }
+  await withEditor({ folder: project(), settings, env: { FAR_KEY: 'key-of-the-test' } }, async (editor) => {
+    const asks = editor.rows.filter({ hasText: 'Let a language model rank' })
+    const search = async () => {
+      await editor.question('where is hello printed')
+      await editor.page.keyboard.press('Enter')
+    }
+    await search()
+    await editor.titled(/ranked locally: a model needs consent/)
+    // Issue 26: the end of the sentence is cut off.
+    const { whole } = await editor.sees(asks, /Matching lines would be sent to https:\/\/192\.0\.2\.1, with/)
+    assert.equal(whole, false)
+    await asks.click()
+    await editor.titled(/may matching lines be sent to https:\/\/192\.0\.2\.1 \(not decided\)/)
+    await editor.rows.filter({ hasText: 'Not for this workspace' }).click()
+    // The list is there again, and the next one does not ask.
+    await editor.titled(/where is hello printed/)
+    await editor.page.keyboard.press('Escape')
+    await search()
+    await editor.titled(/ranked locally: (?!a model needs consent)/)
+    assert.equal(await asks.count(), 0)
+    await editor.page.keyboard.press('Escape')
+
+    await editor.command('Winnow: Consent to a Language Model…')
+    await editor.titled(/192\.0\.2\.1 \(not for this workspace\)/)
+    await editor.rows.filter({ hasText: 'Allow for this workspace' }).click()
+    await search()
+    await editor.titled(/ranked locally: .*(far|connect|time)/)
+    await editor.page.keyboard.press('Escape')
+    await editor.command('Winnow: Show What Left This Machine')
+    await editor.sees(editor.page.locator('.view-lines'), /far at https:\/\/192\.0\.2\.1/)
+  })
+})
