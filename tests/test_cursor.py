@@ -71,6 +71,16 @@ def test_a_damaged_cursor_is_refused(data: st.DataObject) -> None:
         decode(continued(damaged), list[int | bytes])
 
 
+def test_a_cursor_that_is_cut_short_or_has_something_put_in_is_refused() -> None:
+    cursor = encode(PARAMS, [7, b"bytes"], STAMP)
+    damaged = [cursor[:length] for length in range(1, len(cursor))]
+    for place in range(len(cursor) + 1):
+        damaged += [cursor[:place] + one + cursor[place:] for one in (" ", "\n", "*", "\xe9", "A")]
+    for text in damaged:
+        with pytest.raises(InvalidParams, match="`cursor`: it is damaged"):
+            decode(continued(text), list[int | bytes])
+
+
 @given(st.text(min_size=1, max_size=60))
 def test_any_text_is_a_cursor_or_an_error(text: str) -> None:
     with pytest.raises(InvalidParams, match="`cursor`: it is damaged"):

@@ -256,6 +256,15 @@ def test_case_counts_where_trigrams_are_known_as_they_are_written(
     assert condition_of(Query("..")).required == ANYTHING
 
 
+def test_a_condition_that_costs_more_than_it_saves_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("winnow.postings.trigrams.MOST_TRIGRAMS", 3)
+    patterns = ["abcde", "abcdef", "abc(d|e)", "abc(d|e|f)", "ab(cd|de)"]
+    required = [spelled(required_by(Query(pattern))) for pattern in patterns]
+    assert required == ["abc bcd cde", "", "abc (bcd | bce)", "", ""]
+
+
 def test_nothing_is_required_of_texts_in_another_encoding() -> None:
     assert required_by(Query("needle", encoding="latin1")) == ANYTHING
     assert required_by(Query("needle", encoding="auto")) != ANYTHING

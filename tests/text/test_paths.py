@@ -174,6 +174,22 @@ def test_many_paths_are_resolved_as_each_is_alone(
     assert resolved.named("link") == str(folder / "link")
 
 
+def test_folders_without_links_are_not_resolved_one_by_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = []
+
+    def recorded(path: str) -> str:
+        looked_at.append(path)
+        return os.path.realpath(path)
+
+    monkeypatch.setattr("winnow.text.paths.real_path", recorded)
+    resolved = Resolved()
+    for name in ("src/a.py", "src/a b.py", "%41.py"):
+        assert resolved.file(str(folder / name)) == str(folder / name)
+    assert looked_at == ["/"]
+
+
 def test_what_is_the_systems_is_in_no_workspace() -> None:
     root = Path("/")
     assert locate("etc/passwd", [root]) == Located(0, "etc/passwd", "/etc/passwd")
