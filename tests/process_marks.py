@@ -25,7 +25,7 @@ class Guard:
         """Raise RuntimeError if a process is started that the test may not start: see
         `sys.addaudithook`."""
         if self.refuses_for and event in STARTS:
-            raise RuntimeError(f"{self.refuses_for} starts a process: it needs the marker `process`")
+            raise RuntimeError(f"{self.refuses_for} starts a process: mark it `process`")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
