@@ -293,6 +293,22 @@ export class Editor {
     return lines.find(({ box }) => Math.abs(box.y - top) < 2)
   }
 
+  /** Waits until a pattern can be read in a line of the active editor. */
+  async seesLine(number, pattern) {
+    let seen
+    await until(
+      async () => pattern.test((seen = await this.visibleLine(number))?.text ?? ''),
+      () => `${pattern} to be readable in line ${number}, what can be read is ${JSON.stringify(seen)}`,
+    )
+  }
+
+  /** Waits until a line of the active editor is rendered; gives what can be read of it. */
+  async renderedLine(number) {
+    let seen
+    await until(async () => (seen = await this.visibleLine(number)), `line ${number} is rendered`)
+    return seen
+  }
+
   /** Where the quick pick is. */
   quickPick() {
     return this.page.locator('.quick-input-widget:visible').boundingBox()
