@@ -45,8 +45,8 @@ async def turn_within(turns: asyncio.Semaphore, seconds: float) -> None:
 
 
 async def to_the_end(work: Awaitable[T]) -> T:
-    """Return what an awaitable gives. Where the caller is cancelled, the work is not: it ends before
-    that is raised, since a thread cannot be cancelled, and what it makes needs an owner."""
+    """Return what an awaitable gives. When the caller is cancelled, the work ends before that is
+    raised: a thread cannot be cancelled, and what it makes needs an owner."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
