@@ -24,6 +24,7 @@ import winnow.config  # noqa: E402
 from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, Model, merged  # noqa: E402
+from winnow.index.files import CLOCK_NS  # noqa: E402
 from winnow.index.governor import Machine  # noqa: E402
 from winnow.processes.programs import InstalledPrograms  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
@@ -95,6 +96,15 @@ def git_commit(folder: Path, files: dict[str, str] | None = None) -> Path:
     write_files(folder, files or {})
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--allow-empty", "--message=x")
+    return folder
+
+
+def aged(folder: Path) -> Path:
+    """Wait until all files are older than the grain of the clock: a file that was written a moment
+    ago is read again, since it may have changed within that."""
+    changed = max(file.lstat().st_ctime_ns for file in folder.rglob("*"))
+    while time.time_ns() - changed <= CLOCK_NS:
+        time.sleep(0.01)
     return folder
 
 

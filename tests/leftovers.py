@@ -194,6 +194,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(patch.undo)
     own = tempfile.TemporaryDirectory(prefix="winnow-tests-")
     config.add_cleanup(own.cleanup)
+    os.chmod(own.name, 0o755)  # tests run programs as other users
     # An empty home folder, and one for temporary files; `tmp_path` stays where it is.
     patch.setenv("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     for variable in ("HOME", "TMPDIR"):

@@ -12,6 +12,7 @@ from collections.abc import Generator
 import pytest
 
 STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"}
+# What fixtures of a module start is seen only in the test that runs first.
 FIXTURES = {"client", "make_workers", "make_workspace", "start", "start_client"}
 
 
@@ -28,6 +29,19 @@ class Guard:
             raise RuntimeError(f"{self.refuses_for} starts a process: mark it `process`")
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[object]
+    ) -> Generator[None, object, object]:
+        """Let the fixtures of the session start what some tests of it need."""
+        refused = self.refuses_for
+        if fixturedef.scope == "session":
+            self.refuses_for = ""
+        try:
+            return (yield)
+        finally:
+            self.refuses_for = refused
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self.refuses_for = "" if item.get_closest_marker("process") else item.nodeid
         try:
@@ -39,7 +53,8 @@ class Guard:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if isinstance(item, pytest.Function) and not FIXTURES.isdisjoint(item.fixturenames):
+        names = getattr(item, "fixturenames", ())
+        if item.get_closest_marker("wire") or not FIXTURES.isdisjoint(names):
             item.add_marker("process")
 
 

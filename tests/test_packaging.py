@@ -34,12 +34,14 @@ def with_network() -> dict[str, str]:
 
 def build(target: Path, *parts: str) -> Path:
     """The folder in which `scripts/build` puts these parts."""
-    environment = {**with_network(), "WINNOW_DIST": str(target)}
+    own = {name: str(target / name) for name in ("TMPDIR", "npm_config_cache")}
+    (target / "TMPDIR").mkdir()
+    environment = {**with_network(), **own, "WINNOW_DIST": str(target / "dist")}
     done = subprocess.run(
         [ROOT / "scripts/build", *parts], env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return target
+    return target / "dist"
 
 
 # --- the server ----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -187,5 +188,5 @@ def _example(tool: Tool[Any, Any], example: Example) -> list[str]:
         "As a request:",
         block("json", pretty({"method": tool.method, "params": tool.example})),
         "Its answer:",
-        block("json", steady(pretty(answer), folder)),
+        block("json", pretty(json.loads(steady(json.dumps(answer), folder)))),
     ]

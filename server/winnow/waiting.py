@@ -8,7 +8,7 @@ then went on to its deadline.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -44,14 +44,17 @@ async def turn_within(turns: asyncio.Semaphore, seconds: float) -> None:
         raise asyncio.TimeoutError
 
 
-async def to_the_end(work: Awaitable[T]) -> T:
+async def to_the_end(work: Awaitable[T], undo: Callable[[T], object] | None = None) -> T:
     """Return what an awaitable gives. When the caller is cancelled, the work ends before that is
-    raised: a thread cannot be cancelled, and what it makes needs an owner."""
+    raised, and what it gives is undone: a thread cannot be cancelled, and what it makes needs an
+    owner."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.gather(task, return_exceptions=True)
+        if undo is not None and not task.cancelled() and task.exception() is None:
+            undo(task.result())
         raise
 
 

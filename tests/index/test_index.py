@@ -18,9 +18,11 @@ import pytest
 
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.config import Config, merged
+from winnow.errors import IndexUnavailable
 from winnow.index import folder as folder_module
 from winnow.index import unsaved
 from winnow.index.files import FileState
+from winnow.index.reader import Reader
 from winnow.index.sources import Covers
 from winnow.index.store import Store
 from winnow.storage.database import value_of
@@ -633,6 +635,45 @@ async def test_a_store_that_opens_while_the_request_is_cancelled_is_closed(
     assert request.cancelled()
     await workspace.aclose()
     assert not opened[0].file.parent.exists()
+
+
+async def test_a_reader_that_opens_while_the_request_is_cancelled_is_closed(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    closed: list[Reader] = []
+    workspace = make_workspace(project)
+    folder = workspace.index._current()[0]
+    read, close = Store.reader, Reader.close
+
+    def late(store: Store) -> Reader:
+        begun.set()
+        go_on.wait(SECONDS)
+        return read(store)
+
+    def noted(reader: Reader) -> None:
+        closed.append(reader)
+        close(reader)
+
+    monkeypatch.setattr(Store, "reader", late)
+    monkeypatch.setattr(Reader, "close", noted)
+    request = asyncio.create_task(folder.reader())
+    await asyncio.to_thread(begun.wait)
+    request.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait({request})
+    assert request.cancelled()
+    assert len(closed) == 1
+
+
+async def test_an_index_that_is_closed_opens_no_store(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    folder = make_workspace(project).index._current()[0]
+    await folder.aclose()
+    with pytest.raises(IndexUnavailable):
+        await folder.store()
 
 
 async def test_what_a_search_needs_is_loaded_only_where_there_is_an_index(

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import MakeWorkspace, git, git_commit, requires_linux, write_files
+from conftest import MakeWorkspace, aged, git, git_commit, requires_linux, write_files
 from winnow.config import Config, Index, merged
 from winnow.index import rows
 from winnow.index.extraction import extract_file
@@ -172,7 +172,7 @@ async def test_a_branch_that_was_seen_before_is_not_read_again(
 async def test_a_copied_and_a_renamed_file_are_not_read_again(
     make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
 ) -> None:
-    project = git_commit(tmp_path / "project", FILES)
+    project = aged(git_commit(tmp_path / "project", FILES))
     workspace = make_workspace(project)
     await workspace.index.build()
     read_files.clear()
@@ -240,17 +240,17 @@ async def test_a_full_index_leaves_out_the_oldest_files_and_says_so(
     letters = "abcdefghijklmnopqrstuvwxyz"
 
     def text(number: int) -> str:
-        words = ["".join(numbers.choices(letters, k=9)) for _ in range(2_250)]
+        words = ["".join(numbers.choices(letters, k=9)) for _ in range(9_000)]
         return f"def only_in_{number}(): ...\n" + "\n".join(f"{word} = 1" for word in words)
 
     files = {f"src/m{number:02}.py": text(number) for number in range(12)}
     project = git_commit(tmp_path / "project", files)
     for age, path in enumerate(files):
         os.utime(project / path, (1_600_000_000 + age, 1_600_000_000 + age))
-    workspace = make_workspace(project, config=Config(index=Index(max_index_size_mb=1)))
+    workspace = make_workspace(project, config=Config(index=Index(max_index_size_mb=4)))
     await workspace.index.build()
     store = await folder_of(workspace).store()
-    assert store.size() <= MEGABYTE
+    assert store.size() <= 4 * MEGABYTE
     problems = await workspace.index.problems()
     left_out = {path.rpartition("/")[2] for path, problem in problems.items() if problem == FULL}
     assert 0 < len(left_out) < 12
@@ -268,7 +268,7 @@ async def test_a_full_index_leaves_out_the_oldest_files_and_says_so(
 async def test_what_has_found_room_again_is_told_of_no_longer(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
-    project = git_commit(tmp_path / "project", FILES)
+    project = aged(git_commit(tmp_path / "project", FILES))
     workspace = make_workspace(project, config=Config(index=Index(max_index_size_mb=50)))
     await workspace.index.build()
     folder = folder_of(workspace)

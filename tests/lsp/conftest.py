@@ -34,9 +34,12 @@ __all__ = ["COMMAND"]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def servers_are_forked(no_network: None, user_cache: None) -> Iterator[None]:
+def servers_are_forked(
+    request: pytest.FixtureRequest, no_network: None, user_cache: None
+) -> Iterator[None]:
     """Servers are forked from a process that has loaded what they are made of."""
-    with fork_server.opened():
+    needed = any(item.get_closest_marker("wire") for item in request.session.items)
+    with fork_server.opened() if needed else contextlib.nullcontext():
         yield
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from lsprotocol import types
 
 from conftest import MakeWorkspace, git_init, write_files
 from lsp.conftest import Client
-from waiting_for import SECONDS, until, wait_until
-from winnow.index.store import Store
+from waiting_for import until
 from winnow.lsp.indexing import build_index
 from winnow.lsp.server import WinnowServer
 
@@ -183,33 +181,3 @@ async def test_names_are_in_memory_when_the_index_is_built(
     await build_index(server)
     (known,) = workspace.names._stores.values()
     assert known.last == 1
-
-
-@pytest.mark.parametrize("is_late", [False, True])
-async def test_a_store_that_is_opened_for_somebody_who_is_cancelled_is_closed(
-    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch, is_late: bool
-) -> None:
-    """A server that was ended in that moment left a temporary index behind."""
-    opened: list[Store] = []
-    begun, goes_on = threading.Event(), threading.Event()
-
-    def slow() -> Store:
-        begun.set()
-        assert goes_on.wait(SECONDS)
-        opened.append(temporary())
-        return opened[-1]
-
-    temporary = Store.temporary
-    monkeypatch.setattr(Store, "temporary", slow)
-    index = make_workspace(project).index
-    [folder] = index._current()
-    asked = asyncio.create_task(folder.store())
-    await asyncio.to_thread(begun.wait)
-    if is_late:
-        goes_on.set()
-        wait_until(lambda: opened)  # in the event loop: nobody has been told
-    asked.cancel()
-    goes_on.set()
-    await asyncio.wait({asked})
-    await until(lambda: opened)
-    await until(lambda: not opened[0].file.parent.exists())

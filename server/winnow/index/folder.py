@@ -162,6 +162,7 @@ class FolderIndex:
         self.problem = ""
         self.left_out = 0  # files for which there is no room
         self._cleared = False  # and not asked for since
+        self._closed = False
         self._too_many = False  # files, to be indexed unless somebody asks for it
         self._unfinished: tuple[int | None] | None = None  # with which limit one is to be made
         self._workers = workers
@@ -201,7 +202,7 @@ class FolderIndex:
 
     async def reader(self) -> Reader:
         """The store at this moment; the caller closes it."""
-        return await self._with_store(Store.reader)
+        return await to_the_end(self._with_store(Store.reader), Reader.close)
 
     async def known(self, paths: Collection[str]) -> dict[str, FileState]:
         """Of some files, those that are known."""
@@ -218,7 +219,9 @@ class FolderIndex:
     async def aclose(self) -> None:
         if self.watcher is not None:
             await self.watcher.aclose()
-        await asyncio.to_thread(_close, {self._store, self._successor})
+        async with self._opening:
+            self._closed = True
+            await to_the_end(asyncio.to_thread(_close, {self._store, self._successor}))
 
     # --- bringing it up to date ------------------------------------------------------------
 
@@ -806,6 +809,8 @@ class FolderIndex:
         """The store, opened, or opened anew where somebody has deleted it. Raises
         IndexUnavailable."""
         async with self._opening:
+            if self._closed:
+                raise IndexUnavailable("The index is closed")
             if self._store is not None and not (
                 self._store.is_current() and self._settings().variant == self._opened_as
             ):
@@ -920,7 +925,7 @@ class FolderIndex:
         self._times = None
         self._next_check = 0.0
         self.stores_changed += store is not None
-        await asyncio.to_thread(_close, {store, successor})
+        await to_the_end(asyncio.to_thread(_close, {store, successor}))
 
     async def _with_store(self, do: Callable[[Store], T]) -> T:
         """What a function gives for the store, in a thread. Where that is damaged it is tried on
@@ -929,13 +934,13 @@ class FolderIndex:
         for _ in range(MOST_TRIES):
             store = await self.store()
             try:
-                return await asyncio.to_thread(do, store)
+                return await asyncio.to_thread(_used, store, do)
             except StoreDamaged as error:
                 problem = str(error)
                 await self.suspect(store, error)
             except (DatabaseError, OSError) as error:
                 problem = str(error)
-                if store.is_current():
+                if store is self._store and store.is_current():
                     await self._leave(store, error)
         raise IndexUnavailable(problem)
 
@@ -948,6 +953,13 @@ class FolderIndex:
                 self.problem = f"{store.file} cannot be written: {error}"
                 self._hinder()
                 await self._forget()
+
+
+def _used(store: Store, do: Callable[[Store], T]) -> T:
+    """What a function gives for a store, which is not closed meanwhile: a file that it writes would
+    be left of a temporary one."""
+    with store.in_use():
+        return do(store)
 
 
 def _close(stores: Iterable[Store | None]) -> None:

@@ -118,6 +118,8 @@ class Store:
         self._idle: list[Connection] = []
         self._skeletons = Skeletons()
         self._closed = False
+        self._users = 0
+        self._users_changed = threading.Condition()
         mark = "" if temporary else state_folder.mark_of(file.parent, file, user)
         self._writer = self._connect(WRITER_CACHE_KB)
         try:
@@ -226,12 +228,28 @@ class Store:
         """Which file the database is."""
         return self._inodes[0]
 
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """For the time of the block, the store is not closed. Raises FileNotFoundError if it is."""
+        with self._users_changed:
+            if self._closed:
+                raise FileNotFoundError(f"{self.file} is closed")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._users_changed:
+                self._users -= 1
+                self._users_changed.notify_all()
+
     def close(self) -> None:
-        """Close all connections that no reader has."""
-        with self._lock:
+        """Close all connections that no reader has, when nobody uses the store any more."""
+        with self._users_changed:
             if self._closed:
                 return
             self._closed = True
+            self._users_changed.wait_for(lambda: not self._users)
+        with self._lock:
             for connection in (*self._idle, self._writer):
                 connection.close()
             self._idle.clear()
