@@ -17,6 +17,7 @@ from typing import IO, Any
 
 import pytest
 
+from winnow.index.files import CLOCK_NS
 from winnow.text.memory import anonymous_bytes
 from winnow.text.messages import LENGTH_BYTES
 from winnow.text.process import Child, Processes
@@ -100,6 +101,9 @@ class Lent(Child):
         self._transports: list[asyncio.BaseTransport] = []
 
     async def __aenter__(self) -> Lent:
+        # To start one takes longer. Files that are read so soon after they were written are read
+        # again.
+        await asyncio.sleep(CLOCK_NS / 1e9)
         loop = asyncio.get_running_loop()
         reading, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._reader), copied(self._lent.stdout, "rb")

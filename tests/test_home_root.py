@@ -13,6 +13,7 @@ from commands import command
 from conftest import MakeWorkspace, child_environment, git_init, requires_posix, write_files
 from lsp.conftest import StartClient, start_client  # noqa: F401 - a fixture
 from test_missing_paths import PARAMS
+from waiting_for import until
 from winnow.config import Config, load, merged
 from winnow.errors import NoWorkspace, PathOutsideWorkspace, RootRefused
 from winnow.text.roots import refusal
@@ -167,6 +168,7 @@ async def test_an_editor_shows_why_it_is_not_searched(
     client = await start_client(home, HOME=str(home))
     await client.check_error("$/grep", SEARCH, -32803, "no_workspace")
     await client.check_error("$/readFile", {"path": "private.txt"}, -32803, "no_workspace")
+    await until(lambda: client.lsp.messages, "nothing is shown")
     [message] = client.lsp.messages
     assert message.message.startswith(f"Winnow: {home} is not searched, as it is a home folder")
     assert not (home / ".winnow").exists()
