@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, dataclass
 
 import pytest
 
@@ -59,14 +59,25 @@ def row(request: pytest.FixtureRequest) -> Row:
     return made
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Make rows plain values: reports are sent to the process that prints the table."""
+    report = yield
+    report.user_properties = [
+        (name, asdict(made) if isinstance(made, Row) else made)
+        for name, made in report.user_properties
+    ]
+    return report
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     rows = [
-        (made, outcome)
+        (Row(**made), outcome)
         for outcome in ("passed", "failed", "skipped", "xfailed", "xpassed")
         for report in terminalreporter.getreports(outcome)
         if isinstance(report, pytest.TestReport) and (report.when == "call" or not report.passed)
         for name, made in report.user_properties
-        if name == "hazard" and isinstance(made, Row)
+        if name == "hazard" and isinstance(made, dict)
     ]
     if rows:
         terminalreporter.section("hazards")

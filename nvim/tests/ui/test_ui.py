@@ -221,6 +221,7 @@ def test_text_is_searched_for_while_somebody_types(editor: Editor) -> None:
     editor.see("query")
     for key in "def apply_migration":
         editor.press("<Space>" if key == " " else key)
+    editor.see(" grep: def apply_migration ")  # the last key has come
     editor.see("executor.py:239")
     screen = editor.see("239     def apply_migration")
     assert box(screen, " query ").lines == ["> def apply_migration"]
