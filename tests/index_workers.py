@@ -103,7 +103,11 @@ class Lent(Child):
     async def __aenter__(self) -> Lent:
         # To start one takes longer. Files that are read so soon after they were written are read
         # again.
-        await asyncio.sleep(CLOCK_NS / 1e9)
+        try:
+            await asyncio.sleep(CLOCK_NS / 1e9)
+        except BaseException:
+            self._pool.give_back(self._lent)
+            raise
         loop = asyncio.get_running_loop()
         reading, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._reader), copied(self._lent.stdout, "rb")

@@ -23,8 +23,8 @@ import pytest
 # What ends by itself has so long for it, on a machine as busy as may be.
 SECONDS = 30.0
 CHECKOUT = Path(__file__).parent.parent
-# What tools write beside the code, and what is linked there by `scripts/environment`.
-NOT_OURS = {"__pycache__", "node_modules", "dist"}
+# What tools write beside the code, and where the tests of the clients write meanwhile.
+NOT_OURS = {"__pycache__", "dist", "nvim", "vscode-extension"}
 PR_SET_CHILD_SUBREAPER = 36
 
 Found = dict[str, dict[object, str]]
@@ -195,6 +195,8 @@ def pytest_configure(config: pytest.Config) -> None:
     own = tempfile.TemporaryDirectory(prefix="winnow-tests-")
     config.add_cleanup(own.cleanup)
     os.chmod(own.name, 0o755)  # tests run programs as other users
+    # pip asks rustc for its version, which is found by the home folder.
+    patch.setenv("RUSTUP_HOME", os.environ.get("RUSTUP_HOME", os.path.expanduser("~/.rustup")))
     # An empty home folder, and one for temporary files; `tmp_path` stays where it is.
     patch.setenv("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     for variable in ("HOME", "TMPDIR"):
