@@ -142,6 +142,8 @@ def engine_docstrings(tool: AnyTool) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module:
             module = importlib.import_module(node.module)
             for alias in node.names:
+                if not hasattr(module, alias.name):  # a module of a package
+                    importlib.import_module(f"{node.module}.{alias.name}")
                 yield inspect.getdoc(getattr(module, alias.name)) or ""
 
 
