@@ -104,22 +104,28 @@ class Lent(Child):
         # To start one takes longer. Files that are read so soon after they were written are read
         # again.
         try:
-            await asyncio.sleep(CLOCK_NS / 1e9)
+            await self._connect()
         except BaseException:
-            self._pool.give_back(self._lent)
+            for transport in self._transports:
+                transport.close()
+            end(self._lent)
             raise
-        loop = asyncio.get_running_loop()
-        reading, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(self._reader), copied(self._lent.stdout, "rb")
-        )
-        self._writer, _ = await loop.connect_write_pipe(
-            asyncio.Protocol, copied(self._lent.stdin, "wb")
-        )
-        self._transports = [reading, self._writer]
         self._owner._alive.add(self)
         if self._owner._closed:
             self.kill()
         return self
+
+    async def _connect(self) -> None:
+        await asyncio.sleep(CLOCK_NS / 1e9)
+        loop = asyncio.get_running_loop()
+        reading, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self._reader), copied(self._lent.stdout, "rb")
+        )
+        self._transports.append(reading)
+        self._writer, _ = await loop.connect_write_pipe(
+            asyncio.Protocol, copied(self._lent.stdin, "wb")
+        )
+        self._transports.append(self._writer)
 
     async def __aexit__(
         self,
