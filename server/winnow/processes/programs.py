@@ -187,7 +187,8 @@ class InstalledPrograms:
         they start is a symlink into the workspace."""
         for folder in self.path_entries():
             started = (os.path.join(folder, name + _SUFFIX) for name in _STARTED)
-            if not any(_is_executable(path) and self.in_workspace(path) for path in started):
+            links = (path for path in started if os.path.islink(path) and _is_executable(path))
+            if not any(map(self.in_workspace, links)):
                 yield folder
 
     def _is_outside(self, path: str) -> bool:
