@@ -30,11 +30,12 @@ from winnow.processes.programs import InstalledPrograms  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
 from winnow.workspace import Workspace  # noqa: E402
 
-pytest_plugins = ["hazard_table", "leftovers", "index_workers"]
+pytest_plugins = ["hazard_table", "leftovers", "shared_workers"]
 
 # What Winnow runs where no folder is open.
 RIPGREP = InstalledPrograms(os.environ, ()).ripgrep()
 
+CI = os.environ.get("CI") == "true"
 FAKE_KEY = "sk-fake-0123456789abcdef"
 
 FILES = {
@@ -171,7 +172,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest_asyncio.fixture
-async def make_workspace() -> AsyncIterator[MakeWorkspace]:
+async def make_workspace(shared_workers: None) -> AsyncIterator[MakeWorkspace]:
     """Workspaces on folders, closed at the end; without any key unless one is given."""
     made: list[Workspace] = []
 

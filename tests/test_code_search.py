@@ -31,8 +31,6 @@ from winnow.types import Progress, no_progress
 from winnow.types.code_search import CodeSearchPartial, CodeSearchResult
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 TOOL = TOOLS["code_search"]
 NO_INDEX = Config(index=Index(enabled=False))
 

@@ -15,8 +15,6 @@ from winnow.types import no_progress
 from winnow.types.find_references import FindReferencesResult
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 FILES = {
     "net/client.py": (
         "class Client:\n"

@@ -22,8 +22,6 @@ from winnow.types import Progress, no_progress
 from winnow.types.find_symbol import FindSymbolPartial, FindSymbolResult
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 TOOL = TOOLS["find_symbol"]
 
 

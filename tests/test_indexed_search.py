@@ -24,8 +24,6 @@ from winnow.types.code_search import CodeSearchResult
 from winnow.types.semantic_search import SemanticSearchResult
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 # What embeddings are installed makes no difference here.
 LEXICAL = Config(index=Index(embeddings="off"))
 

@@ -24,8 +24,6 @@ from winnow.tools.keyword_search import text
 from winnow.types.keyword_search import KeywordSearchPartial, KeywordSearchResult, RankedFile
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 TOOL = TOOLS["keyword_search"]
 QUESTION = "where are parcels weighed before shipping"
 # What is asked for is in files that do not say `postage`, the only term that is asked for.

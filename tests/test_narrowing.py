@@ -27,8 +27,6 @@ from winnow.types.grep import GrepResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 STEPS = int(os.environ.get("WINNOW_STEPS", "60"))
 PATIENT = 10.0
 HURRIED = 0.02

@@ -17,11 +17,10 @@ from typing import Any
 import pytest
 
 import release
-from conftest import child_environment, requires_posix
+from conftest import CI, child_environment, requires_posix
 from winnow import __version__
 
 ROOT = Path(__file__).parent.parent
-CI = os.environ.get("CI") == "true"
 EXTRAS = {"embeddings", "mcp", "ocr"}
 
 pytestmark = [pytest.mark.slow, requires_posix]
@@ -113,6 +112,7 @@ def test_the_sdist_gives_the_same_wheel(dist: Path, wheel: Path, tmp_path: Path)
     assert contents(tmp_path / wheel.name) == contents(wheel)
 
 
+@pytest.mark.network
 def test_the_installed_command_does_its_work(
     installed: Path, project: Path, variables: dict[str, str]
 ) -> None:
@@ -142,6 +142,7 @@ def test_the_installed_command_does_its_work(
     assert refused.stderr.endswith(f"--python {installed}/python 'winnow-ls[mcp]'\n")
 
 
+@pytest.mark.network
 def test_the_installed_server_answers(
     installed: Path, project: Path, variables: dict[str, str]
 ) -> None:
@@ -223,6 +224,7 @@ def neovim() -> str | None:
     return shutil.which("nvim") or next(map(str, cache.glob("neovim-*/bin/nvim")), None)
 
 
+@pytest.mark.network
 def test_the_plugin_searches_in_neovim_from_where_it_was_unpacked(
     dist: Path, installed: Path, project: Path, tmp_path: Path, variables: dict[str, str]
 ) -> None:

@@ -60,7 +60,7 @@ def processes() -> Processes:
 
 @pytest_asyncio.fixture
 async def make_workers(
-    processes: Processes, tmp_path_factory: pytest.TempPathFactory
+    processes: Processes, tmp_path_factory: pytest.TempPathFactory, shared_workers: None
 ) -> AsyncIterator[MakeWorkers]:
     made: list[Workers] = []
     environment = environment_with_languages(tmp_path_factory.mktemp("python"))

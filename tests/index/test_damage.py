@@ -19,8 +19,6 @@ from winnow.types.find_symbol import FindSymbolParams
 from winnow.types.index_status import FolderStatus, IndexStatusParams
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 # Before it are the schema and the mark: where these are damaged, the index is not opened.
 FIRST_PAGE = 5
 FILES = {f"src/m{number}.py": f"def function_{number}(): ...\n" for number in range(60)}

@@ -24,8 +24,6 @@ from winnow.text.memory import anonymous_bytes
 from winnow.text.process import Processes
 from winnow.text.roots import is_indexable
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 WORKERS = (1, 2)
 
 
@@ -356,7 +354,7 @@ MakeRuled = Callable[..., Workers]
 
 
 @pytest_asyncio.fixture
-async def ruled() -> AsyncIterator[MakeRuled]:
+async def ruled(shared_workers: None) -> AsyncIterator[MakeRuled]:
     made: list[Workers] = []
 
     def make(rules: Rules, *, shared: bool = False) -> Workers:

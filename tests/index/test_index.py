@@ -29,8 +29,6 @@ from winnow.storage.database import value_of
 from winnow.types.index_status import IndexStatus
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 # Generous: a machine may be busy.
 SECONDS = 20.0
 FILES = {

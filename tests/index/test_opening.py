@@ -16,8 +16,6 @@ from winnow.index_keeping import open_index
 from winnow.tools import TOOLS
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 SECONDS = 30.0  # generous: a machine may be busy
 COUNT = 60
 TOTAL = COUNT + 2

@@ -29,8 +29,6 @@ from winnow.types import no_progress
 from winnow.types.find_references import FindReferencesParams
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 MANY = 40
 TEXT = "".join(f"def more_{number}(): pass\n" for number in range(50))
 

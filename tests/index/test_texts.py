@@ -27,8 +27,6 @@ from winnow.text.ripgrep import Query
 from winnow.types.index_status import NotCovered
 from winnow.workspace import Workspace
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 SECONDS = 30.0
 FILES = {
     "src/loader.py": "class Loader:\n    def load_plugins(self): ...\n",

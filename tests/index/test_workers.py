@@ -22,8 +22,6 @@ from winnow.index.files import Job
 from winnow.text import workers as workers_of_all_kinds
 from winnow.text.process import Child, Processes
 
-pytestmark = pytest.mark.usefixtures("index_workers")
-
 
 async def outcomes(workers: module.Workers, wanted: list[Job]) -> dict[str, str]:
     found = await extracted(workers, wanted)

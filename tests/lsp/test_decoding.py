@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -58,16 +59,20 @@ def test_values_are_counted_wherever_a_chunk_ends(
 
 
 @pytest.mark.parametrize(
-    "params",
+    "make",
     [
-        {f"k{number}": number for number in range(VALUES + 1)},
-        [1] * (VALUES + 1),
-        {"include": ["a"] * (VALUES + 1)},
-        [[]] * VALUES,
+        lambda: {f"k{number}": number for number in range(VALUES + 1)},
+        lambda: [1] * (VALUES + 1),
+        lambda: {"include": ["a"] * (VALUES + 1)},
+        lambda: [[]] * VALUES,
     ],
+    ids=["keys", "array", "array of a key", "arrays"],
 )
 @pytest.mark.parametrize("msg_id", [7, "seven"])
-def test_a_message_with_too_many_values_is_refused_with_its_id(params: Any, msg_id: Any) -> None:
+def test_a_message_with_too_many_values_is_refused_with_its_id(
+    make: Callable[[], Any], msg_id: Any
+) -> None:
+    params = make()
     for body in (
         message(params, id=msg_id),
         json.dumps({"params": params, "method": "m", "jsonrpc": "2.0", "id": msg_id}).encode(),
@@ -111,18 +116,19 @@ def test_a_message_that_is_skipped_is_refused_with_the_id_at_its_beginning() -> 
 
 
 @pytest.mark.parametrize(
-    "body",
+    "make",
     [
-        message({f"k{number}": number for number in range(10**6)}, id=1),
-        message([1] * 10**7, id=1),
-        b"[" * 5_000_000,
-        b'{"a":' * 2_000_000,
-        b'["' + b',,"' * 5_000_000,
-        b'"' + b"\\" * 20_000_000,
+        lambda: message({f"k{number}": number for number in range(10**6)}, id=1),
+        lambda: message([1] * 10**7, id=1),
+        lambda: b"[" * 5_000_000,
+        lambda: b'{"a":' * 2_000_000,
+        lambda: b'["' + b',,"' * 5_000_000,
+        lambda: b'"' + b"\\" * 20_000_000,
     ],
     ids=["keys", "array", "brackets", "objects", "quotes", "backslashes"],
 )
-def test_what_is_refused_takes_little_time(body: bytes) -> None:
+def test_what_is_refused_takes_little_time(make: Callable[[], bytes]) -> None:
+    body = make()
     began = time.process_time()
     assert isinstance(decoded(body), Refusal)
     assert time.process_time() - began < 1.0

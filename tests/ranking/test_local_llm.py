@@ -41,8 +41,8 @@ params.n_ctx = 8192
 params.n_parallel = 1
 params.hostnames = ["127.0.0.1"]
 params.port = 0
-params.cpuparams.n_threads = 2
-params.cpuparams_batch.n_threads = 2
+params.cpuparams.n_threads = 1
+params.cpuparams_batch.n_threads = 1
 params.warmup = False
 server = xllamacpp.Server(params)
 print("LISTENING", server.listening_address, flush=True)
@@ -89,7 +89,7 @@ async def test_a_real_server_ranks_by_the_contract(
     make_workspace: MakeWorkspace, project: Path, address: str
 ) -> None:
     model = Model(
-        provider="openai", model="smollm2", base_url=address, input_tokens=4000, output_tokens=200
+        provider="openai", model="smollm2", base_url=address, input_tokens=4000, output_tokens=80
     )
     llm = Llm(preferred=("smollm2",), models={"smollm2": model}, deadline_seconds=120.0)
     workspace = make_workspace(project, config=msgspec.structs.replace(Config(), llm=llm))
@@ -109,7 +109,7 @@ async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> N
     from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, connect
     from winnow.types.keyword_search import Usage
 
-    model = Model(provider="openai", model="smollm2", base_url=address, output_tokens=120)
+    model = Model(provider="openai", model="smollm2", base_url=address, output_tokens=40)
     provider = connect(model, address, None, 2.0)
     request = ModelRequest(
         "Answer in JSON.", "[f01] a.py\n1:load plugins\nWhich file loads plugins?", ANSWER_SCHEMA
@@ -124,7 +124,7 @@ async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> N
     assert len(pieces) > 3
     assert text.lstrip().startswith("{")
     assert usage.input_tokens > 10
-    assert 0 < usage.output_tokens <= 120
+    assert 0 < usage.output_tokens <= 40
     await provider.aclose()
 
 

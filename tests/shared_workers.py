@@ -1,4 +1,4 @@
-"""A pytest plugin: processes that take facts from files, which tests share.
+"""A pytest plugin: the processes that read files for an index and for documents, which tests share.
 
 To start one takes longer than most tests do. A test that is about a worker itself, and what becomes
 of it, has its own: see `make_workers` in tests/index.
@@ -23,10 +23,12 @@ from winnow.text.messages import LENGTH_BYTES
 from winnow.text.process import Child, Processes
 from winnow.text.workers import ENVIRONMENT, HERE
 
-MODULE = "winnow.index.worker"
-# As limits.parse_seconds.
-SECONDS = "5.0"
-COUNT = 2
+# What they are started with: a module, and limits.parse_seconds or QUICK_SECONDS of documents.
+Command = tuple[str, ...]
+COUNTS: dict[Command, int] = {
+    ("winnow.index.worker", "5.0"): 2,
+    ("winnow.documents.worker", "3.0"): 1,
+}
 # One that has more is not used again.
 MOST_BYTES = 100 * 1024**2
 # What is begun when a test ends may take so long.
@@ -37,20 +39,22 @@ class Pool:
     """Workers that are ready."""
 
     def __init__(self) -> None:
-        self._ready: list[subprocess.Popen[bytes]] = []
+        self._ready: dict[Command, list[subprocess.Popen[bytes]]] = {key: [] for key in COUNTS}
 
     def fill(self) -> None:
         """Start as many as are missing."""
-        self._ready = [one for one in self._ready if one.poll() is None]
-        new = [self._start() for _ in range(COUNT - len(self._ready))]
-        for one in new:
+        new = []
+        for command, ready in self._ready.items():
+            ready[:] = [one for one in ready if one.poll() is None]
+            new += [(command, self._start(command)) for _ in range(COUNTS[command] - len(ready))]
+        for command, one in new:
             assert one.stdout is not None
             assert one.stdout.read(LENGTH_BYTES) == bytes(LENGTH_BYTES)
-        self._ready += new
+            self._ready[command].append(one)
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, command: Command) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", MODULE, SECONDS],
+            [sys.executable, "-m", *command],
             bufsize=0,
             cwd=HERE,
             env={**ENVIRONMENT, "PATH": os.environ["PATH"]},
@@ -60,24 +64,26 @@ class Pool:
             start_new_session=sys.platform != "win32",
         )
 
-    def take(self) -> subprocess.Popen[bytes] | None:
-        """Return one that nobody uses."""
-        while self._ready:
-            if (one := self._ready.pop()).poll() is None:
+    def take(self, command: Command) -> subprocess.Popen[bytes] | None:
+        """Return one that nobody uses, if there is one of this kind."""
+        ready = self._ready.get(command, [])
+        while ready:
+            if (one := ready.pop()).poll() is None:
                 return one
         return None
 
-    def give_back(self, one: subprocess.Popen[bytes]) -> None:
+    def give_back(self, command: Command, one: subprocess.Popen[bytes]) -> None:
         """Keep one that has nothing to do for the next who takes one."""
         if one.poll() is None and anonymous_bytes(one.pid) < MOST_BYTES:
-            self._ready.append(one)
+            self._ready[command].append(one)
         else:
             end(one)
 
     def close(self) -> None:
         """End all."""
-        while self._ready:
-            end(self._ready.pop())
+        for ready in self._ready.values():
+            while ready:
+                end(ready.pop())
 
 
 def end(one: subprocess.Popen[bytes]) -> None:
@@ -90,9 +96,12 @@ class Lent(Child):
     """A worker of the pool, as a child of those who use it. It is not killed but given back, once
     it has done what was begun."""
 
-    def __init__(self, owner: Processes, pool: Pool, process: subprocess.Popen[bytes]) -> None:
+    def __init__(
+        self, owner: Processes, pool: Pool, command: Command, process: subprocess.Popen[bytes]
+    ) -> None:
         super().__init__(owner, [sys.executable], HERE, None, None, counted=False)
         self._pool = pool
+        self._command = command
         self._lent = process
         self._waiting = 0
         self._is_new = True
@@ -142,7 +151,7 @@ class Lent(Child):
         await asyncio.sleep(0)
         self._owner._alive.discard(self)
         if is_idle:
-            self._pool.give_back(self._lent)
+            self._pool.give_back(self._command, self._lent)
         else:
             end(self._lent)
 
@@ -197,8 +206,8 @@ def pool() -> Iterator[Pool]:
 
 
 @pytest.fixture(scope="module")
-def index_workers(pool: Pool) -> Iterator[None]:
-    """Workspaces have index workers that are there already."""
+def shared_workers(pool: Pool) -> Iterator[None]:
+    """Workspaces have workers that are there already."""
     pool.fill()
     converse = Processes.converse
 
@@ -210,9 +219,9 @@ def index_workers(pool: Pool) -> Iterator[None]:
         environment: Mapping[str, str] | None = None,
         **more: Any,
     ) -> Child:
-        is_usual = list(arguments[1:]) == ["-m", MODULE, SECONDS]
-        if is_usual and "PYTHONPATH" not in (environment or {}) and (one := pool.take()):
-            return Lent(processes, pool, one)
+        command = (*arguments[2:],)
+        if "PYTHONPATH" not in (environment or {}) and (one := pool.take(command)):
+            return Lent(processes, pool, command, one)
         return converse(processes, arguments, cwd=cwd, environment=environment, **more)
 
     with pytest.MonkeyPatch.context() as patch:
