@@ -36,7 +36,7 @@ SCRIPTS = [
 SIGNS = {".": ".\u3002\uff0e\uff61\u2024", "/": "/\uff0f\u2044\u2215", ":": ":\uff1a\ufe55\u2236"}
 # In no answer: what programs make a link of, written without the code that is tested.
 A_LINK = re.compile(
-    r"[:\uff1a][/\\]{2}|(?<![\w/.:])[/\\]{2}[\w\[]|www\.\w|https?:\S"
+    r"[:\uff1a][/\\]{2}|(?<![\w/\\.:])[/\\]{2}[\w\[]|www\.\w|https?:\S"
     r"|(?:javascript|data|mailto|command):\S"
     r"|(?<![\w/.-])(?:[\w-]+\.)+(?:example|com|io|md)(?::\d+)?[/\\?#]\w"
     r"|\d+\.\d+\.\d+\.\d+(?::\d+)?/|\]\(|<[a-z/]",

@@ -18,7 +18,7 @@ _INVISIBLE = re.compile(
     r"\U000e0000-\U000e0fff]+"
 )
 _MARKDOWN_LINK = re.compile(r"!?\[([^\]]*)\]\s*(?:\([^)]*\)|\[[^\]]*\])")
-_HTML = re.compile(r"</?[a-zA-Z][^>]*>?")
+_HTML = re.compile(r"<(?:[a-zA-Z]|/[^\s>])[^>]*>?")
 
 
 def printable(text: str) -> str:

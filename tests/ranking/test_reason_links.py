@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from link_spellings import AFTER, BEFORE, DATA, HOSTS, PATHS, SCHEMES, leads_somewhere, spellings
@@ -33,6 +33,7 @@ def test_no_data_of_a_link_is_left_in_a_reason() -> None:
 
 
 @given(PIECES)
+@example(["<", f"/%41{DATA}"])
 def test_no_pieces_of_links_make_up_a_link(pieces: list[str]) -> None:
     reason = clean_reason("".join(pieces))
     assert not leads_somewhere(reason), reason
