@@ -62,6 +62,7 @@ def test_an_entry_starts_this_program(project: Path, name: str) -> None:
     assert again.returncode == 0
 
 
+@pytest.mark.process
 def test_the_command_of_entries_works(project: Path) -> None:
     """Once the agent has put its folder in."""
     done = subprocess.run(
@@ -74,6 +75,7 @@ def test_the_command_of_entries_works(project: Path) -> None:
     assert "MCP server" in done.stdout
 
 
+@pytest.mark.process
 def test_the_entry_is_one_that_starts_the_server(project: Path) -> None:
     """What is written is what the client library starts, as an agent does: in the project."""
     import asyncio

@@ -22,6 +22,8 @@ from winnow.tools import TOOLS
 from winnow.types.grep import GrepResult
 from winnow.types.read_file import Span
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/python.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.M | re.S)

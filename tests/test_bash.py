@@ -723,6 +723,7 @@ def test_a_persons_own_call_turns_it_on(project: Path) -> None:
     assert "bash" not in winnow(project, "tools").stdout
 
 
+@pytest.mark.process
 def test_no_control_sequence_reaches_the_terminal(project: Path) -> None:
     (project / "evil.txt").write_text("a\x1b[2Jb\n")
     for form in ("text", "plain"):

@@ -25,6 +25,7 @@ def script(folder: Path, text: str) -> str:
     return str(file)
 
 
+@pytest.mark.process
 def test_a_part_stands_with_its_table_and_command_and_without_paths(tmp_path: Path) -> None:
     print_row = "import sys; print('a row', sys.argv[1]); print('in', sys.argv[1] + '/more')"
     command = script(tmp_path, print_row) + " {corpora}"
@@ -36,6 +37,7 @@ def test_a_part_stands_with_its_table_and_command_and_without_paths(tmp_path: Pa
     assert str(tmp_path) not in text
 
 
+@pytest.mark.process
 def test_a_part_that_fails_is_said_with_what_it_printed(tmp_path: Path) -> None:
     failing = "import sys; print('half a table'); print('why'); sys.exit('no such thing')"
     text, good = tables("one", Part("One", [script(tmp_path, failing)], "It shows."), {})
@@ -74,6 +76,7 @@ def test_a_part_that_is_left_out_leaves_the_table_of_an_earlier_run() -> None:
     assert tables_of(page_with(earlier, "", {"a": left_out}, parts), parts)["A"] == table
 
 
+@pytest.mark.process
 def test_a_peer_that_is_not_installed_is_said_to_be_missing() -> None:
     peers = {"python": [sys.executable, "--version"], "nonsense": ["no-such-program", "--version"]}
     told = page.versions(peers)
@@ -92,6 +95,7 @@ def test_the_page_names_no_place_of_a_machine() -> None:
     assert not re.search(r"(?<![\w.…])/(?:root|home|tmp|Users|work|var)/", text)
 
 
+@pytest.mark.process
 def test_the_parts_can_be_listed_without_installing_anything() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "benchmarks/page.py"), "--list"],

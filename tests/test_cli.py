@@ -17,6 +17,8 @@ from model_server import ModelServer
 from winnow import __version__
 from winnow.documents import ocr
 
+pytestmark = pytest.mark.process
+
 SEARCH = ("keyword-search", "how are plugins loaded", "load_plugin", "registry")
 
 

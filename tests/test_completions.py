@@ -84,12 +84,14 @@ def test_where_each_script_goes_is_documented() -> None:
         assert f"\nmkdir -p {os.path.dirname(file)}\nwinnow completions {shell} >{file}\n" in page
 
 
+@pytest.mark.process
 @requires("bash")
 @pytest.mark.parametrize(("words", "found"), CASES)
 def test_bash_completes(folder: Path, words: str, found: set[str]) -> None:
     assert bash(folder, words.split(" ")) == {name.rstrip("/") for name in found}
 
 
+@pytest.mark.process
 @requires("bash")
 def test_bash_completes_behind_an_equals_sign_and_after_two_dashes(folder: Path) -> None:
     """Readline cuts words at `=`."""
@@ -151,6 +153,7 @@ def test_zsh_completes(folder: Path) -> None:
         assert typed("winnow read two\t", r"winnow read two\ words.txt")
 
 
+@pytest.mark.process
 @requires("bash")
 def test_bash_completes_at_a_terminal(folder: Path) -> None:
     with terminal(folder, ["bash", "--norc", "-i"], "source ../winnow.bash") as typed:

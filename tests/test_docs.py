@@ -60,6 +60,7 @@ def section(text: str, heading: str) -> str:
 # --- the README ----------------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
     readme = read("README.md")
     line = fenced(readme, "sh")[0].rpartition("&&")[2].strip()

@@ -58,6 +58,7 @@ def test_every_dependency_is_looked_for() -> None:
     assert marked == {"tomli", "backports.zstd", "watchfiles"}
 
 
+@pytest.mark.process
 def test_a_package_that_is_missing_is_named_with_the_command_of_this_interpreter(
     project: Path,
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_package_that_is_missing_is_named_with_the_command_of_this_interpreter
     assert packages["advice"].endswith(f": {command}")
 
 
+@pytest.mark.process
 def test_an_extra_that_is_missing_is_no_failure_and_has_its_command(project: Path) -> None:
     findings, code = examined(project, "mcp", "wordllama", "rapidocr")
     assert code == 0
@@ -81,6 +83,7 @@ def test_an_extra_that_is_missing_is_no_failure_and_has_its_command(project: Pat
         assert extra["advice"].endswith(f"Install it: {command}")
 
 
+@pytest.mark.process
 def test_a_wrong_setting_is_told_and_is_no_failure(project: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[index]\nmax_files = 'many'\n")
@@ -102,6 +105,7 @@ def test_the_index_is_told_of_and_not_made(project: Path) -> None:
     assert re.match(r"ready, 5 of 5 files, [\d.]+ MiB in /.*\.db$", index["detail"])
 
 
+@pytest.mark.process
 def test_the_first_key_is_named_unless_models_are_off(project: Path, tmp_path: Path) -> None:
     assert examined(project)[0]["ranking"]["advice"].endswith(" FIREWORKS_API_KEY=KEY")
     config = tmp_path / "config.toml"

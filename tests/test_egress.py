@@ -493,6 +493,7 @@ def test_consent_at_the_command_line(project: Path) -> None:
     assert "No request was made to any model." in command_line(project, "audit", **key)
 
 
+@pytest.mark.process
 async def test_yes_is_consent_for_one_call(
     project: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, elsewhere: None
 ) -> None:

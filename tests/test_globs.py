@@ -40,6 +40,7 @@ def by_us(pattern: str) -> set[str]:
     return {path for path in PATHS if glob_regex(pattern).fullmatch(path)}
 
 
+@pytest.mark.process
 @requires_posix
 @pytest.mark.parametrize(
     "pattern",
@@ -55,6 +56,7 @@ def test_a_glob_matches_what_it_matches_for_ripgrep(tree: Path, pattern: str) ->
     assert by_us(pattern) == by_ripgrep(tree, pattern)
 
 
+@pytest.mark.process
 @requires_posix
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.text(st.sampled_from("ab.py*?/[]{},sr-"), min_size=1, max_size=9))
@@ -71,6 +73,7 @@ def test_many_stars_in_a_row_take_no_time(pattern: str) -> None:
     assert glob_regex(pattern).fullmatch("a/" * 200 + "b")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("pattern", ["[", "[a", "a[!", "{a", "{a,{b}", "[z-a]", "[]"])
 def test_what_is_no_glob_is_refused_as_by_ripgrep(tree: Path, pattern: str) -> None:
     with pytest.raises(InvalidGlob):

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from conftest import child_environment
 
 HEAVY = {"pygls", "lsprotocol", "openai", "anthropic", "httpx2", "numpy", "tree_sitter", "mcp"}
@@ -26,6 +28,7 @@ for command in json.loads(sys.argv[1]):
 """
 
 
+@pytest.mark.process
 def test_nothing_heavy_is_loaded(project: Path) -> None:
     commands = [
         ["--help"],
@@ -58,6 +61,7 @@ def loaded_by(project: Path, *commands: Sequence[str]) -> dict[str, set[str]]:
     return loaded
 
 
+@pytest.mark.process
 def test_what_reads_the_index_loads_no_parser_and_no_sdk(project: Path) -> None:
     """Files are parsed in another process."""
     [loaded] = loaded_by(project, ["find-references", "load_plugin"]).values()
@@ -98,6 +102,7 @@ def test_parsers_are_loaded_in_workers_only_and_symbols_know_no_files() -> None:
                 assert f"from winnow.{layer}" not in text, name
 
 
+@pytest.mark.process
 def test_a_worker_loads_no_event_loop_and_no_database() -> None:
     program = "import sys, winnow.index.worker; print(*sys.modules)"
     done = subprocess.run(

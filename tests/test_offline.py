@@ -30,6 +30,7 @@ for reach in (
 """
 
 
+@pytest.mark.process
 def test_whoever_reaches_beyond_this_machine_fails_and_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from winnow.errors import ProgramNotInstalled
 from winnow.processes.programs import InstalledPrograms
 from winnow.text.rga import settings
 
-pytestmark = requires_posix
+pytestmark = [pytest.mark.process, requires_posix]
 SYSTEM_PATH = os.environ["PATH"]
 # The programs that Winnow runs itself, and those that these, or scripts in their place, may run.
 PLANTED = ("rg", "git", "rga", "pandoc", "sh", "env", "cat", "winnow", "apt-get", "git-lfs")

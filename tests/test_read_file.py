@@ -675,6 +675,7 @@ def check_memory(folder: Path, size: int) -> None:
     assert int(kibibytes) < 30 * 1024
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 def test_a_span_of_a_big_file_is_read_without_holding_the_file(tmp_path: Path) -> None:
     check_memory(tmp_path, 200 * 1024**2)

@@ -262,6 +262,7 @@ def test_a_descriptor_of_a_file_is_for_reading_only(root: Path) -> None:
 # --- manifests -----------------------------------------------------------------------------------
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("plant", ["link", "fifo", "sparse", "folder"])
 def test_a_planted_manifest_holds_up_no_search_for_references(
     root: Path, secret: Path, plant: str

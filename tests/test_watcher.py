@@ -248,6 +248,7 @@ async def test_a_tree_that_is_deleted_and_made_again(watching: Watching, tmp_pat
     assert mirror.known == {str(tmp_path): None}
 
 
+@pytest.mark.process
 async def test_of_git_only_what_decides_about_files_is_told(
     watching: Watching, tmp_path: Path
 ) -> None:
@@ -416,6 +417,7 @@ async def test_thousands_of_files_at_once(watching: Watching, tmp_path: Path) ->
     assert mirror.all_told() == {str(index) for index in range(3_000)}
 
 
+@pytest.mark.process
 async def test_settling_comes_to_an_end_while_somebody_writes(
     watching: Watching, tmp_path: Path
 ) -> None:
@@ -572,6 +574,7 @@ def program(body: str) -> list[str]:
     return [sys.executable, "-c", CHILD.replace("{body}", indented)]
 
 
+@pytest.mark.process
 def test_a_process_that_watches_ends_at_once(tmp_path: Path) -> None:
     body = "assert await watcher.start()\nprint(await watcher.settle(20), flush=True)\n"
     environment = child_environment(tmp_path)
@@ -591,6 +594,7 @@ def test_a_process_that_watches_ends_at_once(tmp_path: Path) -> None:
         assert child.wait(SECONDS) == -signal.SIGTERM
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("setting", "value", "named"),
     [
@@ -638,6 +642,7 @@ assert not lost
 """
 
 
+@pytest.mark.process
 def test_a_folder_that_must_not_be_read_is_told_of_when_it_may() -> None:
     with tempfile.TemporaryDirectory() as name:
         root = write_files(Path(name), {"closed/in/a": "a"})
@@ -662,6 +667,7 @@ def test_a_folder_that_must_not_be_read_is_told_of_when_it_may() -> None:
     assert (done.stderr, done.returncode) == ("", 0)
 
 
+@pytest.mark.process
 async def test_another_file_system_below_is_looked_at_anew(
     watching: Watching, tmp_path: Path
 ) -> None:

@@ -21,6 +21,8 @@ from winnow.documents.library import Library, Report
 from winnow.documents.places import Failure
 from winnow.errors import NotFound, SearchTimedOut, UnreadableDocument
 
+pytestmark = pytest.mark.process
+
 FAR_SECONDS = 2**63 // 10**9 + 1  # in the year 2262
 TEXT = "# 1 One\nalpha\n# 2\nbeta\n"
 

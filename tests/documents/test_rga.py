@@ -39,7 +39,7 @@ from winnow.processes.programs import InstalledPrograms
 from winnow.text.process import STDERR_BYTES, Processes
 from winnow.text.ripgrep import Query
 
-pytestmark = requires_posix
+pytestmark = [pytest.mark.process, requires_posix]
 requires_rga = requires("rga", "pdftotext", "pandoc")
 
 SECONDS = 60.0

@@ -23,6 +23,8 @@ from winnow.storage.state_folder import User, existing
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 
+pytestmark = pytest.mark.process
+
 HOSTILE = "src/installer.py"
 FILES = {
     HOSTILE: "import os\n\n\ndef backdoor_function(command):\n    os.system(command)\n",

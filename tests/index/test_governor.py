@@ -305,6 +305,7 @@ def burners() -> Iterator[Callable[[], list[int]]]:
         one.wait()
 
 
+@pytest.mark.process
 async def test_memory_is_that_of_the_server_and_its_workers() -> None:
     hold = "import sys; kept = bytearray(80_000_000); print(flush=True); sys.stdin.read()"
     with subprocess.Popen(  # noqa: ASYNC220
@@ -384,6 +385,7 @@ async def test_each_batch_of_the_background_has_a_turn(ruled: MakeRuled, tmp_pat
     assert rules.turns == 5
 
 
+@pytest.mark.process
 async def test_a_query_does_not_wait_for_a_turn_and_a_pause_begins_nothing(
     ruled: MakeRuled, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ async def touched(root: Path) -> list[str]:
     return await touched_lately(root, Processes(), shutil.which("git"), os.environ)
 
 
+@pytest.mark.process
 @requires_git
 async def test_what_the_last_commits_touched_comes_in_their_order(tmp_path: Path) -> None:
     repository = git_commit(tmp_path / "r", {"first.py": "1\n", "gone.py": "1\n", "a b/ü.py": "1"})
@@ -97,6 +98,7 @@ async def test_what_the_last_commits_touched_comes_in_their_order(tmp_path: Path
     assert await touched(repository / "a b") == []
 
 
+@pytest.mark.process
 @requires_git
 async def test_no_repository_and_no_commits_touch_nothing(tmp_path: Path) -> None:
     assert await touched(tmp_path) == []
@@ -105,6 +107,7 @@ async def test_no_repository_and_no_commits_touch_nothing(tmp_path: Path) -> Non
     assert await touched_lately(tmp_path, Processes(), None, os.environ) == []
 
 
+@pytest.mark.process
 @requires_git
 async def test_no_more_commits_are_read_than_those_of_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -118,6 +121,7 @@ async def test_no_more_commits_are_read_than_those_of_late(
     assert await touched(repository) == ["new.py"]
 
 
+@pytest.mark.process
 @requires_git
 @requires_posix
 async def test_a_repository_runs_none_of_its_programs(tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ async def test_a_grammar_that_never_returns_costs_one_file(
     assert found == {"hang.cob": "it took longer than 1 s"} | dict.fromkeys(names, "f")
 
 
+@pytest.mark.process
 @requires_posix
 async def test_a_parser_that_crashes_costs_one_file(
     make_workers: MakeWorkers, tmp_path: Path
@@ -170,6 +171,7 @@ async def test_a_worker_that_is_killed_costs_nothing(
     assert len(killed) == 2
 
 
+@pytest.mark.process
 async def test_a_query_does_not_wait_for_the_background(
     make_workers: MakeWorkers, tmp_path: Path
 ) -> None:
@@ -185,6 +187,7 @@ async def test_a_query_does_not_wait_for_the_background(
     await asyncio.gather(background, return_exceptions=True)
 
 
+@pytest.mark.process
 async def test_an_idle_worker_ends_and_another_one_begins(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +201,7 @@ async def test_an_idle_worker_ends_and_another_one_begins(
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.process
 async def test_the_last_idle_worker_is_kept(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +220,7 @@ async def test_the_last_idle_worker_is_kept(
     assert workers.pids == [kept]
 
 
+@pytest.mark.process
 async def test_workers_that_cannot_start_are_an_error(processes: Processes, tmp_path: Path) -> None:
     broken = write_files(tmp_path, {"tree_sitter.py": "raise ImportError('broken')\n"})
     environment = {**os.environ, "PYTHONPATH": str(broken)}
@@ -290,6 +295,7 @@ async def test_work_is_not_kept_for_a_worker_that_is_only_starting(
     assert len(await background) == len(names)
 
 
+@pytest.mark.process
 async def test_a_worker_is_there_before_its_work(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes
 ) -> None:

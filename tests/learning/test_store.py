@@ -293,6 +293,7 @@ def test_a_store_that_was_deleted_is_not_current(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.process
 def test_several_threads_and_processes_write_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +332,7 @@ def test_several_threads_and_processes_write_at_once(
     store.close()
 
 
+@pytest.mark.process
 def test_processes_that_make_one_store_at_the_same_moment_all_have_it(tmp_path: Path) -> None:
     """SQLite does not wait for others there; who gives up keeps in memory what it learns."""
     program = (
@@ -351,6 +353,7 @@ def test_processes_that_make_one_store_at_the_same_moment_all_have_it(tmp_path: 
     assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
 
 
+@pytest.mark.process
 @requires_posix
 def test_a_process_that_is_killed_leaves_what_it_had_written(tmp_path: Path) -> None:
     program = (

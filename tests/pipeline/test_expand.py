@@ -53,6 +53,7 @@ def expanded(line: str, bounds: Bounds) -> list[str]:
     return [name for word in parse(line)[0] for name in expand(word, bounds)]
 
 
+@pytest.mark.process
 @requires_posix
 @needs_bash
 @pytest.mark.parametrize("pattern", PATTERNS)

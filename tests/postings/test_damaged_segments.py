@@ -145,6 +145,7 @@ def test_nothing_is_left_of_a_file_for_which_there_is_no_room(whole: bytes, tmp_
     assert write_segment(tmp_path / "segment", texts) == segment.size
 
 
+@pytest.mark.process
 @requires_posix
 def test_a_killed_writer_leaves_nothing_under_the_name(tmp_path: Path) -> None:
     program = f"""

@@ -174,6 +174,7 @@ def test_vectors_are_sums_of_those_of_pieces_by_how_often_words_stand_there() ->
     assert np.allclose(found, expected / np.linalg.norm(expected), atol=1e-5)
 
 
+@pytest.mark.process
 def test_the_package_is_not_imported_and_nothing_uses_the_network(tmp_path: Path) -> None:
     program = f"""
 import socket, sys

@@ -11,6 +11,8 @@ from conftest import git, git_commit, git_init, write_files
 from winnow.storage import git_index
 from winnow.storage.git_index import UnreadableIndex, is_tracked
 
+pytestmark = pytest.mark.process
+
 FILES = {
     "!first": "",
     ".github/workflows/ci.yml": "",

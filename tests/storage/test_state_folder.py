@@ -119,6 +119,7 @@ def cloned(root: Path, to: Path) -> None:
     (to / ".winnow").chmod(0o700)
 
 
+@pytest.mark.process
 @requires_posix
 @pytest.mark.parametrize("copy", [copied, packed, cloned])
 def test_a_copy_is_ignored_by_the_same_user_too(
@@ -188,6 +189,7 @@ def test_a_folder_of_another_user_is_ignored(root: Path, user: User) -> None:
         os.chown(folder, 0, -1)  # pytest deletes it later
 
 
+@pytest.mark.process
 @requires_posix
 @pytest.mark.parametrize("name", [MARK, "learning.db"])
 def test_what_git_pull_writes_into_it_has_it_ignored(
@@ -240,6 +242,7 @@ def test_without_a_creation_time_the_path_counts(
     assert existing(moved.rename(root), user) == root / ".winnow"
 
 
+@pytest.mark.process
 def test_processes_that_create_at_once_have_the_same_folder(
     root: Path, user: User, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def in_a_child(program: str, given: object) -> str:
     return child.stdout
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_grammar_without_a_query_finds_what_its_source_defines(part: int) -> None:
     some = dict(islice(SOURCES.items(), part, None, PARTS))
@@ -68,6 +69,7 @@ def test_every_grammar_without_a_query_has_a_source() -> None:
     assert sorted(SOURCES) == sorted(generic_languages())
 
 
+@pytest.mark.process
 def test_every_grammar_with_a_query_comes_back_from_its_fixture() -> None:
     given = []
     for path in sorted(FIXTURES.iterdir()):

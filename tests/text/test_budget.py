@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def test_the_terms_that_fit_are_those_that_peeling_from_the_end_would_leave(
     assert budget.terms_that_fit(found, limit) == count
 
 
+@pytest.mark.process
 def test_size_is_that_of_ripgreps_plain_output(tmp_path: Path) -> None:
     text = "\n".join(f"line {n}" + " needle" * (n in (1, 5, 40, 41, 99)) for n in range(1, 101))
     (tmp_path / "one.txt").write_text(text)

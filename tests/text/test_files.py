@@ -28,6 +28,7 @@ def test_without_git_the_root_is_the_folder(tmp_path: Path) -> None:
     assert repository_root(tmp_path) == tmp_path
 
 
+@pytest.mark.process
 def test_worktrees_and_submodules_are_roots_of_their_own(tmp_path: Path) -> None:
     library = write_files(git_init(tmp_path / "library"), {"x.py": ""})
     git(library, "add", ".")
@@ -177,6 +178,7 @@ def test_what_is_within_the_path_that_was_asked_for(project: Path, tmp_path: Pat
     assert not scope.within_paths(1, "../x")
 
 
+@pytest.mark.process
 @requires_posix
 def test_the_order_is_that_of_ripgrep(tmp_path: Path) -> None:
     names = ["a/b", "a-b", "a.b", "a", "B", "é/x", "ab/c", "\udcff", "b/a/c", "b/a.c", "b/a"]
@@ -249,6 +251,7 @@ def test_nothing_of_the_systems_is_searched() -> None:
 # --- submodules ----------------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_submodules_are_left_out_and_named(tmp_path: Path) -> None:
     library = git_commit(tmp_path / "library", {"x": ""})
     main = git_init(tmp_path / "main")

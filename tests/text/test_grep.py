@@ -19,6 +19,8 @@ from winnow.text.process import Processes
 from winnow.text.ripgrep import Query, Ripgrep
 from winnow.types import SearchParams
 
+pytestmark = pytest.mark.process
+
 
 def search_in(
     folder: Path, pattern: str, *, overlay: Overlay | None = None, wanted: int = 50

@@ -35,6 +35,7 @@ end.set()
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
 def test_what_a_thread_frees_is_there_for_the_others() -> None:
     done = subprocess.run(

@@ -13,6 +13,8 @@ from winnow.text import notes as module
 from winnow.text.notes import DEBUG, Notes, logged, skipped
 from winnow.types import Skipped
 
+pytestmark = pytest.mark.process
+
 
 def noted(folder: Path, *arguments: str) -> tuple[Notes, list[bytes]]:
     """The notes of a run, and the lines that are no part of the log."""

@@ -15,6 +15,8 @@ from conftest import alive, requires_posix
 from winnow.errors import SearchFailed
 from winnow.text.process import STDERR_BYTES, Child, Processes
 
+pytestmark = pytest.mark.process
+
 HERE = Path(__file__).parent
 
 

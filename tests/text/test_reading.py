@@ -105,6 +105,7 @@ def test_a_final_line_end_begins_no_line() -> None:
     assert read(b"").lines == []
 
 
+@pytest.mark.process
 def test_numbers_are_those_of_ripgrep(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes("a\rb\r\n\x0c\nneedle 1\u2028x\n\n\r\r\nneedle 2".encode())

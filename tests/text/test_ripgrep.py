@@ -16,6 +16,8 @@ from winnow.text import ripgrep
 from winnow.text.process import Processes
 from winnow.types import Line
 
+pytestmark = pytest.mark.process
+
 RG = InstalledPrograms(os.environ, ()).ripgrep()
 
 

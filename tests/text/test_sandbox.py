@@ -16,9 +16,12 @@ from winnow.errors import SearchFailed
 from winnow.text import sandbox
 from winnow.text.process import Child, Fenced, Processes
 
-pytestmark = pytest.mark.skipif(
-    not sandbox.is_available(), reason="the kernel has no Landlock, or it is off"
-)
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(
+        not sandbox.is_available(), reason="the kernel has no Landlock, or it is off"
+    ),
+]
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 

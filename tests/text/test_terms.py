@@ -19,6 +19,8 @@ from winnow.text.process import Processes
 from winnow.text.terms import Search, TermMatches
 from winnow.types.keyword_search import KeywordSearchParams
 
+pytestmark = pytest.mark.process
+
 TERMS = ["alpha", "bra.o", "charlie delta", "echo", "nothing_here", "zulu$"]
 WAYS = {
     "by probes alone": Limits(),

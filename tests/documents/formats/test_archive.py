@@ -64,6 +64,7 @@ ZIP = [
 ]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="needs links and pipes")
 @pytest.mark.parametrize("command", TAR + ZIP, ids=" ".join)
 def test_archives_of_real_programs_are_read(tmp_path: Path, command: list[str]) -> None:
@@ -263,6 +264,7 @@ def test_members_that_are_no_files_are_passed_over() -> None:
     assert (found.shown, found.failed) == ([], [])
 
 
+@pytest.mark.process
 def test_a_sparse_file_is_read(tmp_path: Path) -> None:
     if shutil.which("tar") is None:
         pytest.skip("needs tar")
@@ -367,6 +369,7 @@ def test_a_bomb_in_a_compressed_tar_ends(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.process
 def test_members_that_overlap_spend_the_budget_once(tmp_path: Path) -> None:
     plain = b"a" * 64 * 1024**2
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -387,6 +390,7 @@ def test_members_that_overlap_spend_the_budget_once(tmp_path: Path) -> None:
     assert set(reasons[4:-1]) == {"it is larger than what may still be unpacked"}
 
 
+@pytest.mark.process
 def test_a_hundred_nested_archives_are_read_to_a_depth(tmp_path: Path) -> None:
     document = b"the deepest"
     for number in range(100):

@@ -49,6 +49,7 @@ def test_a_document_is_read_as_its_name_says(end: str) -> None:
     assert found.shown == ["──── b.zip ────", "──── b.zip!/a.txt ────", "inside"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("end", "program"), [("gz", "gzip"), ("bz2", "bzip2"), ("xz", "xz"), ("zst", "zstd")]
 )

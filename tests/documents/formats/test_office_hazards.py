@@ -275,6 +275,7 @@ def test_a_sheet_with_half_a_million_texts_is_read_in_little_memory(tmp_path: Pa
     assert mebibytes < 200
 
 
+@pytest.mark.process
 @needs_proc
 def test_cells_at_both_ends_of_a_sheet_are_two_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"

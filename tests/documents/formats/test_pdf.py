@@ -336,6 +336,7 @@ def test_four_thousand_pages_are_read_in_little_memory(tmp_path: Path) -> None:
     assert peak < 200 * 1024**2
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
 def test_a_page_that_unpacks_to_a_gigabyte_ends_at_the_limit_of_memory(tmp_path: Path) -> None:
     packed = bomb(b"(words of text)'\n", 1024)
