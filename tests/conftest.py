@@ -271,7 +271,11 @@ settings.register_profile(
     "random", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2_000
 )
 settings.register_profile(
-    "winnow", settings.get_profile("random"), derandomize=True, database=None, max_examples=100
+    "winnow",
+    settings.get_profile("random"),
+    derandomize=True,
+    database=None,
+    max_examples=100 if CI else 50,
 )
 settings.load_profile("winnow")
 

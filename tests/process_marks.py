@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Generator
 
@@ -29,6 +30,10 @@ class ProcessMarks:
         if event in STARTS:
             self._started.append(f"{event}{values[:2]}"[:200])
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        self._started.clear()
+
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[object]
@@ -43,10 +48,11 @@ class ProcessMarks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
         yield
-        started, self._started = self._started, []
-        if started and not any(map(item.get_closest_marker, MARKS)):
-            pytest.fail(f"{item.nodeid} is not marked `process`: {started[0]}", pytrace=False)
+        if self._started and not any(map(item.get_closest_marker, MARKS)):
+            first = self._started[0]
+            pytest.fail(f"{item.nodeid} is not marked `process`: {first}", pytrace=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    platform.processor()  # it starts a program the first time, for whoever asks
     config.pluginmanager.register(ProcessMarks(), "marks of processes")
