@@ -104,6 +104,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
 }
 
 
+@pytest.mark.slow
 def test_all_code_goes_through_the_owners() -> None:
     found: dict[str, set[str]] = {}
     wrong = []

@@ -509,6 +509,7 @@ def test_a_link_that_takes_the_files_place_is_not_followed_out(numbered: Path) -
         open_regular(located.real, str(folder))
 
 
+@pytest.mark.slow
 @requires_posix
 def test_a_file_that_is_swapped_all_the_time_never_shows_what_is_outside(tmp_path: Path) -> None:
     folder = tmp_path / "folder"

@@ -398,6 +398,7 @@ async def test_a_change_just_before_the_question_is_told_before_the_answer(
         assert mirror.known[str(tmp_path / f"{index % 7}")] == str(index).encode()
 
 
+@pytest.mark.slow
 async def test_many_changes_are_told_in_few_calls(watching: Watching, tmp_path: Path) -> None:
     write_files(tmp_path, {f"d{index % 20}/{index}": "old" for index in range(2_000)})
     watcher, mirror = await watching(tmp_path)
@@ -408,6 +409,7 @@ async def test_many_changes_are_told_in_few_calls(watching: Watching, tmp_path: 
     assert mirror.all_told() == {f"d{index % 20}/{index}" for index in range(2_000)}
 
 
+@pytest.mark.slow
 async def test_thousands_of_files_at_once(watching: Watching, tmp_path: Path) -> None:
     watcher, mirror = await watching(tmp_path)
     for index in range(3_000):
@@ -434,6 +436,7 @@ async def test_settling_comes_to_an_end_while_somebody_writes(
         await writer.wait()
 
 
+@pytest.mark.slow
 async def test_when_the_queue_overflows_everything_is_looked_at_anew(
     watching: Watching, tmp_path: Path
 ) -> None:

@@ -115,6 +115,7 @@ def test_a_message_that_is_skipped_is_refused_with_the_id_at_its_beginning() -> 
     assert decoded(Oversized(10**9, b'{"id": 5, "x": "')).id is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
