@@ -165,8 +165,10 @@ MakeWorkspace = Callable[..., Workspace]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that open a workspace; begin with the modules that take long, of which none is
-    alone at the end then where several run side by side."""
+    """Mark the tests that open a workspace, and run slow modules first.
+
+    Otherwise a parallel run can end with one slow module while the other processes are idle.
+    """
     for item in items:
         if isinstance(item, pytest.Function) and "make_workspace" in item.fixturenames:
             item.add_marker("workspace")
@@ -259,14 +261,11 @@ SLOW_TERM = r"\b(\w+\W+){5,30}\b[0-9]{4}\b"
 def requires(*programs: str) -> pytest.MarkDecorator:
     """Skip a test where a program is missing; CI has them all, and fails."""
     missing = [program for program in programs if shutil.which(program) is None]
-    return pytest.mark.skipif(
-        bool(missing) and os.environ.get("CI") != "true", reason=f"needs {', '.join(missing)}"
-    )
+    return pytest.mark.skipif(bool(missing) and not CI, reason=f"needs {', '.join(missing)}")
 
 
-# How long an example takes depends on what else the machine does. What fails for one in a million
-# examples would fail by chance: the examples are the same each time, unless others are asked for
-# (`--hypothesis-profile random`).
+# No deadline: a busy machine makes examples slow. Every run tries the same examples, so that none
+# fails by chance; `--hypothesis-profile random` tries more, and others.
 settings.register_profile(
     "random", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2_000
 )

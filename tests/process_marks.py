@@ -1,7 +1,4 @@
-"""A pytest plugin: a test that starts a process has a mark that says so, or it fails.
-
-`scripts/test fast` leaves those tests out.
-"""
+"""A pytest plugin that fails a test that starts a process without a marker for it."""
 
 from __future__ import annotations
 
@@ -12,15 +9,12 @@ from collections.abc import Generator
 import pytest
 
 STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
-# Each of these says that it takes longer than a part of Winnow by itself.
-MARKS = (
-    *("process", "workspace", "wire", "local_llm", "slow", "serial"),
-    *("hazard", "network", "long"),
-)
+# `scripts/test fast` runs no test with one of these markers.
+MARKS = "process workspace wire local_llm slow serial hazard network long".split()
 
 
 class ProcessMarks:
-    """The plugin: what the test that runs has started."""
+    """Records the processes that the current test starts."""
 
     def __init__(self) -> None:
         self._started: list[str] = []
@@ -38,7 +32,7 @@ class ProcessMarks:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[object]
     ) -> Generator[None, object, object]:
-        """Count nothing that a fixture starts for several tests: any of them may be the first."""
+        """Ignore what shared fixtures start: any test may be the first to need them."""
         before = len(self._started)
         made = yield
         if fixturedef.scope != "function":
@@ -54,5 +48,5 @@ class ProcessMarks:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    platform.processor()  # it starts a program the first time, for whoever asks
+    platform.processor()  # its first call starts a program, which no test is to blame for
     config.pluginmanager.register(ProcessMarks(), "marks of processes")

@@ -1,4 +1,4 @@
-"""A pytest plugin: the processes that read files for an index and for documents, which tests share.
+"""A pytest plugin: worker processes for indexes and documents, shared by tests.
 
 To start one takes longer than most tests do. A test that is about a worker itself, and what becomes
 of it, has its own: see `make_workers` in tests/index.
@@ -23,7 +23,7 @@ from winnow.text.messages import LENGTH_BYTES
 from winnow.text.process import Child, Processes
 from winnow.text.workers import ENVIRONMENT, HERE
 
-# What they are started with: a module, and limits.parse_seconds or QUICK_SECONDS of documents.
+# Arguments of `python -m`: a module, and limits.parse_seconds or QUICK_SECONDS of documents.
 Command = tuple[str, ...]
 COUNTS: dict[Command, int] = {
     ("winnow.index.worker", "5.0"): 2,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import child_environment
+from conftest import CI, child_environment
 from model_server import ModelServer
 from winnow.config import Config
 from winnow.tools import TOOLS, for_agents
@@ -34,7 +33,7 @@ def node() -> str | None:
 
 
 requires_node = pytest.mark.skipif(
-    node() is None and os.environ.get("CI") != "true",
+    node() is None and not CI,
     reason="needs Node.js 22.18 and the extension's packages",
 )
 

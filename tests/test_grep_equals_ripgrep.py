@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 
 from asking import answered, pages
-from conftest import RIPGREP, MakeWorkspace
+from conftest import CI, RIPGREP, MakeWorkspace
 from winnow.config import Config, Learning
 from winnow.tools import TOOLS
 from winnow.types.grep import GrepResult
@@ -40,7 +40,7 @@ PATTERNS = int(os.environ.get("WINNOW_PATTERNS", "50"))
 SEED = int(os.environ.get("WINNOW_SEED", "1"))
 # More would be a test of Python's patience, not of what is found.
 MOST_MATCHES = 5_000
-# How many files are indexed for each pattern: a few patterns are no reason to index thousands.
+# Files to index per pattern: a few patterns do not need an index of thousands.
 INDEXED_FILES = 40
 
 Match = tuple[bytes, int, int]
@@ -50,7 +50,7 @@ def tree(fetch: Callable[[], Path]) -> Path:
     try:
         return fetch()
     except (OSError, subprocess.CalledProcessError) as error:
-        if os.environ.get("CI") == "true":
+        if CI:
             raise
         pytest.skip(f"cannot be fetched: {error}")
 
@@ -109,7 +109,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def copied(folder: Path, target: Path, files: int, chance: random.Random) -> Path:
-    """Copy some files of a tree, and all of its links and of what says which files are ignored."""
+    """Copy a sample of a tree's files, with all symlinks and hidden files."""
     everything = files_of(folder)
     left_out = set(chance.sample(everything, max(0, len(everything) - files)))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, requires, requires_posix
+from conftest import CI, MakeWorkspace, requires, requires_posix
 from documents.making_pdf import make_pdf
 from winnow.config import Config, merged
 from winnow.documents import ocr
@@ -256,9 +256,7 @@ async def test_an_rga_that_fails_is_an_error_where_it_is_required(
     assert result.warnings[0].startswith("ripgrep-all cannot be used: rga failed with exit code")
 
 
-@pytest.mark.skipif(
-    not ocr.is_installed() and os.environ.get("CI") != "true", reason="needs winnow-ls[ocr]"
-)
+@pytest.mark.skipif(not ocr.is_installed() and not CI, reason="needs winnow-ls[ocr]")
 async def test_scanned_pages_and_pictures_are_found_with_recognition(
     workspace_of: Made, tmp_path: Path
 ) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import os
 import subprocess
 import sys
 import textwrap
@@ -9,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from conftest import child_environment
+from conftest import CI, child_environment
 from documents.pictures import pdf_with_a_scan
 from winnow.documents import ocr
 from winnow.documents.extraction import extract
 from winnow.documents.ocr import joined
 from winnow.documents.places import Place
 
-installed = pytest.mark.skipif(
-    not ocr.is_installed() and os.environ.get("CI") != "true", reason="needs winnow-ls[ocr]"
-)
+installed = pytest.mark.skipif(not ocr.is_installed() and not CI, reason="needs winnow-ls[ocr]")
 
 
 def test_boxes_side_by_side_are_a_line_from_left_to_right() -> None:

@@ -132,7 +132,8 @@ async def test_a_read_only_folder_is_searched_all_the_same(
     project.chmod(0o500)
     try:
         client = await start_client(project)
-        assert "src/loader.py" in await paths(client, QUESTION)
+        await ready(client)
+        assert (await paths(client, QUESTION))[0] == "src/loader.py"
     finally:
         project.chmod(0o700)
 

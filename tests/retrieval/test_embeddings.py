@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import CI
 from winnow.index.extraction import extract_file
 from winnow.index.files import FileFacts, Job
 from winnow.retrieval import embeddings
@@ -40,7 +41,7 @@ from winnow.retrieval.pieces import tokenizer_at
 
 pytestmark = pytest.mark.skipif(
     not (importlib.util.find_spec("wordllama") and importlib.util.find_spec("tokenizers"))
-    and os.environ.get("CI") != "true",
+    and not CI,
     reason="needs winnow-ls[embeddings]",
 )
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import io
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conftest import CI
 from documents.pictures import picture_of
 from winnow.documents import ocr
 from winnow.documents.extraction import extract
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-installed = pytest.mark.skipif(
-    not ocr.is_installed() and os.environ.get("CI") != "true", reason="needs winnow-ls[ocr]"
-)
+installed = pytest.mark.skipif(not ocr.is_installed() and not CI, reason="needs winnow-ls[ocr]")
 TEXT = ["The quick brown fox", "jumps over 42 lazy dogs"]
 
 
