@@ -553,17 +553,24 @@ async def test_documents_that_many_ask_for_are_read_for_all(workspace_of: Made, 
 async def test_a_search_that_is_cancelled_reads_on_in_the_background(
     workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(builtin, "BATCH_SECONDS", 60.0)
+    reading = asyncio.Event()
+
+    async def wait(*arguments: object) -> None:
+        reading.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(builtin._Reading, "some", wait)
     workspace = workspace_of(root)
     task = asyncio.create_task(search(workspace, "revenue"))
-    while "library" not in workspace.__dict__:
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.05)
+    await reading.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
     while workspace.library.waiting:
         await asyncio.sleep(0.01)
-    assert len(await places(workspace, "revenue")) == 5
+    paths = ("legal/report.pag", "legal/old/terms.PAG", "sheets/budget.pag")
+    known = await workspace.library.sort([document_in(workspace, root, path) for path in paths])
+    assert (len(known.ready), known.unread) == (3, [])
 
 
 async def test_a_cache_folder_that_is_deleted_is_made_again(

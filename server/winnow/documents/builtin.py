@@ -100,7 +100,7 @@ class BuiltinSearch:
         """Search documents as they come from being read, until time is up."""
         left = {one.file for one in documents}
         while left:
-            some = await reading.some(BATCH_SECONDS, self._ripgrep.deadline)
+            some = await reading.some(len(left), BATCH_SECONDS, self._ripgrep.deadline)
             if not some:
                 self.timed_out = True
                 return
@@ -227,15 +227,18 @@ class _Reading:
         if documents:
             self._tasks.append(asyncio.create_task(self._read(documents)))
 
-    async def some(self, seconds: float, deadline: float) -> list[tuple[Document, Taken]]:
-        """What has been read within some time of the first of it; nothing if time is up before.
+    async def some(
+        self, most: int, seconds: float, deadline: float
+    ) -> list[tuple[Document, Taken]]:
+        """What has been read within some time of the first of it, at most so many; nothing if time
+        is up before.
 
         Raises SearchFailed if nothing can read documents.
         """
         loop = asyncio.get_running_loop()
-        taken = []
+        taken: list[tuple[Document, Taken]] = []
         until = deadline
-        while (left := until - loop.time()) > 0:
+        while len(taken) < most and (left := until - loop.time()) > 0:
             try:
                 one = await within(self._done.get(), left)
             except asyncio.TimeoutError:
