@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, Recorder, git_init, write_files
-from winnow.config import Config, Index
-from winnow.errors import InvalidParams, NoSymbol, NotFound, PathOutsideWorkspace
+from winnow.config import Config, Index, Limits
+from winnow.errors import (
+    InvalidParams,
+    NoSymbol,
+    NotFound,
+    PathOutsideWorkspace,
+    SearchTimedOut,
+)
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.types.find_references import FindReferencesResult
@@ -218,6 +224,15 @@ async def test_without_an_index_no_file_is_read_that_cannot_have_references(
     assert places(found) == ["a.py:1:5 definition certain"]
     # One without an ending may be a script.
     assert [one for one in recorder.messages if "read" in one][-1] == "2 files read"
+
+
+async def test_a_name_that_there_was_no_time_to_look_for_is_not_said_to_be_unknown(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    write_files(tmp_path, {"a.py": "def needle():\n    pass\n"})
+    hurried = Config(index=Index(enabled=False), limits=Limits(search_seconds=1e-9))
+    with pytest.raises(SearchTimedOut, match="not all files that hold the name have been read"):
+        await find(make_workspace(tmp_path, config=hurried), name="needle")
 
 
 @pytest.mark.parametrize(

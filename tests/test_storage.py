@@ -285,8 +285,9 @@ def test_a_planted_manifest_holds_up_no_search_for_references(
         planted(made, secret)
         (made / plant).rename(folder)
         shutil.rmtree(made)
+    (root.parent / "patient.toml").write_text("[limits]\nsearch_seconds = 60\n")
+    environment = child_environment(root.parent, WINNOW_CONFIG=str(root.parent / "patient.toml"))
     for name in ("Hello", "hello"):
-        environment = child_environment(root.parent)
         done = command(root, "find-references", name, environment=environment)
         assert done.returncode == 0, done.stderr
         assert "definition" in done.stdout

@@ -47,18 +47,6 @@ async def until(
         pause = min(2 * pause, LONG)
 
 
-def still(measure: Callable[[], T], seconds: float = 0.5) -> T:
-    """Wait until a measure has been the same for so long; return it."""
-    seen, since = measure(), time.monotonic()
-    end = since + SECONDS
-    while time.monotonic() - since < seconds:
-        assert time.monotonic() < end, f"{seen} and still changing"
-        time.sleep(0.02)
-        if (now := measure()) != seen:
-            seen, since = now, time.monotonic()
-    return seen
-
-
 def _missing(look: Callable[[], object], what: str | Callable[[], object]) -> object:
     said = what() if callable(what) else what
     return said or f"{getattr(look, '__name__', 'it')} has not come"

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from winnow.errors import SearchError
+from winnow.errors import NoSymbol, SearchError, SearchTimedOut
 from winnow.index.files import may_have_facts
 from winnow.index.index import again_if_damaged
 from winnow.index_keeping import open_index
@@ -29,6 +29,7 @@ from winnow.types import IndexState, Progress, SearchParams
 from winnow.workspace import Workspace
 
 ATTEMPTS = 3
+NOT_ALL_READ = "not all files that hold the name have been read: ask again"
 
 # How often what is known so far is sent, before the index is complete.
 EARLY_SECONDS = 0.15
@@ -71,7 +72,11 @@ async def ask(
     progress: Progress,
     early: Early[E] | None = None,
 ) -> Answered[T]:
-    """Do the work on what is known, once enough is known for it."""
+    """Do the work on what is known, once enough is known for it.
+
+    Raises what the work raises, but SearchTimedOut for NoSymbol where not all files that hold the
+    name could be read in time.
+    """
     await open_index(workspace, progress)
     timed_out = False
     stores: tuple[object, ...] | None = None  # in which the files that matter were taken
@@ -90,7 +95,13 @@ async def ask(
                 stores = None
                 continue
             navigation = Navigation(view, sources_of(workspace))
-            result = await view.read(work, navigation)
+            try:
+                result = await view.read(work, navigation)
+            except NoSymbol:
+                if timed_out:
+                    seconds = workspace.config.limits.search_seconds
+                    raise SearchTimedOut(seconds, NOT_ALL_READ) from None
+                raise
         attempts += 1
         if not navigation.changed or attempts == ATTEMPTS:
             hindrances = workspace.index.hindrances()

@@ -242,8 +242,9 @@ def searches(pid: int) -> set[int]:
 
 # What is cancelled would go on until its deadline, of ten seconds.
 ENDED_SECONDS = 8.0
-# So soon they are to be there no more; and so soon on a machine that is busy in every turn.
-SOON_SECONDS, BUSY_SECONDS = 0.1, 1.0
+# Ten times the limit that benchmarks measure, since tests run beside other work; and how often a
+# search is tried: a server that waits for anything takes longer each time.
+SOON_SECONDS = 1.0
 TURNS = 5
 
 
@@ -281,18 +282,16 @@ async def seconds_to_end(
     return seconds
 
 
-async def check_cancelled_within_100_ms(
+async def check_cancelled_soon(
     client: Client,
     method: str,
     params: dict[str, Any],
     cancel: Callable[[Client, str], None] = cancel_request,
 ) -> None:
-    """Beside other work a turn may take longer; a server that waits for anything takes longer in
-    every one."""
     taken: list[float] = []
     while not taken or (taken[-1] >= SOON_SECONDS and len(taken) < TURNS):
         taken.append(await seconds_to_end(client, method, params, cancel))
-    assert min(taken) < BUSY_SECONDS
+    assert taken[-1] < SOON_SECONDS, taken
 
 
 class Endless:

@@ -18,7 +18,7 @@ from lsp.conftest import (
     StartClient,
     cancel_progress,
     cancel_request,
-    check_cancelled_within_100_ms,
+    check_cancelled_soon,
 )
 from lsp.test_glob import change_document, open_document
 from lsp.test_semantic_search import ready
@@ -264,7 +264,7 @@ async def test_cancelling_ends_ripgrep_within_100_ms_and_the_server_goes_on(
 ) -> None:
     client = await start_client(slow_project)
     params = {"query": "q", "search_terms": [SLOW_TERM, "lazy_cat"]}
-    await check_cancelled_within_100_ms(client, METHOD, params, cancel)
+    await check_cancelled_soon(client, METHOD, params, cancel)
     result = await client.request(METHOD, {"query": "q", "search_terms": ["lazy cat"]})
     assert result["no_relevant_files"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from lsprotocol import types
 from conftest import requires_posix, write_files
 from documents.conftest import formats_of_tests
 from lsp.conftest import Client, StartClient, children, command_line
-from waiting_for import SECONDS
+from waiting_for import SECONDS, until
 
 pytestmark = pytest.mark.wire
 
@@ -32,10 +31,14 @@ def root(tmp_path: Path) -> Path:
 
 
 async def started(
-    start_client: StartClient, root: Path, formats: dict[str, str], cache: Path
+    start_client: StartClient,
+    root: Path,
+    formats: dict[str, str],
+    cache: Path,
+    options: dict[str, Any] = BUILTIN,
 ) -> Client:
     variables = {"PYTHONPATH": formats["PYTHONPATH"], "XDG_CACHE_HOME": str(cache)}
-    return await start_client(root, options=BUILTIN, **variables)
+    return await start_client(root, options=options, **variables)
 
 
 @pytest.fixture
@@ -43,6 +46,11 @@ async def documents_client(
     start_client: StartClient, root: Path, formats_of_tests: dict[str, str], tmp_path: Path
 ) -> Client:
     return await started(start_client, root, formats_of_tests, tmp_path / "cache")
+
+
+def document_workers(client: Client) -> set[int]:
+    """The processes that read documents for a server."""
+    return {one for one in children(client.pid) if b"documents.worker" in command_line(one)}
 
 
 async def test_documents_have_the_shape_of_the_contract(
@@ -105,7 +113,7 @@ async def test_a_search_that_is_cancelled_ends_at_once_and_the_server_goes_on(
         asyncio.create_task(client.request(METHOD, {"query": "needle"}, msg_id=f"c{n}"))
         for n in range(20)
     ]
-    await asyncio.sleep(1.5)
+    await until(lambda: document_workers(client), "no document is read")
     for n in range(20):
         client.lsp.cancel_request(types.CancelParams(id=f"c{n}"))
     answers = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), SECONDS)
@@ -117,21 +125,21 @@ async def test_a_search_that_is_cancelled_ends_at_once_and_the_server_goes_on(
 async def test_what_there_was_no_time_for_is_read_in_the_background_with_progress(
     start_client: StartClient, root: Path, formats_of_tests: dict[str, str], tmp_path: Path
 ) -> None:
-    write_files(root, {f"many/{n}.pag": f"needle {n}\n" * 50 for n in range(1500)})
-    client = await started(start_client, root, formats_of_tests, tmp_path / "cache")
-    # What is done once may take longer than the search below may: then it lists no documents.
-    await client.request(METHOD, {"query": "needle", "path": "docs/000.pag"})
-    result = await client.request(METHOD, {"query": "needle", "timeout": 0.7, "max_results": 1})
+    write_files(root, {f"{n}.hang": "" for n in range(2)})
+    options = {**BUILTIN, "documents": {"engine": "builtin", "seconds": 1.0}}
+    client = await started(start_client, root, formats_of_tests, tmp_path / "cache", options)
+    # Each is given a second as if it were quick, and then, one by one, another.
+    result = await client.request(METHOD, {"query": "needle", "timeout": 2, "max_results": 1})
     assert result["pending"] > 0
     assert result["completeness"]["timed_out"] is True
     assert result["completeness"]["complete"] is False
-    end = time.monotonic() + SECONDS
-    while result.get("pending"):
-        assert time.monotonic() < end
-        await asyncio.sleep(0.1)
+
+    async def complete() -> Any:
         result = await client.request(METHOD, {"query": "needle", "max_results": 1})
-    assert result["statistics"]["files"] == 1560
-    assert result["completeness"]["complete"] is True
+        return None if result.get("pending") else result
+
+    result = await until(complete, "documents are still pending")
+    assert (result["statistics"]["files"], len(result["failed"])) == (60, 2)
     titles = [one.get("title") for told in client.progress.values() for one in told]
     assert "Reading documents" in titles
 
@@ -156,12 +164,11 @@ async def test_a_worker_that_is_killed_costs_nothing(documents_client: Client, r
     task = asyncio.create_task(documents_client.request(METHOD, {"query": "needle 150$"}))
     killed: set[int] = set()
     while not task.done():
-        for child in children(documents_client.pid) - killed:
-            # With a third the document would be at fault, or no worker be started any more.
-            if b"winnow.documents.worker" in command_line(child) and len(killed) < 2:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, 9)
-                    killed.add(child)
+        # With a third the document would be at fault, or no worker be started any more.
+        for child in list(document_workers(documents_client) - killed)[: 2 - len(killed)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, 9)
+                killed.add(child)
         await asyncio.sleep(0.01)
     result: Any = await task
     assert [one["path"] for one in result["documents"]] == ["many/150.pag"]

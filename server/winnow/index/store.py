@@ -560,12 +560,17 @@ class Store:
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         connection = connection or self._connect(READER_CACHE_KB)
-        with damage():
-            connection.execute("BEGIN")
-            connection.execute("SELECT 1 FROM file LIMIT 1").fetchall()  # from here on it is held
-        if not self.is_current():
-            connection.close()  # it may be of the one that is there now
-            raise FileNotFoundError(f"{self.file} is another file now")
+        try:
+            with damage():
+                connection.execute("BEGIN")
+                connection.execute(
+                    "SELECT 1 FROM file LIMIT 1"
+                ).fetchall()  # it is held from here on
+            if not self.is_current():  # the connection may be of the one that is there now
+                raise FileNotFoundError(f"{self.file} is another file now")
+        except BaseException:
+            connection.close()
+            raise
         return Reader(connection, self._skeletons, self.segments, self._release)
 
     def _release(self, connection: Connection) -> None:

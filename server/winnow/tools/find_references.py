@@ -9,6 +9,7 @@ from winnow.errors import (
     NotFound,
     NoWorkspace,
     PathOutsideWorkspace,
+    SearchTimedOut,
 )
 from winnow.learning.calls import searches
 from winnow.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
@@ -61,7 +62,14 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     text=text,
     positional=("name",),
     example={"name": "load_plugin"},
-    raises=(IndexUnavailable, NoSymbol, NotFound, NoWorkspace, PathOutsideWorkspace),
+    raises=(
+        IndexUnavailable,
+        NoSymbol,
+        NotFound,
+        NoWorkspace,
+        PathOutsideWorkspace,
+        SearchTimedOut,
+    ),
     partial=FindReferencesPartial,
     learn=searches(
         lambda params, result: result.symbol.name if result.symbol else params.name,
