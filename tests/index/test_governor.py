@@ -265,7 +265,7 @@ def test_a_home_folder_a_drive_and_what_all_share_are_not_indexed_unasked(tmp_pa
 
 
 @pytest.mark.serial
-@pytest.mark.slow
+@pytest.mark.hazard
 async def test_a_program_that_burns_all_processors_is_seen_and_our_own_is_not(
     burners: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
