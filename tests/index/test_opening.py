@@ -184,3 +184,20 @@ async def test_a_build_in_a_server_leaves_an_index_that_is_open_ready(
     assert not building.done()
     await building
     assert state(workspace) == ("ready", TOTAL, TOTAL)
+
+
+async def test_a_folder_that_is_gone_when_it_is_to_be_indexed_is_indexed_when_it_is_back(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "project"
+    write_files(folder, FILES)
+    workspace = server(make_workspace(folder))
+    await workspace.index.open()
+    folder.rename(tmp_path / "elsewhere")
+    workspace.index._found_roots = None  # it is looked for now
+    await workspace.index.build()
+    (tmp_path / "elsewhere").rename(folder)
+    workspace.index._found_roots = None
+    async with workspace.index.snapshot({}, SECONDS) as (_, told):
+        assert (told.state, told.files_indexed) == ("ready", told.files_total)
+        assert told.files_total > COUNT

@@ -210,11 +210,12 @@ export class Editor {
     await until(async () => {
       await this.page.keyboard.press('F1')
       await this.input.fill(`>${name}`, { timeout: 3_000 })
-      if (await row.waitFor({ timeout: 3_000 }).then(() => true, () => false)) return true
+      // What takes the focus now closes the palette, and would get the key.
+      const chosen = row.waitFor({ timeout: 3_000 }).then(() => this.input.press('Enter', { timeout: 3_000 }))
+      if (await chosen.then(() => true, () => false)) return true
       await this.page.keyboard.press('Escape')
       return false
     }, `the command ${name}`)
-    await this.page.keyboard.press('Enter')
   }
 
   /** Opens a picker by its command and types into it. */

@@ -533,6 +533,8 @@ class Index:
     async def _build(self, report: Report | None, consent: bool) -> None:
         self._asked = True
         self._consented |= consent
+        for folder in self._known.values():
+            self._build_when_there(folder)
         for folder in self._current():
             with _logged(folder):
                 if consent:
@@ -553,6 +555,11 @@ class Index:
                 await folder.build(self._covers(folder), max_files, reported)
                 if folder.complete:
                     self._prepare_soon()
+
+    def _build_when_there(self, folder: FolderIndex) -> None:
+        """Have a look build the folder, which may be gone just now."""
+        if folder.writable:
+            folder.build_soon(self._config().index.max_files)
 
     def _prepare_soon(self) -> None:
         """Load what the first search needs, if nothing has begun to yet."""
@@ -709,8 +716,8 @@ class Index:
                     self._ordered,
                     self._config().index.enabled and is_indexable(root, self._environment),
                 )
-                if self._asked and self._known[root].writable:
-                    self._known[root].build_soon(self._config().index.max_files)
+                if self._asked:
+                    self._build_when_there(self._known[root])
         return [self._known[root] for root in roots]
 
     def _roots(self) -> list[Path]:
