@@ -182,7 +182,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Otherwise a parallel run can end with one slow module while the other processes are idle.
     """
     for item in items:
-        if isinstance(item, pytest.Function) and "make_workspace" in item.fixturenames:
+        if isinstance(item, pytest.Function) and "shared_workers" in item.fixturenames:
             item.add_marker("workspace")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)

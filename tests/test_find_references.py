@@ -299,6 +299,11 @@ async def test_files_without_facts_that_hold_the_name_are_told(workspace: Worksp
     )
     with pytest.raises(NoSymbol, match="minified"):
         await find(workspace, path="bundle.py", line=1, name="send")
+    says = (
+        r"defines 'x', and nothing is known of files that hold the name: other.py \(it is minified"
+    )
+    with pytest.raises(NoSymbol, match=says):
+        await find(workspace, name="x")
 
 
 async def test_a_file_too_large_to_look_through_may_hold_the_name(workspace: Workspace) -> None:

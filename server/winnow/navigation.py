@@ -219,12 +219,12 @@ class Navigation:
         held = held_by(path, self.view.roots())
         return held[1] if held else path
 
-    def unread(self, asked: Asked) -> dict[str, str]:
-        """The files that hold the symbol's name, in a language that can use it, and of which no
-        facts could be taken, with the reasons."""
-        asking = self.view.file(asked.path)
+    def unread(self, symbol: str, path: str = "") -> dict[str, str]:
+        """The files that hold a name, in a language that can use what a file of this ``path``
+        defines, and of which no facts could be taken, with the reasons."""
+        asking = self.view.file(path) if path else None
         around = world(asking.language) if asking else ""
-        name, left = asked.name.encode("utf-8", "surrogatepass"), UNREAD_BYTES
+        name, left = symbol.encode("utf-8", "surrogatepass"), UNREAD_BYTES
         found: dict[str, str] = {}
         for file, problem in self.view.problems().items():
             if not file.language or (around and world(file.language) != around):

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -84,15 +84,16 @@ async def find_references(
     asking = Asking(names, paths)
 
     def work(navigation: Navigation) -> Found:
-        asked, others = _asked(navigation, params, asking.paths)
         shown = _Shown(navigation, roots)
+        asked, others = _asked(navigation, params, asking.paths, shown)
         uses = [use for use in navigation.references(asked) if chosen(use)]
         uses.sort(key=lambda use: (_TIERS[use.tier], use.path, use.at))
         places = {(use.path, use.at) for use in uses}
         others = [one for one in others if (one[0].path, one[1].at) not in places]
         references = [shown.reference(use) for use in uses]
         undecided = navigation.resolver.undecided
-        return Found(asked, others, references, undecided, navigation.unread(asked))
+        unread = navigation.unread(asked.name, asked.path)
+        return Found(asked, others, references, undecided, unread)
 
     progress("Finding references")
     try:
@@ -167,7 +168,7 @@ def _globs(field: str, patterns: Sequence[str]) -> list[re.Pattern[str]]:
 
 
 def _asked(
-    navigation: Navigation, params: FindReferencesParams, paths: Sequence[str]
+    navigation: Navigation, params: FindReferencesParams, paths: Sequence[str], shown: _Shown
 ) -> tuple[Asked, list[tuple[File, Definition]]]:
     """The symbol, and others that the name may mean as well. Raises NoSymbol."""
     if params.line and paths:
@@ -178,9 +179,11 @@ def _asked(
     # A prototype and what it declares are one symbol.
     distinct = [one for one in found if not one[1].declared] or found[:1]
     if not distinct:
+        unread = navigation.unread((parts_of(params.name) or [params.name])[-1])
+        reason = f", and {shown.unread(unread)}" if unread else ""
         raise NoSymbol(
-            f"No file that is known defines {params.name!r}: pass `path` and `line` of a use of"
-            " it, or look for it with find_symbol or grep",
+            f"No file that is known defines {params.name!r}{reason}: pass `path` and `line` of a"
+            " use of it, or look for it with find_symbol or grep",
             params.path,
         )
     asked = navigation.of_definition(*distinct[0])
@@ -247,6 +250,14 @@ class _Shown:
         found = self.path(path)
         return f"{found.root}/{found.path}" if found.root else found.path
 
+    def unread(self, unread: Mapping[str, str]) -> str:
+        """What :meth:`Navigation.unread` says, in words."""
+        named = [f"{self.whole(path)} ({why})" for path, why in unread.items()]
+        more = f" and {len(named) - UNREAD_NAMED} more" if len(named) > UNREAD_NAMED else ""
+        return (
+            f"nothing is known of files that hold the name: {', '.join(named[:UNREAD_NAMED])}{more}"
+        )
+
     def reference(self, use: Use) -> Reference:
         source = self._navigation.sources.read(use.path)
         assert source is not None
@@ -303,11 +314,7 @@ def _result(
     )
     reasons = [*index_reasons(answered), *([CHANGED] if changed else [])]
     if found.unread:
-        named = [f"{shown.whole(path)} ({why})" for path, why in found.unread.items()]
-        more = f" and {len(named) - UNREAD_NAMED} more" if len(named) > UNREAD_NAMED else ""
-        reasons.append(
-            f"nothing is known of files that hold the name: {', '.join(named[:UNREAD_NAMED])}{more}"
-        )
+        reasons.append(shown.unread(found.unread))
     completeness = Completeness(
         complete=not reasons,
         reasons=reasons,

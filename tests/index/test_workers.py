@@ -11,6 +11,8 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -133,6 +135,31 @@ async def test_a_grammar_that_never_returns_costs_one_file(
         make_workers(seconds=1.0), jobs(tmp_path, *names[:5], "hang.cob", *names[5:])
     )
     assert found == {"hang.cob": "it took longer than 1 s"} | dict.fromkeys(names, "f")
+
+
+@pytest.mark.parametrize(
+    ("waits", "used", "killed_after"),
+    [
+        ([True, True], [0.0, 0.0, 0.0], 2),
+        ([True, False, True, True], [0.0, 0.0, 0.0, 0.0, 0.0], 4),
+        ([True, True, True], [0.0, 0.001, 0.002, 0.002], 3),
+        ([False], [0.0, 0.0199], 1),
+    ],
+)
+async def test_a_worker_that_waits_for_a_moment_does_not_hang(
+    monkeypatch: pytest.MonkeyPatch, waits: list[bool], used: list[float], killed_after: int
+) -> None:
+    """One that had just answered, or whose thread had yet to begin, was ended, and its file was
+    said to take too long (#22)."""
+    looks, uses = iter(waits), iter(used)
+    monkeypatch.setattr(workers_of_all_kinds, "wants_processor", lambda _: not next(looks))
+    monkeypatch.setattr(workers_of_all_kinds, "processor_seconds", lambda _: next(uses))
+    killed = asyncio.Event()
+    child = cast("Child", SimpleNamespace(pid=1, kill=killed.set))
+    patience = workers_of_all_kinds._Patience(child, 0.02)
+    await asyncio.wait_for(killed.wait(), 10)
+    assert patience.is_over
+    assert len(waits) - len(list(looks)) == killed_after
 
 
 @pytest.mark.process

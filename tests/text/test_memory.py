@@ -6,10 +6,11 @@ import os
 import platform
 import subprocess
 import sys
+import time
 
 import pytest
 
-from winnow.text.memory import anonymous_bytes
+from winnow.text.memory import anonymous_bytes, wants_processor
 
 # Each thread has 60 MB for a moment, and keeps the last piece of it. Where each has an arena of its
 # own, it keeps the rest, too: 104 MB together.
@@ -54,3 +55,33 @@ def test_what_a_process_has_for_itself_is_told() -> None:
     assert 45e6 < anonymous_bytes(os.getpid()) - before < 120e6
     assert len(kept) == 50_000_000
     assert anonymous_bytes(2**22 + 1) == 0
+
+
+BUSY = """
+import sys, threading, time
+if sys.argv[1] == "thread":
+    def work():
+        while True: pass
+    threading.Thread(target=work, daemon=True).start()
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("threads", "expected"), [("none", False), ("thread", True)])
+def test_a_process_wants_a_processor_if_one_of_its_threads_does(
+    threads: str, expected: bool
+) -> None:
+    """A worker whose main thread waited for another one to begin was taken to hang (#22)."""
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY, threads], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        if not expected:
+            while wants_processor(child.pid):  # until it reads
+                time.sleep(0.01)
+        assert all(wants_processor(child.pid) == expected for _ in range(20))
+        child.kill()
+    assert not wants_processor(child.pid)

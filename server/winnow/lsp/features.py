@@ -195,7 +195,7 @@ class _Request:
             uses = found(navigation, False)
             undecided = navigation.resolver.undecided
             asked = self._asked(navigation)
-            unread = navigation.unread(asked) if asked is not None else {}
+            unread = navigation.unread(asked.name, asked.path) if asked is not None else {}
             return uses
 
         with Reporter(self.server, self.work_done, None, "References") as progress:

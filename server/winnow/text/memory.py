@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 
 # What glibc's mallopt(3) takes: M_ARENA_MAX, M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, in bytes.
 _GLIBC_OPTIONS = {-8: 1, -1: 1 << 20, -3: 1 << 20}
@@ -76,18 +77,29 @@ def processor_seconds(pid: int) -> float:
 
 
 def wants_processor(pid: int) -> bool:
-    """Whether a process of ours would go on if it had a processor or a disk's answer; False for one
-    that waits for something else, or has ended."""
-    if os.path.exists("/proc/self/stat"):
-        with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"R", b"D")
-        return False
+    """Whether a thread of a process of ours would go on if it had a processor or a disk's answer;
+    False for a process that waits for something else, or has ended."""
+    if os.path.exists("/proc/self/task"):
+        return any(state in "RD" for state in _states(pid))
     import psutil
 
     try:
         return psutil.Process(pid).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
     except psutil.Error:
         return False
+
+
+def _states(pid: int) -> Iterator[str]:
+    """The state of each thread of a process, as Linux names it."""
+    threads: list[str] = []
+    with contextlib.suppress(OSError):
+        threads = os.listdir(f"/proc/{pid}/task")
+    for thread in threads:
+        with (
+            contextlib.suppress(OSError, IndexError),
+            open(f"/proc/{pid}/task/{thread}/stat", "rb") as file,
+        ):
+            yield file.read().rpartition(b")")[2].split()[0].decode()
 
 
 def is_there(pid: int) -> bool:

@@ -40,6 +40,9 @@ START_ATTEMPTS = 3
 CRASHES = 3
 # A worker of low priority has a tenth of a processor where others want it all.
 WAITING = 10
+# A worker that waits so long hangs, as a part of what one file may take. One look does not tell:
+# it may have answered since, and have nothing to do.
+HANGS = 0.2
 MOST_WORKERS = 4
 # With more cores than this, one is left to others. With fewer, that would make an index take twice
 # as long, and workers give way to everything else anyway.
@@ -151,7 +154,8 @@ class _Batch(Generic[J, A]):
 
 class _Patience:
     """Ends a worker that takes too long: so many seconds of a processor's time, for which it may
-    have to wait, at most :data:`WAITING` times as long."""
+    have to wait, at most :data:`WAITING` times as long. One that waits for anything else has the
+    seconds, and :data:`HANGS` of them more."""
 
     def __init__(self, child: Child, seconds: float) -> None:
         self.is_over = False
@@ -160,19 +164,24 @@ class _Patience:
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + seconds * WAITING
         self._begun = processor_seconds(child.pid)
+        self._waited_at: float | None = None  # what it had used when it was seen to wait
         self._alarm = self._loop.call_later(seconds, self._look)
 
     def close(self) -> None:
         self._alarm.cancel()
 
     def _look(self) -> None:
-        left = self._seconds - (processor_seconds(self._child.pid) - self._begun)
+        used = processor_seconds(self._child.pid) - self._begun
+        left = self._seconds - used
         waits = not wants_processor(self._child.pid)
-        if waits or left <= 0.01 * self._seconds or self._loop.time() >= self._end:
+        hangs = waits and used == self._waited_at
+        if hangs or left <= 0.01 * self._seconds or self._loop.time() >= self._end:
             self.is_over = True
             self._child.kill()
-        else:
-            self._alarm = self._loop.call_later(max(left, 0.01), self._look)
+            return
+        self._waited_at = used if waits else None
+        pause = self._seconds * HANGS if waits else max(left, 0.01)
+        self._alarm = self._loop.call_later(pause, self._look)
 
 
 def workers_for(cores: int) -> int:
