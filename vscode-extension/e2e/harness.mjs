@@ -413,7 +413,10 @@ export class Editor {
 
   /** The processes of this editor whose command line matches. */
   processes(pattern) {
-    return descendants(this.child.pid).filter((one) => pattern.test(one.command))
+    const all = descendants(this.child.pid)
+    // Until it is another program, a child has the command line of its parent.
+    const isFork = (one) => all.some(({ pid, command }) => pid === one.parent && command === one.command)
+    return all.filter((one) => pattern.test(one.command) && !isFork(one))
   }
 
   async close() {
