@@ -87,6 +87,22 @@ async def test_a_term_over_its_limit_is_out_and_the_others_are_whole(tree: Path,
     assert {"echo"} <= out < set(TERMS)
 
 
+async def test_a_long_line_is_counted_though_the_probe_that_met_it_is_stopped(
+    tmp_path: Path,
+) -> None:
+    """The file counted as searched, and nothing said that its match was left out (#22)."""
+    write_files(tmp_path, {"match.txt": "x" * 5_000_000 + "pin\n"})
+    search = await searched(tmp_path, ["nothing_here"], Limits())
+    found = TermMatches("pin")
+    search.terms = [found]
+    probe = asyncio.create_task(search._search_tree(found))
+    search.evidence = lambda: (probe.cancel(), None)[1]
+    await asyncio.gather(probe, return_exceptions=True)
+    assert probe.cancelled()
+    await search._search_batch(found, ["./match.txt"])
+    assert found.long_lines == 1
+
+
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_bad_regex_does_not_sink_the_others(tree: Path, way: str) -> None:
     generous = msgspec.structs.replace(WAYS[way], term_bytes=10**8)

@@ -379,7 +379,7 @@ class Search:
         """
         lines: dict[int, Line] = {}
         first = 0
-        path, wanted, pending = "", True, 0
+        path, wanted, pending, dropped = "", True, 0, 0
         searched: int | None = None
         async for event in ripgrep.events(child, self.limits.line_characters):
             if isinstance(event, ripgrep.FileBegin):
@@ -394,15 +394,17 @@ class Search:
             elif isinstance(event, ripgrep.FileEnd):
                 if wanted and named and event.binary:
                     wanted = not await asyncio.to_thread(self._is_left_out, path, first)
+                heads = child.dropped[dropped:]
+                dropped += len(heads)
                 if wanted:
-                    self._take(found, path, lines, event.binary)
+                    long_lines = sum(head.startswith(ripgrep.MATCH) for head in heads)
+                    self._take(found, path, lines, event.binary, long_lines)
                 pending = 0
             else:
                 searched = event.searched
             if found.bytes + pending - SEPARATOR > self.limits.term_bytes:
                 found.over = True
                 return None
-        found.long_lines += sum(head.startswith(ripgrep.MATCH) for head in child.dropped)
         return searched
 
     def _is_left_out(self, path: str, offset: int) -> bool:
@@ -415,11 +417,19 @@ class Search:
         """Whether what ripgrep finds in a file counts."""
         return self.scope.covers(path) and (unsaved or path not in self.overlay.paths)
 
-    def _take(self, found: TermMatches, path: str, lines: dict[int, Line], binary: bool) -> None:
+    def _take(
+        self,
+        found: TermMatches,
+        path: str,
+        lines: dict[int, Line],
+        binary: bool,
+        long_lines: int,
+    ) -> None:
         if binary:
             found.binary.add(path)
         elif path not in found.files:
             found.files[path] = lines
+            found.long_lines += long_lines
             found.bytes += file_size(path, lines)
             self.evidence()
 
