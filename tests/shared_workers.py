@@ -80,10 +80,11 @@ class Pool:
             end(one)
 
     def close(self) -> None:
-        """End all."""
+        """Close the input of all, at whose end they exit."""
         for ready in self._ready.values():
             while ready:
-                end(ready.pop())
+                with ready.pop():
+                    pass
 
 
 def end(one: subprocess.Popen[bytes]) -> None:
