@@ -26,6 +26,8 @@ CHECKOUT = Path(__file__).parent.parent
 # What tools write beside the code, and where the tests of the clients write meanwhile.
 NOT_OURS = {"__pycache__", "dist", "nvim", "vscode-extension"}
 PR_SET_CHILD_SUBREAPER = 36
+# The clock of files stands still for less than this.
+GRAIN_NS = 50_000_000
 
 Found = dict[str, dict[object, str]]
 # Of each folder of the checkout: when it was changed, the folders in it, and the files.
@@ -112,10 +114,15 @@ def files() -> dict[object, str]:
     below = [str(CHECKOUT)]
     while below:
         folder = below.pop()
-        changed = os.stat(folder).st_mtime_ns
-        known = CHECKED_OUT.get(folder)
-        if known is None or known[0] != changed:
-            known = CHECKED_OUT[folder] = changed, *listed(folder)
+        try:
+            changed = os.stat(folder).st_mtime_ns
+            known = CHECKED_OUT.get(folder)
+            if known is None or known[0] != changed:
+                # One that has just changed may change again and have the same time.
+                is_old = time.time_ns() - changed > GRAIN_NS
+                known = CHECKED_OUT[folder] = changed if is_old else -1, *listed(folder)
+        except FileNotFoundError:  # it has gone meanwhile
+            continue
         below += known[1]
         found.update((path, path) for path in known[2])
     return found

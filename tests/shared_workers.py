@@ -147,6 +147,8 @@ class Lent(Child):
         await asyncio.wait({task}, timeout=DRAIN_SECONDS)
         is_idle = task.done() and task.exception() is None
         task.cancel()
+        if self._reading is not None:  # or nobody would hear of its error
+            self._reading.cancel()
         for transport in self._transports:
             transport.close()
         await asyncio.sleep(0)

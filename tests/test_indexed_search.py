@@ -71,6 +71,7 @@ async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
 def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the index reads is waited for: on a busy machine, texts would be searched beside it."""
     monkeypatch.setattr("winnow.indexed_search.STALE_SECONDS", 30.0)
+    monkeypatch.setattr("winnow.indexed_search.SEARCH_SECONDS", 30.0)
 
 
 @pytest.fixture

@@ -61,6 +61,9 @@ def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the index answers in time is, on a busy machine, a matter of chance."""
     monkeypatch.setattr("winnow.keyword_index.COMMAND_SECONDS", 30.0)
     monkeypatch.setattr("winnow.keyword_index.ALONE_SECONDS", 30.0)
+    monkeypatch.setattr("winnow.indexed_search.CATCH_UP_SECONDS", 30.0)
+    monkeypatch.setattr("winnow.indexed_search.SEARCH_SECONDS", 30.0)
+    monkeypatch.setattr("winnow.index_keeping.OPEN_SECONDS", 30.0)
 
 
 @pytest.fixture
@@ -312,7 +315,6 @@ async def test_rows_by_text_are_shown_while_the_index_opens(
         return await opened(folder, covers, few)
 
     monkeypatch.setattr(FolderIndex, "open", open_behind_rows)
-    monkeypatch.setattr("winnow.index_keeping.OPEN_SECONDS", 30.0)
     server = make_workspace(shop)
     server.start_indexing = lambda consent: None
     result = await search(server, recorder=recorder)
@@ -337,12 +339,12 @@ async def test_an_index_that_does_not_answer_in_time_holds_nothing_up(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(*arguments: object, **more: object) -> None:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     monkeypatch.setattr(indexed_search, "search_index", never)
     monkeypatch.setattr("winnow.keyword_index.COMMAND_SECONDS", 1.0)
     recorder = Recorder()
-    result = await asyncio.wait_for(search(workspace, recorder=recorder), 10)
+    result = await asyncio.wait_for(search(workspace, recorder=recorder), 60)
     assert paths(result) == ["shop/postage.py"]
     assert result.warnings == ["the index did not answer in time"]
     assert recorder.partials

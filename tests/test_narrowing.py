@@ -16,6 +16,7 @@ import pytest
 import winnow.grep
 import winnow.keyword_search
 from conftest import MakeWorkspace, git_init, requires_linux, write_files
+from waiting_for import until
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.narrowing import Narrowed
 from winnow.postings.trigrams import Condition
@@ -403,13 +404,12 @@ async def test_ignore_files_elsewhere_and_settings_change_what_is_searched(
         search = msgspec.structs.replace(workspace.config.search, exclude=("a.*",))
         workspace.reconfigure(msgspec.structs.replace(workspace.config, search=search))
     assert len((await both.grep(pattern="wanted")).matches) == 1
-    for _ in range(100):
+
+    async def is_back() -> bool:
         await both.grep(pattern="wanted")
-        if narrowings[-2] is not None:
-            break
-        await asyncio.sleep(0.05)
-    else:
-        pytest.fail("the index does not come back")
+        return narrowings[-2] is not None
+
+    await until(is_back, "the index does not come back")
 
 
 @pytest.mark.parametrize("broad", ["skip", "shrink"])

@@ -16,6 +16,8 @@ from winnow.index.files import FileFacts, Job
 from winnow.index.workers import Workers
 from winnow.text.process import Processes
 
+# What is extracted never takes so long, on a machine as busy as may be.
+SECONDS = 300.0
 LANGUAGES = {
     # The grammar in tree-sitter-language-pack 0.13 never returns.
     "cobol.py": "COBOL = Language(name='cobol', files=('.cob',), definitions='(comment) @comment')",
@@ -90,7 +92,7 @@ async def extracted(
             os.fsdecode(job.path): facts async for job, facts in workers.extract(wanted, urgent)
         }
 
-    return await asyncio.wait_for(collect(), 60)
+    return await asyncio.wait_for(collect(), SECONDS)
 
 
 def outcome(facts: FileFacts | None) -> str:

@@ -29,6 +29,15 @@ def project(tmp_path: Path) -> Path:
     return git_commit(tmp_path / "project", FILES)
 
 
+@pytest.fixture(autouse=True)
+def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, files are not read in the time that a request has for it."""
+    for name in ("COLD_SECONDS", "ENOUGH_SECONDS", "SMALL_SECONDS", "SEARCH_SECONDS"):
+        monkeypatch.setattr(f"winnow.symbol_search.{name}", 60.0)
+    monkeypatch.setattr("winnow.index_keeping.OPEN_SECONDS", 60.0)
+    monkeypatch.setattr("winnow.index_requests.STATUS_SECONDS", 60.0)
+
+
 def folder_of(workspace: Workspace) -> FolderIndex:
     (folder,) = workspace.index._current()
     return folder

@@ -13,14 +13,15 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.config import Config, merged
 from winnow.errors import IndexUnavailable
+from winnow.index import files, unsaved
 from winnow.index import folder as folder_module
-from winnow.index import unsaved
 from winnow.index.files import FileState
 from winnow.index.reader import Reader
 from winnow.index.sources import Covers
@@ -30,7 +31,7 @@ from winnow.types.index_status import IndexStatus
 from winnow.workspace import Workspace
 
 # Generous: a machine may be busy.
-SECONDS = 20.0
+SECONDS = 120.0
 FILES = {
     "src/loader.py": "class Loader:\n    def load_plugins(self): ...\n",
     "src/main.py": "def main(): ...\n",
@@ -490,10 +491,11 @@ async def test_the_loop_goes_on_while_files_are_indexed(
     assert turns > 20
 
 
-def test_a_file_state_says_when_a_file_was_only_just_written() -> None:
-    from winnow.index.files import file_state
-
+def test_a_file_state_says_when_a_file_was_only_just_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = time.time_ns()
+    monkeypatch.setattr(files, "time", SimpleNamespace(time_ns=lambda: now))
 
     def told(age_ns: int) -> os.stat_result:
         second = (now - age_ns) / 1e9
@@ -503,8 +505,8 @@ def test_a_file_state_says_when_a_file_was_only_just_written() -> None:
             {"st_mtime_ns": now - age_ns, "st_ctime_ns": now - age_ns},
         )
 
-    assert file_state(told(10**9)) == FileState(now - 10**9, now - 10**9, 7)
-    assert file_state(told(0)).ctime_ns == 0
+    assert files.file_state(told(10**9)) == FileState(now - 10**9, now - 10**9, 7)
+    assert files.file_state(told(0)).ctime_ns == 0
 
 
 async def test_a_file_that_is_dated_to_a_far_future_is_one_as_others_are(
@@ -521,12 +523,20 @@ async def test_a_file_that_is_dated_to_a_far_future_is_one_as_others_are(
 
 
 async def test_an_index_stays_in_use_while_it_is_built_again(
-    make_workspace: MakeWorkspace, project: Path
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, _ = merged(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
     workspace = make_workspace(project, config=config)
     await workspace.index.build()
     workspace.reconfigure(Config())
+    may_end = asyncio.Event()
+    make_room = folder_module.FolderIndex._make_room
+
+    async def held(folder: folder_module.FolderIndex) -> bool:
+        await may_end.wait()
+        return await make_room(folder)
+
+    monkeypatch.setattr(folder_module.FolderIndex, "_make_room", held)
     building = asyncio.create_task(workspace.index.build())
     await asyncio.sleep(0)
     seen = set()
@@ -535,6 +545,7 @@ async def test_an_index_stays_in_use_while_it_is_built_again(
             if not building.done():
                 seen.add(told.state)
             assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
+        may_end.set()
     assert seen == {"stale"}
     assert workspace.index.state().state == "ready"
     assert await names(workspace) == ALL

@@ -16,6 +16,7 @@ import pytest
 
 from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from index.test_texts import SECONDS, candidates, eventually, folder_of, holding
+from waiting_for import until
 from winnow.config import Config, merged
 from winnow.index import folder as module
 from winnow.index import sources
@@ -332,15 +333,19 @@ async def test_a_look_that_is_a_precaution_is_not_waited_for_and_finds_what_nobo
     # inotify tells of nothing that is written by a name outside of the folder.
     (tmp_path / "elsewhere.py").write_text("second = 22\n")
     folder = folder_of(workspace)
-    monkeypatch.setattr("winnow.index.index.LATER_SECONDS", 0.2)
+    may_look = asyncio.Event()
+    monkeypatch.setattr("winnow.index.index.LATER_SECONDS", 0.0)
+    monkeypatch.setattr(workspace.index.governor, "turn", may_look.wait)
     monkeypatch.setattr(folder, "_next_check", 0.0)
     async with workspace.index.snapshot({}) as (view, state):
         assert state.state == "ready"
         assert view.changed([folder.prefix + "a.py"]) == [folder.prefix + "a.py"]
-    end = asyncio.get_running_loop().time() + SECONDS
-    while await candidates(workspace, "second") != ["a.py"]:
-        assert asyncio.get_running_loop().time() < end
-        await asyncio.sleep(0.01)
+    may_look.set()
+
+    async def is_found() -> bool:
+        return await candidates(workspace, "second") == ["a.py"]
+
+    await until(is_found)
 
 
 async def test_what_is_told_before_a_build_says_nothing_of_the_other_files(

@@ -10,6 +10,7 @@ import pytest
 
 from conftest import write_files
 from indexed import fill, indexed
+from waiting_for import until
 from winnow.index.reader import Reader, ReaderStopped, Skeletons
 from winnow.index.store import Store
 from winnow.index.view import StoreView
@@ -139,10 +140,7 @@ async def test_a_request_that_is_cancelled_leaves_the_readers_to_its_thread(tmp_
     assert readers.handed_back == []
     closed.set()
     await asyncio.to_thread(ended.wait, 30)
-    for _ in range(3_000):
-        if readers.handed_back:
-            break
-        await asyncio.sleep(0.01)
+    await until(lambda: readers.handed_back)
     assert seen == [2, [], "stopped"]
     assert readers.handed_back == [reader.connection]
     readers.close()

@@ -8,16 +8,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from conftest import alive, requires_posix, write_files
 from index.conftest import MakeWorkers, extracted, jobs, outcome
+from waiting_for import until
 from winnow.errors import SearchFailed
 from winnow.index import workers as module
 from winnow.index.files import Job
@@ -154,10 +154,12 @@ async def test_a_worker_that_waits_for_a_moment_does_not_hang(
     looks, uses = iter(waits), iter(used)
     monkeypatch.setattr(workers_of_all_kinds, "wants_processor", lambda _: not next(looks))
     monkeypatch.setattr(workers_of_all_kinds, "processor_seconds", lambda _: next(uses))
+    # Looks that come late on a busy machine are no reason to end it.
+    monkeypatch.setattr(workers_of_all_kinds, "WAITING", 10_000)
     killed = asyncio.Event()
     child = cast("Child", SimpleNamespace(pid=1, kill=killed.set))
     patience = workers_of_all_kinds._Patience(child, 0.02)
-    await asyncio.wait_for(killed.wait(), 10)
+    await asyncio.wait_for(killed.wait(), 60)
     assert patience.is_over
     assert len(waits) - len(list(looks)) == killed_after
 
@@ -204,10 +206,10 @@ async def test_a_query_does_not_wait_for_the_background(
 ) -> None:
     names = [f"hang{number}.cob" for number in range(3)]
     write_files(tmp_path, {"now.py": "def now(): pass\n"} | dict.fromkeys(names, "x\n"))
-    workers = make_workers(seconds=20)
+    workers = make_workers(seconds=60)
     background = asyncio.create_task(extracted(workers, jobs(tmp_path, *names)))
-    await asyncio.sleep(0.5)
-    found = await asyncio.wait_for(extracted(workers, jobs(tmp_path, "now.py"), urgent=True), 10)
+    await until(lambda: workers._in_background)
+    found = await extracted(workers, jobs(tmp_path, "now.py"), urgent=True)
     assert outcome(found["now.py"]) == "now"
     assert not background.done()
     background.cancel()
@@ -233,13 +235,20 @@ async def test_the_last_idle_worker_is_kept(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_of_all_kinds, "IDLE_SECONDS", 0.1)
+    begun: list[Child] = []
+    converse = processes.converse
+
+    def noted(*arguments: Any, **more: Any) -> Child:
+        begun.append(converse(*arguments, **more))
+        return begun[-1]
+
+    monkeypatch.setattr(processes, "converse", noted)
     names = [f"{number}.py" for number in range(2 * module.BATCH)]
     write_files(tmp_path, dict.fromkeys(names, "def a(): pass\n"))
     workers = make_workers(limit=2)
     assert len(await outcomes(workers, jobs(tmp_path, *names))) == len(names)
-    assert len(processes._alive) == 2
-    while len(processes._alive) == 2:
-        await asyncio.sleep(0.01)
+    assert len(begun) == 2
+    await until(lambda: len(workers._running) == len(workers.pids) == 1)
     (kept,) = workers.pids
     await asyncio.sleep(0.5)
     assert workers.pids == [kept]
@@ -291,10 +300,7 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
     with server:
         worker = int(server.stdout.readline())
         server.kill()
-    end = time.monotonic() + 30
-    while alive(worker):
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
+    await until(lambda: not alive(worker))
 
 
 @pytest.mark.slow

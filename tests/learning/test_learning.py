@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, Recorder, child_environment, write_files
+from waiting_for import until
 from winnow.config import OWN_FOLDER, Config, merged
 from winnow.errors import UnknownSearch
 from winnow.learning import learning as module
@@ -106,6 +107,7 @@ async def test_a_search_is_kept_with_all_that_is_known_of_it(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
+    began = time.time()
     result = await call(workspace, "grep", pattern="load_plugin", path="src", max_results=1)
     page = await call(
         workspace, "grep", pattern="load_plugin", path="src", max_results=1, cursor=result.cursor
@@ -114,8 +116,8 @@ async def test_a_search_is_kept_with_all_that_is_known_of_it(
     await workspace.aclose()
     searches, _ = stored(project)
     kept, further = searches
-    assert before - 10 < kept.at <= before
-    assert 0 < kept.seconds < 10
+    assert began <= kept.at <= before
+    assert 0 < kept.seconds < before - began
     assert kept == Search(
         *(result.search_id, kept.at, "grep", "load_plugin", "symbol", kept.seconds, 1),
         paths=("src/loader.py",),
@@ -211,7 +213,8 @@ async def test_nothing_is_left_in_a_home_folder(
     result = await call(workspace, "grep", pattern="load_plugin")
     path = str(project / "src/loader.py")
     await workspace.learning.told(result.search_id, path, "up", 1)
-    assert await workspace.learning.boosts("load_plugin", [path]) == {path: pytest.approx(EXPLICIT)}
+    expected = {path: pytest.approx(EXPLICIT, rel=0.001)}  # within an hour
+    assert await workspace.learning.boosts("load_plugin", [path]) == expected
     await workspace.aclose()
     assert not (project / OWN_FOLDER).exists()
 
@@ -224,14 +227,14 @@ async def test_it_is_written_a_moment_later(
     workspace = make_workspace(project)
     for _ in range(3):
         await call(workspace, "grep", pattern="load_plugin")
-    for _ in range(200):
-        await asyncio.sleep(0.02)
+
+    def is_written() -> bool:
         # Who opens a store while it is being made may keep its maker from it.
-        if workspace.learning._is_writing_soon:
-            continue
-        if (project / OWN_FOLDER / NAME).exists() and len(stored(project)[0]) == 3:
-            return
-    pytest.fail("it is not written")
+        if workspace.learning._is_writing_soon or not (project / OWN_FOLDER / NAME).exists():
+            return False
+        return len(stored(project)[0]) == 3
+
+    await until(is_written)
 
 
 async def test_secrets_are_masked_and_long_texts_cut(tmp_path: Path) -> None:
@@ -284,13 +287,10 @@ async def test_what_others_write_counts_after_a_while(
     path = str(tmp_path / "a.py")
     assert await one.boosts("plugins", [path]) == {}
     await other.told("s", path, "down", 1)
-    for _ in range(100):
-        if boosts := await one.boosts("plugins", [path]):
-            break
-        await asyncio.sleep(0.02)
-    assert boosts == {path: pytest.approx(-EXPLICIT)}
+    boosts = await until(lambda: one.boosts("plugins", [path]))
+    assert boosts == {path: pytest.approx(-EXPLICIT, rel=0.001)}  # within an hour
     # It counts once, also in the process that has told it.
-    assert await other.boosts("plugins", [path]) == pytest.approx(boosts)
+    assert await other.boosts("plugins", [path]) == pytest.approx(boosts, rel=0.001)
     await one.aclose()
     await other.aclose()
 

@@ -337,7 +337,9 @@ def test_processes_that_make_one_store_at_the_same_moment_all_have_it(tmp_path: 
     """SQLite does not wait for others there; who gives up keeps in memory what it learns."""
     program = (
         "import sys, time; from pathlib import Path\n"
+        "from winnow.learning import store as module\n"
         "from winnow.learning.store import LearningStore\n"
+        "module.BUSY_SECONDS = 60.0\n"
         "end = time.monotonic() + 30\n"
         "for number in range(12):\n"
         "    root = Path(sys.argv[1], str(number))\n"

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 from conftest import write_files
+from waiting_for import until
 from winnow.watching import elsewhere
 from winnow.watching.exchange import Exchange
 
 SECONDS = 20.0
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(int(SECONDS / 0.01)):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    assert condition()
 
 
 async def test_what_happens_is_told_without_what_nobody_wants(tmp_path: Path) -> None:
