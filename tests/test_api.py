@@ -16,6 +16,7 @@ import pytest
 from conftest import SLOW_TERM, Recorder, child_environment, requires_posix
 from lsp.conftest import children
 from reference.example import project as example_project
+from waiting_for import until
 from winnow import SearchError, Workspace
 from winnow.errors import InvalidParams
 from winnow.tools import TOOLS
@@ -167,8 +168,7 @@ async def test_a_cancelled_call_ends_its_ripgrep(
     before = children(os.getpid())
     async with opened(slow_project) as workspace:
         call = asyncio.create_task(workspace.grep(SLOW_TERM))
-        while not (started := children(os.getpid()) - before):
-            await asyncio.sleep(0.01)
+        started = await until(lambda: children(os.getpid()) - before, "nothing was started")
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call

@@ -11,8 +11,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +25,7 @@ from commands import command
 from conftest import SLOW_TERM, alive, child_environment, requires_posix, write_files
 from mcp_client import COMMAND, WITHOUT_INDEX, connected, connected_here, indexed, text_of
 from reference.example import prepare, project
+from waiting_for import SECONDS, until, wait_until
 from winnow.agents import AGENTS
 from winnow.config import Bash, Config
 from winnow.mcp import MAX_TOKENS
@@ -36,7 +36,6 @@ from winnow.types import no_progress
 from winnow.workspace import Workspace
 
 pytestmark = pytest.mark.wire
-SECONDS = 60.0
 
 
 def servers() -> list[psutil.Process]:
@@ -46,15 +45,6 @@ def servers() -> list[psutil.Process]:
         with contextlib.suppress(psutil.Error):
             if child.cmdline()[1:] == COMMAND[1:]:
                 found.append(child)
-    return found
-
-
-async def until(condition: Callable[[], Any], seconds: float = SECONDS) -> Any:
-    """What a condition gives as soon as it gives something."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end
-        await asyncio.sleep(0.01)
     return found
 
 
@@ -249,11 +239,11 @@ async def test_a_cancelled_call_ends_its_ripgrep_and_the_server_goes_on(
     async with connected(slow_project, mode=mode) as client:
         [server] = servers()
         call = asyncio.create_task(client.call_tool("grep", {"pattern": SLOW_TERM}))
-        [ripgrep] = await until(server.children)
+        begun = await until(server.children)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await until(lambda: not alive(ripgrep.pid))
+        await until(lambda: not any(alive(one.pid) for one in begun))
         # It was waited for, too.
         await until(lambda: not server.children())
         answer = await client.call_tool("glob", {"pattern": "*.txt"})
@@ -356,8 +346,7 @@ def test_the_server_ends_with_a_client_that_is_killed_and_leaves_no_child(
         assert client.stdout.readline() == b"connected\n"
         process = psutil.Process(client.pid)
         [server] = process.children()
-        while not (children := server.children()):
-            time.sleep(0.01)
+        children = wait_until(server.children)
         client.kill()
     assert psutil.wait_procs([server, *children], SECONDS)[1] == []
 
@@ -369,8 +358,7 @@ def test_a_signal_ends_the_server_and_its_children(slow_project: Path, number: i
         raw.initialize()
         raw.send(1, "tools/call", {"name": "grep", "arguments": {"pattern": SLOW_TERM}})
         process = psutil.Process(raw.process.pid)
-        while not (children := process.children()):
-            time.sleep(0.01)
+        children = wait_until(process.children)
         raw.process.send_signal(number)
         assert raw.process.wait(SECONDS) == 128 + number
         psutil.wait_procs(children, SECONDS)

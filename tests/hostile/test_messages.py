@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
 from hazard_table import Row
@@ -367,7 +368,8 @@ def settle(session: Session) -> None:
 
 # --- large ---------------------------------------------------------------------------------
 
-# Half a second is promised. Before the limits it took several.
+# Half a second is promised. Before the limits it took several, all of a processor's time: which is
+# what is measured, since other programs may want the processors, too.
 BESIDE_SECONDS = 1.5
 TURNS = 5
 
@@ -375,6 +377,12 @@ TURNS = 5
 def grep_message(params: Any, method: str = "$/grep") -> bytes:
     message = {"jsonrpc": "2.0", "id": "large", "method": method, "params": params}
     return json.dumps(message).encode()
+
+
+def processor_seconds(pid: int) -> float:
+    """How much of the processors a process has used."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
 
 
 LARGE: dict[str, Callable[[], bytes]] = {
@@ -398,6 +406,8 @@ def test_requests_behind_a_large_message_are_answered_soon(
     body = LARGE[name]()
 
     def turn() -> float:
+        nonlocal waited
+        before = processor_seconds(wire.process.pid)
         wire.send_bytes(body)
         began = time.monotonic()  # all of it is written
         wire.request("behind", "$/tools", {})
@@ -407,14 +417,19 @@ def test_requests_behind_a_large_message_are_answered_soon(
             check_answer(answer)
             answers[answer["id"]] = answer
         assert not answers["large"].get("result")
-        return time.monotonic() - began
+        waited = min(waited, time.monotonic() - began)
+        return processor_seconds(wire.process.pid) - before
 
+    waited = SOON_SECONDS
     with started(project, index={"enabled": False}) as session:
         wire = session.wire
         seconds = BESIDE_SECONDS
         while seconds >= BESIDE_SECONDS and row.tries < TURNS:
             seconds = min(seconds, turn())
             row.tries += 1
-        row.result = f"the next request answered in {seconds:.2f} s"
+        row.result = (
+            f"the next request answered in {waited:.2f} s, {seconds:.2f} s of a processor's time"
+        )
         check_well(session)
     assert seconds < BESIDE_SECONDS, "in no turn"
+    assert waited < SOON_SECONDS

@@ -13,14 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from conftest import requires_linux
 from hazard_table import Row
 from lsp.wire import Wire
-from waiting_for import SECONDS
+from waiting_for import SECONDS, wait_until
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 
@@ -66,10 +66,10 @@ def wait_until_still(measure: Callable[[], int], at_least: int = 1) -> int:
     return seen
 
 
-def unread_bytes(wire: Wire) -> int:
-    """Return how much waits in the pipe from a server."""
-    assert wire.process.stdout is not None
-    found = fcntl.ioctl(wire.process.stdout.fileno(), termios.FIONREAD, b"\0" * 4)
+def unread_bytes(pipe: IO[bytes] | None) -> int:
+    """Return how much waits in a pipe from or to a server."""
+    assert pipe is not None
+    found = fcntl.ioctl(pipe.fileno(), termios.FIONREAD, b"\0" * 4)
     return int.from_bytes(found, "little")
 
 
@@ -131,7 +131,7 @@ def wire(project: Path) -> Iterator[Wire]:
 def leave_unread(wire: Wire, count: int = UNREAD) -> None:
     """Have a server write more than the pipe takes, and wait until it does no more."""
     Flood(wire, lambda number: request(number, "$/tools"), count).thread.join(20)
-    wait_until_still(lambda: unread_bytes(wire), at_least=32_768)
+    wait_until_still(lambda: unread_bytes(wire.process.stdout), at_least=32_768)
 
 
 def ended_by_eof(wire: Wire) -> None:
@@ -180,7 +180,7 @@ def test_a_server_ends_when_it_can_write_no_more(project: Path) -> None:
     assert wire.process.stdin is not None
     wire.process.stdin.write(initialized(project))
     wire.process.stdin.flush()
-    wait_until_still(lambda: unread_bytes(wire))
+    wait_until_still(lambda: unread_bytes(wire.process.stdout))
     ended_by_closed_output(wire)
     wire.request(1, "$/tools", {})
     began = time.monotonic()
@@ -285,6 +285,8 @@ def test_a_request_that_waits_for_the_client_can_be_cancelled(wire: Wire, name: 
     wire.request("waiting", "$/tools", {"workDoneToken": "waiting"})
     cancel = "$/cancelRequest" if name == "id" else "window/workDoneProgress/cancel"
     wire.notify(cancel, {name: "waiting"})
+    # A client that reads before the server has both would be answered.
+    wait_until(lambda: not unread_bytes(wire.process.stdin), "the server does not read")
     time.sleep(STILL_SECONDS)
     wire.begin_reading()
     answers = {}
@@ -302,7 +304,7 @@ def test_a_log_that_nobody_reads_stops_nothing(wire: Wire) -> None:
     wire.process.stdin.write(b"x: y\r\n\r\n" * 5_000)
     wire.request("next", "$/tools", {})
     wire.process.stdin.flush()
-    wait_until_still(lambda: unread_bytes(wire), at_least=4_096)
+    wait_until_still(lambda: unread_bytes(wire.process.stdout), at_least=4_096)
     wire.begin_reading()
     assert [wire.receive()["id"] for _ in range(2)] == [0, "next"]
     assert wire.stop() == 0

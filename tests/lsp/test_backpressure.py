@@ -27,6 +27,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.reads = threading.Event()
+        self.is_written_to = threading.Event()
         self.received = b""
         self._queues: list[Outgoing] = []
 
@@ -41,6 +42,7 @@ class Reader:
             queue.close()
 
     def take(self, data: bytes) -> None:
+        self.is_written_to.set()
         self.reads.wait(SECONDS)
         self.received += data
 
@@ -61,10 +63,12 @@ async def test_a_queue_has_room_until_it_is_full_and_again_when_it_is_read(
     news = asyncio.Event()
     outgoing = reader.outgoing(news)
     outgoing.write(b"first")
+    # Else the writer would take more at once, on a busy machine too much for a full queue.
+    assert await asyncio.to_thread(reader.is_written_to.wait, SECONDS)
     for _ in range(count // 2):
         outgoing.write(message)
     had_room = outgoing.has_room
-    for _ in range(count):  # some are in the writer's hands, and count no more
+    for _ in range(count):
         outgoing.write(message)
     assert (had_room, outgoing.has_room) == (True, False)
     assert not news.is_set()

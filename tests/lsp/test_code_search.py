@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from lsprotocol import types
 from conftest import SLOW_TERM, requires_posix
 from lsp.conftest import Client, StartClient, cancel_request, seconds_to_end
 from lsp.test_glob import change_document, open_document
-from lsp.test_index_requests import folder_of
+from lsp.test_index_requests import has_too_many_files
 from lsp.test_semantic_search import ready
 
 pytestmark = pytest.mark.wire
@@ -158,8 +157,7 @@ async def test_without_an_index_it_is_offered_where_it_would_pay(
 ) -> None:
     settings = {"index": {"auto_index_threshold": 3, "max_files": 2}}
     client = await start_client(project, options=settings)
-    while "max_files" not in (await folder_of(client)).get("problem", ""):
-        await asyncio.sleep(0.05)  # not all files are listed yet
+    await has_too_many_files(client)
     result = await search(client, "how are plugins loaded")
     assert result["index_offer"] == {
         "text": result["index_offer"]["text"],

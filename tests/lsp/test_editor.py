@@ -13,6 +13,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from lsp.conftest import NO_INDEX, Client, StartClient
+from waiting_for import until
 
 pytestmark = pytest.mark.wire
 
@@ -130,8 +131,7 @@ async def test_a_cancelled_search_cancels_what_it_asks_of_the_editor(
     client, model = editor
     model.released.clear()
     search = asyncio.create_task(client.request(METHOD, REQUEST, "search"))
-    while not model.asked:
-        await asyncio.sleep(0.01)
+    await until(lambda: model.asked, "the editor is not asked")
     client.lsp.cancel_request(types.CancelParams(id="search"))
     with pytest.raises(JsonRpcException) as cancelled:
         await search
@@ -168,9 +168,9 @@ async def test_names_of_the_index_that_are_near_are_proposed_last(
     client = await start_client(project, options={"index": {"cpu_throttle_threshold": 1}})
     (project / "shelf.py").write_text("def stow_zebras():\n    pass\n\n\ndef zebra():\n    pass\n")
     asked = {"query": "where is a zebra kept"}
-    for _ in range(600):
-        terms = (await client.request("$/suggestTerms", asked))["terms"]
-        if len(terms) > 2:
-            break
-        await asyncio.sleep(0.05)
-    assert terms == ["zebra", "kept", "stow_zebras"]
+
+    async def terms() -> list[str] | None:
+        found: list[str] = (await client.request("$/suggestTerms", asked))["terms"]
+        return found if len(found) > 2 else None
+
+    assert await until(terms, "no name is proposed") == ["zebra", "kept", "stow_zebras"]

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from conftest import alive, git, git_commit, git_init, requires_linux
+from conftest import git, git_commit, git_init, requires_linux
 from hazard_table import Row
 from lsp.conftest import children, delete_tree
-from lsp.test_symbols_hazards import Session
+from lsp.test_symbols_hazards import Session, wait_until_ended
 from offline.sitecustomize import SOCKETS
 from waiting_for import SECONDS
 
@@ -163,7 +163,7 @@ def started(*folders: Path, **options: Any) -> Iterator[Session]:
         if session.wire.process.poll() is None:
             processes = children(session.wire.process.pid)
             assert session.wire.stop() == 0
-            assert [pid for pid in processes if alive(pid)] == []
+            wait_until_ended(processes)
             assert "Traceback" not in session.wire.stderr
     assert "Incident" not in session.wire.stderr
 

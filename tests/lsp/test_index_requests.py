@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest_asyncio
 from conftest import MakeWorkspace, write_files
 from lsp.conftest import Client, StartClient
 from lsp.test_semantic_search import paths, ready
+from waiting_for import until
 from winnow.index_requests import index_status_of
 from winnow.types import no_progress
 from winnow.types.index_status import IndexStatusParams
@@ -34,6 +34,15 @@ async def folder_of(client: Client) -> dict[str, Any]:
     (folder,) = (await client.request("$/indexStatus", {}))["index"]["folders"]
     assert isinstance(folder, dict)
     return folder
+
+
+async def has_too_many_files(client: Client) -> None:
+    """Wait until the files of the only folder are listed, which are more than may be indexed."""
+
+    async def is_told() -> bool:
+        return "max_files" in (await folder_of(client)).get("problem", "")
+
+    await until(is_told, "it is not told of too many files")
 
 
 async def test_the_status_tells_all_there_is_to_know(
@@ -125,8 +134,8 @@ async def test_a_folder_with_too_many_files_is_indexed_with_consent_only(
     write_files(project, {f"src/part_{n}.py": f"part = {n}\n" for n in range(95)})
     settings = {"index": {"max_files": 90, "auto_index_threshold": 100}}
     client = await start_client(project, options=settings)
-    while "max_files is 90" not in (await folder_of(client)).get("problem", ""):
-        await asyncio.sleep(0.05)
+    await has_too_many_files(client)
+    assert "max_files is 90" in (await folder_of(client))["problem"]
     result = await client.request("$/codeSearch", {"query": "where are plugins loaded"})
     assert (result["search_type_used"], result["index_offer"]["files"]) == ("text", 100)
     params = {"query": "where are plugins loaded", "enable_indexing": True}

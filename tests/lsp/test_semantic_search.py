@@ -14,6 +14,7 @@ from pygls.exceptions import JsonRpcException
 from conftest import requires_permissions, requires_posix, write_files
 from lsp.conftest import Client, Endless, StartClient, cancel_request
 from lsp.test_glob import change_document, open_document
+from waiting_for import SECONDS, until
 
 pytestmark = pytest.mark.wire
 
@@ -39,8 +40,12 @@ async def paths(client: Client, query: str, **params: Any) -> list[str]:
 
 async def ready(client: Client) -> None:
     """Wait until the index knows all files."""
-    while (await client.request("$/indexStatus", {}))["completeness"]["index"]["state"] != "ready":
-        await asyncio.sleep(0.05)
+
+    async def is_ready() -> bool:
+        status = await client.request("$/indexStatus", {})
+        return bool(status["completeness"]["index"]["state"] == "ready")
+
+    await until(is_ready, "the index does not become ready", 2 * SECONDS)
 
 
 async def test_passages_come_from_the_index(client: Client, project: Path) -> None:
