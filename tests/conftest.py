@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 pytest.register_assert_rewrite("symbols.references")
 
 import winnow.config  # noqa: E402
+from lsp.fork_server import PATIENT, PATIENT_SECONDS  # noqa: E402
 from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, Model, merged  # noqa: E402
@@ -154,12 +155,11 @@ def no_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def time_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counting, and looking for what was left out, is given up where it takes long, as it may on a
-    busy machine."""
-    monkeypatch.setattr("winnow.answers.LINKS_SECONDS", 60.0)
-    monkeypatch.setattr("winnow.answers.SECOND_LOOK_SECONDS", 60.0)
-    monkeypatch.setattr("winnow.keyword_search.SECOND_LOOK_SECONDS", 60.0)
-    monkeypatch.setattr("winnow.answers.SMALL_TREE_SECONDS", 60.0)
+    """Counting, reading what no index knows, and looking for what was left out are given up where
+    they take long, as they may on a busy machine."""
+    for module, names in PATIENT.items():
+        for name in names:
+            monkeypatch.setattr(f"{module}.{name}", PATIENT_SECONDS)
 
 
 MakeWorkspace = Callable[..., Workspace]

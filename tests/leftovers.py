@@ -162,8 +162,15 @@ def added(before: Found, now: Found) -> Found:
 class Leftovers:
     """The plugin: what there was before all tests, and before the one that runs."""
 
-    def __init__(self) -> None:
+    first: Found
+    before: Found
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Note what there is before the first test: plugins that are configured after this one
+        open files, too."""
         self.first = self.before = everything()
+        return (yield)
 
     def check(self) -> str:
         """Wait until what is new has gone; return what has not, in words."""

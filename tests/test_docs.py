@@ -256,7 +256,7 @@ def test_what_contributors_are_told_to_add_takes_one_file(
         "film.srt": "1\n00:00:03,500 --> 00:00:04,000\nMy dog\n",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
+        [sys.executable, str(ROOT / "tests/patient.py"), *arguments],
         cwd=write_files(git_init(tmp_path / "project"), files),
         env=child_environment(tmp_path, PYTHONPATH=str(extended)),
         capture_output=True,

@@ -17,6 +17,7 @@ from winnow.config import Config
 from winnow.tools import TOOLS, for_agents
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+PATIENT = Path(__file__).parent / "patient.py"
 PACKAGES = Path(__file__).parent.parent / "vscode-extension/node_modules"
 
 pytestmark = pytest.mark.wire
@@ -106,11 +107,11 @@ def test_a_model_finds_something_by_the_tools_alone(
             home,
             OPENAI_API_KEY="sk-fake",
             OPENAI_BASE_URL=f"{model_server.address}/v1",
-            WINNOW_COMMAND=f"{sys.executable} -m winnow",
+            WINNOW_COMMAND=f"{sys.executable} {PATIENT}",
         ),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "In src/loader.py, line 5: it looks the name up in `registry`.\n"

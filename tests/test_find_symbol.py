@@ -222,12 +222,9 @@ async def test_what_is_defined_in_files_that_the_index_leaves_out_is_not_known(
 
 
 async def test_before_there_is_an_index_the_files_that_hold_the_name_are_read(
-    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     """More files than the index takes by the way."""
-    # How many are read in time depends on what else the machine does.
-    monkeypatch.setattr("winnow.symbol_search.COLD_SECONDS", 60.0)
-    monkeypatch.setattr("winnow.symbol_search.ENOUGH_SECONDS", 60.0)
     root = git_init(tmp_path / "project")
     write_files(
         root, {f"many/m{number}.py": f"def other_{number}(): ...\n" for number in range(90)}

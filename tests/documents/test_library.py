@@ -160,11 +160,11 @@ async def test_a_document_that_cannot_be_read_says_why_and_is_not_tried_again(
     names = ["hang.hang", "b.crash", "c.greedy", "d.defect", "empty.pag", "large.pag", "good.pag"]
     write_files(tmp_path, dict.fromkeys(names, "") | {"good.pag": TEXT, "large.pag": "x" * 2000})
     await asyncio.sleep(0.06)
-    library = make_library(seconds=3.0, file_bytes=1000)
+    library = make_library(seconds=1.5, file_bytes=1000)
     documents = documents_in(tmp_path, *names)
     taken = await read(library, documents)
     problems = {
-        "hang.hang": "it took longer than 3 s",
+        "hang.hang": "it took longer than 1.5 s",
         "b.crash": "its parser has crashed",
         "c.greedy": "it takes too much memory to read",
         "d.defect": "it is damaged: ZeroDivisionError: division by zero",

@@ -27,6 +27,7 @@ import pytest
 
 from conftest import RIPGREP, alive, requires, requires_posix
 from documents.making_pdf import make_pdf
+from waiting_for import until
 from winnow.documents import rga
 from winnow.documents.format import Unreadable
 from winnow.documents.found import Document, DocumentHit, DocumentQuery, Found, NotRead
@@ -826,19 +827,14 @@ async def test_what_rga_has_started_ends_with_it(
     (folder / "b.pdf").write_bytes(pdf(["needle"]))
     engine = make(programs)
     search = asyncio.create_task(answers(engine, [path, folder / "b.pdf"], "needle", seconds=600))
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-        assert not search.done()
-        await asyncio.sleep(0.01)
-    pandoc = int((tmp_path / "pid").read_text())
+    pid = tmp_path / "pid"
+    await until(lambda: search.done() or (pid.exists() and pid.read_text()), "pandoc has not begun")
+    pandoc = int(pid.read_text())
     assert alive(pandoc)
     search.cancel()
     with pytest.raises(asyncio.CancelledError):
         await search
-    for _ in range(500):
-        if not alive(pandoc):
-            break
-        await asyncio.sleep(0.01)
-    assert not alive(pandoc)
+    await until(lambda: not alive(pandoc), "pandoc still runs")
 
 
 @pytest.mark.slow
