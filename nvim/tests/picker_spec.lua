@@ -318,8 +318,34 @@ return {
       local cursor = vim.api.nvim_win_get_cursor(0)
       t.equal(6, cursor[1])
       t.equal('plugin_sp', vim.api.nvim_get_current_line():sub(cursor[2] + 1, cursor[2] + 9))
+      -- The picker is gone from the screen, and the line is on it.
+      t.contains(t.visible_text(0), 'return registry[name]  # žluťoučký kůň: plugin_späť')
+      t.equal(6, vim.fn.line('w0') + vim.fn.winline() - 1)
       vim.cmd.normal({ vim.keycode('<C-o>'), bang = true })
       t.equal(folder .. '/docs/plugins.md', vim.api.nvim_buf_get_name(0))
+    end,
+  },
+  {
+    'where there is nothing, and where a search fails, the window says so, and why',
+    function()
+      t.shared_project()
+      t.setup()
+      local function said_below(command)
+        local picker = open(command)
+        t.equal({}, picker.shown)
+        t.listed(picker)
+        t.nothing_covered(picker)
+        local text = t.visible_text(picker.windows.info)
+        press(picker, '<Esc>')
+        return text
+      end
+      local nothing = said_below('Winnow grep load_plugin_from_cache')
+      t.contains(nothing, '0 of 0')
+      t.contains(nothing, 'include_ignored')
+      t.contains(said_below('Winnow grep ('), 'unclosed group')
+      t.project()
+      t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })
+      t.contains(said_below('Winnow grep plugin'), 'cannot run `no-such-winnow`')
     end,
   },
   {

@@ -204,6 +204,10 @@ vim.wait(2 ^ 31 - 1, function()
     return worker.ended
   end)
 end, 20)
+-- A Neovim that ends writes still: what it writes goes with its folder.
+vim.fn.jobwait(vim.tbl_map(function(worker)
+  return worker.job
+end, workers))
 vim.fn.delete(home, 'rf')
 say(('\n%d passed, %d failed, %d skipped'):format(counts.ok, counts.FAILED, counts.skipped))
 -- Not `os.exit`, after which Neovim would leave its temporary folder.

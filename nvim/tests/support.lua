@@ -4,8 +4,6 @@ local M = {}
 
 -- The one limit of all waits: a server that starts beside other work takes its time.
 local WAIT_MS = 60000
--- After this long a process that should end has been left behind.
-local END_MS = 20000
 
 M.plugin = vim.fs.dirname(vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2))))
 
@@ -394,7 +392,8 @@ function M.stop_servers()
   local function children()
     return vim.api.nvim_get_proc_children(vim.fn.getpid())
   end
-  vim.wait(END_MS, function()
+  -- What is still there after this long has been left behind.
+  vim.wait(WAIT_MS, function()
     return #running() == 0 and #children() == 0
   end, 10)
   return children()

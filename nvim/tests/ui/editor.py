@@ -45,7 +45,7 @@ def setup_lua(options: str = "", index: bool = False, more: str = "", model: str
     """What a user's init.lua would have; ``model`` is the address of the only language model."""
     at = f"base_url = '{model}/v1', plain_http = true"
     wire = f"wire = {{ provider = 'openai', model = 'wire-1', {at} }}"
-    only = f"deadline_seconds = 30, preferred = {{ 'wire' }}, models = {{ {wire} }}"
+    only = f"deadline_seconds = {2 * WAIT_SECONDS}, preferred = {{ 'wire' }}, models = {{ {wire} }}"
     llm = f"llm = {{ {only} }}," if model else ""
     command = "{" + ", ".join(f"'{word}'" for word in COMMAND) + "}"
     return f"""
@@ -275,7 +275,8 @@ class Terminal:
 
     def read(self, seconds: float) -> None:
         """Take what Neovim draws, until it has drawn nothing for so long."""
-        while select.select([self._side], [], [], seconds)[0]:
+        until = time.monotonic() + WAIT_SECONDS
+        while select.select([self._side], [], [], seconds)[0] and time.monotonic() < until:
             try:
                 self._stream.feed(os.read(self._side, 65536))
             except OSError:
@@ -284,14 +285,24 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._side, keys.encode())
 
-    def see(self, text: str) -> None:
-        """Wait until a text stands on the screen."""
+    def _shows(self, text: str) -> bool:
+        return any(text in line for line in self.screen.display)
+
+    def see(self, *texts: str) -> None:
+        """Wait until all these texts stand on the screen."""
+        self._wait(f"{texts} on the screen", lambda: all(map(self._shows, texts)))
+
+    def gone(self, text: str) -> None:
+        """Wait until a text stands on the screen no more."""
+        self._wait(f"{text!r} to go", lambda: not self._shows(text))
+
+    def _wait(self, what: str, condition: Callable[[], bool]) -> None:
         until = time.monotonic() + WAIT_SECONDS
-        while not any(text in line for line in self.screen.display):
-            self.read(0.1)
+        while not condition():
+            self.read(0.05)
             if time.monotonic() > until:
-                raise AssertionError(f"no {text!r}\n" + "\n".join(self.screen.display))
-        self.read(0.4)
+                screen = "\n".join(self.screen.display)
+                raise AssertionError(f"waited in vain: {what}\n{screen}")
 
     def close(self) -> None:
         started = [*descendants(self._process.pid)]
