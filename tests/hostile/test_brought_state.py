@@ -15,6 +15,7 @@ import pytest
 
 from commands import command
 from conftest import MakeWorkspace, git, git_commit, git_init, write_files
+from lsp.fork_server import PATIENT, PATIENT_SECONDS
 from winnow.index.sources import keys_of
 from winnow.index.store import Store
 from winnow.learning.records import Event, Search
@@ -121,8 +122,16 @@ def folders(
     return clones(tmp_path, made, state)
 
 
+@pytest.fixture
+def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a search of symbols as long as it needs: what it had no time for, its answer names."""
+    for module, names in PATIENT.items():
+        for name in names:
+            monkeypatch.setattr(f"{module}.{name}", PATIENT_SECONDS)
+
+
 async def test_answers_of_the_engine_are_those_without_it(
-    make_workspace: MakeWorkspace, folders: tuple[Path, Path]
+    make_workspace: MakeWorkspace, folders: tuple[Path, Path], time_to_read: None
 ) -> None:
     found: list[list[Any]] = []
     notices: list[list[str]] = []
