@@ -92,12 +92,14 @@ def by_language_server(folder: Path, question: Question, environment: dict[str, 
         client.stop()
 
 
-def by_open_index(folder: Path, question: Question, environment: dict[str, str]) -> Asked:
+def by_open_index(
+    folder: Path, questions: Sequence[Question], environment: dict[str, str]
+) -> list[Asked]:
     """Ask a language server whose index is open and watched."""
     client = Client([*WINNOW, "serve"], folder, environment)
     try:
         client.wait_for_progress()
-        return _ask(client, question)
+        return [_ask(client, one) for one in questions]
     finally:
         client.stop()
 
@@ -110,7 +112,8 @@ def _ask(client: Client, question: Question) -> Asked:
     rows = result[ROWS[question.tool]]
     if question.tool != "keyword_search":  # whose answer has all, in the final order
         rows = [*client.rows.get(TOKEN, []), *rows]
-    shown = client.first.get(TOKEN, answered)
+    client.rows.pop(TOKEN, None)
+    shown = client.first.pop(TOKEN, answered)
     reasons = result["completeness"]["reasons"]
     return Asked(_paths(rows), reasons, shown - client.started, answered - client.started)
 
@@ -255,7 +258,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         settings = Path(name)
         make_index(options.folder, settings)
-        expected = [by_open_index(options.folder, one, environment(settings)) for one in QUESTIONS]
+        expected = by_open_index(options.folder, QUESTIONS, environment(settings))
         load = os.getloadavg()[0]
         print(f"{options.runs} processes for each row, {os.cpu_count()} cores, load {load:.1f}")
         print(f"{'':22}{'correct':>9}{'first row':>18}{'answer':>18}{'CPU':>8}")
