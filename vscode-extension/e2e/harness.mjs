@@ -5,7 +5,7 @@
 // checkout (PYTHONPATH), WINNOW_TREE a real repository to search in. run.mjs adds the folder of the
 // run, in which it has installed the extensions, and which it deletes.
 import { spawn } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
@@ -20,25 +20,35 @@ export const PYTHON = process.env.WINNOW_PYTHON ?? 'python3'
 /** The server from the checkout, as `winnow.server.command`. */
 export const SERVER = [PYTHON, '-m', 'winnow']
 /** The one limit of all waits: a page that loads while other things run takes its time. */
-export const PATIENCE = 60_000
+export const PATIENCE = 180_000
 
 /** An empty folder that is deleted at the end of the run. */
 export function temporary(name) {
   return mkdtempSync(path.join(RUN, `${name}-`))
 }
 
-/** A copy of the repository to search in, or of some of its folders, with a document. */
+/** The repository to search in, or some of its folders, with a document. No test writes to its files. */
 export function workspace(parts = ['.']) {
   const folder = path.join(temporary('workspace'), 'django')
-  for (const part of parts) {
-    cpSync(path.join(process.env.WINNOW_TREE, part), path.join(folder, part), {
-      recursive: true,
-      filter: (file) => !['.git', '.winnow'].includes(path.basename(file)),
-    })
-  }
+  for (const part of parts) link(path.join(process.env.WINNOW_TREE, part), path.join(folder, part))
   mkdirSync(path.join(folder, 'docs'), { recursive: true })
-  cpSync(path.join(CHECKOUT, 'docs/example/docs/handbook.pdf'), path.join(folder, 'docs/handbook.pdf'))
+  copyFileSync(path.join(CHECKOUT, 'docs/example/docs/handbook.pdf'), path.join(folder, 'docs/handbook.pdf'))
   return folder
+}
+
+/** Links files, which costs a tenth of the time of copies, most of which their deletion takes. */
+function link(from, to) {
+  if (['.git', '.winnow'].includes(path.basename(from))) return
+  if (statSync(from).isDirectory()) {
+    mkdirSync(to, { recursive: true })
+    for (const name of readdirSync(from)) link(path.join(from, name), path.join(to, name))
+    return
+  }
+  try {
+    linkSync(from, to)
+  } catch {
+    copyFileSync(from, to) // On another file system.
+  }
 }
 
 /** A small folder to search in. */
@@ -75,8 +85,8 @@ export async function startModel() {
 export function modelSettings(address) {
   return {
     'winnow.llm.preferred': ['wire'],
-    // One that writes slowly is broken off, after its first file.
-    'winnow.llm.deadline_seconds': 10,
+    // One that writes slowly comes to its end, on a slow machine, too.
+    'winnow.llm.deadline_seconds': PATIENCE / 1000,
     'winnow.llm.models': {
       wire: {
         provider: 'openai',
@@ -111,6 +121,7 @@ const openBrowser = () =>
   (browser ??= chromium.launch({
     executablePath: process.env.WINNOW_CHROMIUM ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+    timeout: PATIENCE,
     env: { ...process.env, HOME: temporary('browser') },
   }))
 after(async () => (await browser)?.close())
@@ -198,24 +209,34 @@ export class Editor {
     this.input = page.locator('.quick-input-widget:visible input.input').first()
     this.title = page.locator('.quick-input-widget:visible .quick-input-title')
     this.rows = page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row')
-    this.active = page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row.focused')
+    // By its place: the elements of a list that has changed may stand in another order.
+    this.first = this.rows.and(page.locator('[data-index="0"]'))
+    this.active = this.rows.and(page.locator('.focused'))
     this.notification = (text) => page.locator('.notification-list-item', { hasText: text })
     this.position = page.locator('#status\\.editor\\.selection')
   }
 
   /** Runs a command by its name in the palette. */
   async command(name) {
-    const row = this.rows.filter({ hasText: name }).first()
+    await this.choose('F1', `>${name}`, name)
+  }
+
+  /** Opens a quick pick with a key, types into it, and takes the row that has a text. */
+  async choose(key, typed, text) {
+    // Enter takes the active row: until the list follows what was typed, that is another one.
+    const row = this.active.filter({ hasText: text })
     // What extensions contribute comes a moment after the page, and not to an open palette.
+    let timeout = 1_500
     await until(async () => {
-      await this.page.keyboard.press('F1')
-      await this.input.fill(`>${name}`, { timeout: 3_000 })
+      timeout *= 2
+      await this.page.keyboard.press(key)
+      await this.input.fill(typed, { timeout })
       // What takes the focus now closes the palette, and would get the key.
-      const chosen = row.waitFor({ timeout: 3_000 }).then(() => this.input.press('Enter', { timeout: 3_000 }))
+      const chosen = row.waitFor({ timeout }).then(() => this.input.press('Enter', { timeout }))
       if (await chosen.then(() => true, () => false)) return true
       await this.page.keyboard.press('Escape')
       return false
-    }, `the command ${name}`)
+    }, `${text} to be chosen from what ${key} opens`)
   }
 
   /** Opens a picker by its command and types into it. */
@@ -235,11 +256,7 @@ export class Editor {
   /** Asks a question in a keyword search, up to the moment before Enter. */
   async question(query) {
     await this.search('Keyword Search', query)
-    const proposed = async () => (await this.rowTexts())[0] ?? ''
-    await until(async () => {
-      const row = await proposed()
-      return row.includes(query) && row.includes('Terms: ')
-    }, async () => `terms for “${query}”, the first row is “${await proposed()}”`)
+    await this.sees(this.first, new RegExp(`Search for “${query}” ?Terms: \\S`))
   }
 
   /** The name of the active row's file, without what it ends in, and its line. */
@@ -256,7 +273,7 @@ export class Editor {
    * Undefined where there is no such element.
    */
   async visible(locator) {
-    return (await locator.count()) ? locator.first().evaluate(readable) : undefined
+    return (await locator.first().evaluateAll(readable))[0]
   }
 
   /** Waits until a pattern can be read in an element, however its lines are broken; gives what can. */
@@ -274,24 +291,18 @@ export class Editor {
 
   /** What can be read of the rows of the list, in their order on the screen. */
   async visibleRows() {
-    const rows = await Promise.all((await this.rows.all()).map((row) => row.evaluate(readable)))
+    const rows = await this.rows.evaluateAll(readable)
     return rows.filter(({ text }) => text).toSorted((one, other) => one.box.y - other.box.y)
   }
 
   /** What can be read of a line of the active editor, from 1; undefined where it is not rendered. */
   async visibleLine(number) {
     const code = this.page.locator('.editor-group-container.active .monaco-editor')
-    const numbers = code.locator('.margin-view-overlays .line-numbers')
-    const top = await numbers.evaluateAll(
-      (all, wanted) =>
-        all.find((one) => one.innerText.trim() === wanted)?.getBoundingClientRect().top,
-      String(number),
-    )
-    if (top === undefined) return undefined
-    const lines = await Promise.all(
-      (await code.locator('.view-lines .view-line').all()).map((line) => line.evaluate(readable)),
-    )
-    return lines.find(({ box }) => Math.abs(box.y - top) < 2)
+    // At one moment, in which the editor is not scrolled.
+    const parts = await code.locator('.line-numbers, .view-line').evaluateAll(readable)
+    const isLine = ({ className }) => className.includes('view-line')
+    const at = parts.find((one) => !isLine(one) && one.textContent.trim() === String(number))
+    return at && parts.find((one) => isLine(one) && Math.abs(one.box.y - at.box.y) < 2)
   }
 
   /** Waits until a pattern can be read in a line of the active editor. */
@@ -317,7 +328,11 @@ export class Editor {
 
   /** The texts of the rows that are shown, each with its second line. */
   async rowTexts() {
-    return (await this.rows.allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim())
+    return this.rows.evaluateAll((rows) =>
+      rows
+        .toSorted((one, other) => one.dataset.index - other.dataset.index)
+        .map((row) => row.innerText.replace(/\s+/g, ' ').trim()),
+    )
   }
 
   /** Waits until the title of the quick pick matches. */
@@ -353,7 +368,8 @@ export class Editor {
         const widget = document.querySelector('.quick-input-widget')
         if (began === undefined || !widget) return
         const text = (one) => one?.innerText.replace(/\s+/g, ' ').trim() ?? ''
-        const rows = [...widget.querySelectorAll('.quick-input-list .monaco-list-row')].map(text)
+        const elements = [...widget.querySelectorAll('.quick-input-list .monaco-list-row')]
+        const rows = elements.toSorted((one, other) => one.dataset.index - other.dataset.index).map(text)
         const title = text(widget.querySelector('.quick-input-title'))
         const active = text(widget.querySelector('.quick-input-list .monaco-list-row.focused'))
         const last = frames.at(-1)
@@ -387,12 +403,8 @@ export class Editor {
   }
 
   async openFile(name) {
-    await this.page.keyboard.press('Control+P')
-    await this.input.waitFor()
-    await this.input.fill(name)
     const file = path.basename(name).split(':')[0]
-    await this.rows.filter({ hasText: file }).first().waitFor()
-    await this.page.keyboard.press('Enter')
+    await this.choose('Control+P', name, file)
     await this.page.locator('.tab.active', { hasText: file }).waitFor()
   }
 

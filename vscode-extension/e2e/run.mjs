@@ -13,7 +13,7 @@ import { having, kill } from './processes.mjs'
 /** An editor waits for its server and its page most of the time. */
 const SIDE_BY_SIDE = 3
 /** How long a killed process may take to be gone. */
-const GONE_MS = 10_000
+const GONE_MS = 60_000
 
 const vsce = path.join(EXTENSION, 'node_modules/.bin/vsce')
 const options = ['--no-dependencies', '--allow-missing-repository', '--no-rewrite-relative-links']

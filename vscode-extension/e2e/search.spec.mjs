@@ -102,8 +102,6 @@ test('Escape closes what was shown where nothing was open', async () => {
 
 test('moving shows the file at the line, and Escape restores what was open', async () => {
   await editor.openFile('django/apps/registry.py')
-  await page.keyboard.press('Enter') // out of preview: an edit keeps a tab, undone at once
-  await page.keyboard.press('Control+Z')
   await editor.openFile('django/apps/config.py:20:5')
   await at('Ln 20, Col 5')
   const before = await editor.tabs()
@@ -120,7 +118,7 @@ test('moving shows the file at the line, and Escape restores what was open', asy
   const shown = await editor.renderedLine(line)
   assert.ok(shown.box.y > 0 && shown.box.y + shown.box.height < 668, 'above the status bar')
   // Issue 26: a line that is shown higher is behind the list, and so is the name of the file.
-  assert.equal(shown.begins, shown.box.y >= pick.y + pick.height, JSON.stringify(shown))
+  assert.equal(shown.begins, shown.box.y + shown.box.height / 2 > pick.y + pick.height, JSON.stringify(shown))
   assert.equal((await editor.visible(page.locator('.tab.active'))).text, '')
 
   await page.keyboard.press('ArrowDown')
@@ -169,10 +167,13 @@ test('Enter opens the file at the line', async () => {
 })
 
 /** The files that are selected while the model's order arrives and somebody moves down three times. */
-async function selectedMeanwhile() {
-  await editor.question('which signals are sent after a model is saved')
+async function selectedMeanwhile(query) {
+  await editor.question(query)
+  const before = await model.count()
   const recorded = await editor.recording()
   await page.keyboard.press('Enter')
+  // The local order is complete then, and the model's first file takes some seconds.
+  await until(async () => (await model.count()) > before, 'the question to the model')
   await editor.rows.filter({ hasText: '.py' }).nth(4).waitFor()
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('ArrowDown')
@@ -190,10 +191,14 @@ test("the model's order does not move the selection, and arrives file by file", 
   await model.mode('drip')
   // Issue 26: a move of which the extension has not heard when it sends new rows is undone. On a busy
   // machine that is so in some searches.
-  let found = await selectedMeanwhile()
-  for (let turn = 0; turn < 4 && found.moved.length !== 3; turn++) {
-    await closePick()
-    found = await selectedMeanwhile()
+  // Each time with another question: an answer of the model is kept.
+  const events = ['saved', 'deleted', 'created', 'loaded', 'migrated']
+  let found
+  for (const [turn, event] of events.entries()) {
+    if (turn) await closePick()
+    found = await selectedMeanwhile(`which signals are sent after a model is ${event}`)
+    if (found.moved.length === 3) break
+    console.log(`moved: ${found.moved}`)
   }
   await model.mode('ok')
   const { frames, moved } = found
@@ -201,7 +206,7 @@ test("the model's order does not move the selection, and arrives file by file", 
   const local = frames.findIndex((one) => one.rows.some((row) => row.includes('.py')))
   const chosen = frames.findIndex((one) => one.rows.some((row) => row.includes('runs the migrations')))
   assert.ok(local >= 0 && local < chosen, 'local results came first')
-  await editor.sees(editor.rows.first(), / runs the migrations in order$/)
+  await editor.sees(editor.first, / runs the migrations in order$/)
   // Issue 26: the selected row may be beyond the end of the list; the file it shows is still there.
   const selected = await editor.visible(editor.active)
   if (selected?.begins) assert.ok(selected.text.trim().startsWith(moved.at(-1)), selected.text)
@@ -296,9 +301,8 @@ test('a line of a PDF is opened in its text, with its page', async () => {
 
 test('symbols are found while one types, best first', async () => {
   await editor.search('Search Symbols', 'MigrationExecutor')
-  await until(async () => (await editor.rowTexts())[0]?.startsWith('MigrationExecutordjango/db/migrations/executor.py'), 'the class first')
+  await editor.sees(editor.first, /^MigrationExecutordjango\/db\/migrations\/executor\.py/)
   await editor.screenshot('symbols')
-  await editor.sees(editor.rows.first(), /^MigrationExecutordjango\/db\/migrations\/executor\.py/)
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: 'executor' }).waitFor()
   const line = lineOf('django/db/migrations/executor.py', 'class MigrationExecutor')
@@ -347,6 +351,8 @@ test('what has no result says so, and why', async () => {
   await closePick()
   await editor.search('Search Text', '/(unclosed/')
   await editor.titled(/failed/)
+  // Issue 26: the end of the sentence is cut off.
+  await editor.sees(editor.first, /cannot read '\(unclosed' as a regular expression: unclosed group.* Enter: try again$/)
   await closePick()
 })
 
@@ -385,8 +391,8 @@ test('results stay in a view, are gone through, copied and exported', async () =
   await editor.sees(found, /^Semantic Search: where are/)
   await editor.screenshot('results')
   await editor.command('Winnow: Export as Markdown')
-  // In the active editor: others show comments, and one that opens later would close the next list.
-  await editor.seesLine(2, /^# Semantic Search: where are expired sessions deleted$/)
+  // In the active editor: one that opens later would close the next list.
+  await editor.seesLine(1, /^# Semantic Search: where are expired sessions deleted$/)
 })
 
 test('history and the entry for all modes', async () => {

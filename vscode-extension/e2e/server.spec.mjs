@@ -28,7 +28,7 @@ test('without a key the local ranker gives the order, and the reasons', async ()
 test('a server that is killed is started again, and one gets the keys that are stored', async () => {
   await withEditor({ folder: project() }, async (editor) => {
     await editor.search('Search Text', 'def main')
-    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
+    await editor.sees(editor.first, /^def main/)
     await editor.page.keyboard.press('Escape')
     const [first] = editor.processes(/winnow serve/)
     kill(first.pid)
@@ -37,7 +37,7 @@ test('a server that is killed is started again, and one gets the keys that are s
       'another server',
     )
     await editor.search('Search Text', 'print')
-    await until(async () => (await editor.rowTexts())[0]?.startsWith('print'), 'a match of the new one')
+    await editor.sees(editor.first, /^print/)
     assert.match(editor.log(), /The server has ended; it is started again in 0 s/)
     await editor.page.keyboard.press('Escape')
 
@@ -59,7 +59,7 @@ test('one that ends again and again is given up, and starts when somebody says s
   const settings = { 'winnow.trace.server': 'messages' }
   await withEditor({ folder: project(), settings }, async (editor) => {
     await editor.search('Search Text', 'def main')
-    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
+    await editor.sees(editor.first, /^def main/)
     await editor.page.keyboard.press('Escape')
     // What goes over the wire is traced where the settings say so.
     assert.match(editor.log(), /Sending request '\$\/grep - /)
@@ -93,7 +93,7 @@ test('the folders of a workspace are searched together, and the menu changes the
     for (const folder of [one, other]) assert.ok(shown.includes(path.basename(folder)), shown)
     await page.keyboard.press('Escape')
     await editor.search('Search Symbols', 'OnlyHere')
-    await until(async () => (await editor.rowTexts())[0]?.startsWith('OnlyHere'), 'the class')
+    await editor.sees(editor.first, /^OnlyHere/)
     await page.keyboard.press('Enter')
     await page.locator('.tab.active', { hasText: 'only' }).waitFor()
     await until(async () => (await editor.position.innerText()) === 'Ln 5, Col 7', 'the line')

@@ -36,6 +36,7 @@ test('where there is no server, one is offered, and installed into an environmen
     // What cannot be installed is said, and nothing of it stays.
     const failed = editor.notification('the server cannot be installed')
     await failed.waitFor({ timeout: INSTALL_PATIENCE })
+    await editor.sees(failed, /the server cannot be installed/)
     assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
     assert.ok(!existsSync(environment))
     assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
@@ -48,7 +49,7 @@ test('where there is no server, one is offered, and installed into an environmen
     const own = path.join(environment, 'bin')
     assert.equal(editor.processes(new RegExp(`${own}/.*winnow serve`)).length, 1)
     await editor.search('Search Text', 'def main')
-    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
+    await editor.sees(editor.first, /^def main/)
   })
 })
 
@@ -65,7 +66,7 @@ test('in restricted mode no program of the workspace is run', async () => {
     trusted: false,
   }, async (editor) => {
     await editor.search('Search Text', 'def main')
-    await until(async () => (await editor.rowTexts())[0]?.startsWith('def main'), 'the match')
+    await editor.sees(editor.first, /^def main/)
     assert.match(editor.log(), new RegExp(`Starting Winnow \\S+ ?: ${trusted}`))
     assert.ok(!existsSync(ran))
   })
@@ -90,7 +91,10 @@ test('code is sent to another machine when somebody has consented, and is listed
     const { whole } = await editor.sees(asks, /Matching lines would be sent to https:\/\/192\.0\.2\.1, with/)
     assert.equal(whole, false)
     await asks.click()
-    await editor.titled(/may matching lines be sent to https:\/\/192\.0\.2\.1 \(not decided\)/)
+    await editor.sees(editor.title, /may matching lines be sent to https:\/\/192\.0\.2\.1 \(not decided\)/)
+    for (const choice of ['Allow for this workspace', 'Allow for every workspace', 'Not for this workspace']) {
+      await editor.sees(editor.rows.filter({ hasText: choice }), new RegExp(`^${choice}$`))
+    }
     await editor.rows.filter({ hasText: 'Not for this workspace' }).click()
     // The list is there again, and the next one does not ask.
     await editor.titled(/where is hello printed/)
