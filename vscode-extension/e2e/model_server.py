@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -25,8 +26,19 @@ def choose(files: dict[str, str]) -> list[dict[str, str]]:
     ]
 
 
+class Server(ModelServer):
+    """It drips for some seconds only: the first file comes after two, the other one after four."""
+
+    def _pieces(self, mode: str, body: dict[str, Any]) -> list[str]:
+        pieces = super()._pieces(mode, body)
+        while pieces[-1] == " ":
+            pieces.pop()
+        return pieces
+
+
 def main() -> None:
-    server = ModelServer()
+    server = Server()
+    server.drip_seconds = 0.03
     server.choose = choose
     print(server.address, flush=True)  # noqa: T201
     for line in sys.stdin:
