@@ -380,11 +380,10 @@ async def test_a_pipeline_ends_when_its_last_program_has_enough(
     tmp_path: Path, outside: Path, make_workspace: MakeWorkspace, slow_project: Path
 ) -> None:
     workspace = make_workspace(slow_project, config=ON, environment=user_environment(tmp_path))
-    started = time.monotonic()
     result = await bash(workspace, "cat big.txt big.txt big.txt | head -2 | wc -l")
     assert (result.stdout.strip(), result.exit_code) == ("2", 0)
-    result = await bash(workspace, f"rg '{SLOW_TERM}' | head -c 0", timeout=1)
-    assert time.monotonic() - started < 10
+    result = await bash(workspace, f"rg '{SLOW_TERM}' | head -c 0", timeout=3)
+    assert (result.exit_code, result.completeness.timed_out) == (0, False)
 
 
 async def test_time_ends_the_programs_and_what_there_was_is_the_answer(
@@ -392,9 +391,7 @@ async def test_time_ends_the_programs_and_what_there_was_is_the_answer(
 ) -> None:
     (slow_project / "a.txt").write_text("x 2 3 4 5 6 7 8 2024\n")
     workspace = make_workspace(slow_project, config=ON, environment=user_environment(tmp_path))
-    started = time.monotonic()
     result = await bash(workspace, f"rg --sort path '{SLOW_TERM}'", timeout=3)
-    assert time.monotonic() - started < 10
     assert result.completeness.timed_out
     assert result.exit_code is None
     assert result.stdout == "a.txt:x 2 3 4 5 6 7 8 2024\n"
