@@ -147,8 +147,8 @@ async def test_the_deadline_ends_a_dripping_answer_and_keeps_what_was_named(
     model_server: ModelServer, name: str
 ) -> None:
     model_server.mode = "drip"
-    model_server.drip_seconds = 0.02  # half a second up to the second file, five to its end
-    model_server.choose = lambda files: [{"id": "f01"}, {"id": "f02", "reason": "x" * 200}]
+    model_server.drip_seconds = 0.002  # a moment up to the second file, five seconds to its end
+    model_server.choose = lambda files: [{"id": "f01"}, {"id": "f02", "reason": "x" * 2500}]
     asked = Asked(model_server, name, deadline_seconds=3.0)
     await asked.models.warm(asked.models.usable()[0][0])
     ranking = await asked.rank()
@@ -206,7 +206,8 @@ async def test_a_silent_model_leaves_time_for_the_next_one(model_server: ModelSe
     model_server.mode = ["hang", "ok"]
     # With three seconds left, the first would be asked again.
     asked = Asked(model_server, "openai-test", "openai-other", deadline_seconds=5.5)
-    await asked.models.warm(asked.models.usable()[0][0])
+    for model in asked.models.usable()[0]:
+        await asked.models.warm(model)
     ranking = await asked.rank()
     assert (ranking.model.name, chosen(ranking)) == ("openai-other", A_AND_B)
     await asked.models.aclose()
