@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
-from winnow.config import Config, merged
+from winnow.config import Config, Index, merged
 from winnow.errors import IndexUnavailable
 from winnow.index import files, unsaved
 from winnow.index import folder as folder_module
@@ -549,6 +549,22 @@ async def test_an_index_stays_in_use_while_it_is_built_again(
     assert seen == {"stale"}
     assert workspace.index.state().state == "ready"
     assert await names(workspace) == ALL
+
+
+async def test_an_index_that_was_just_turned_off_takes_no_changes(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    workspace.reconfigure(Config(index=Index(enabled=False)))
+    # The settings are told to the index a moment later, and the file is saved before that.
+    write_files(project, {"src/main.py": "def later(): ...\n"})
+    workspace.files_changed([project / "src/main.py"])
+    assert workspace.index._taking is None
+    await workspace.index.follow_settings()
+    workspace.reconfigure(Config())
+    await workspace.index.build()
+    assert (await names(workspace))["src/main.py"] == "later"
 
 
 async def test_a_document_for_which_the_time_was_too_short_makes_the_answer_stale(

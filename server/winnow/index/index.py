@@ -612,7 +612,10 @@ class Index:
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed; those of the index are taken soon,
-        and a query that begins meanwhile waits a moment for them."""
+        and a query that begins meanwhile waits a moment for them. Nothing is taken once the
+        settings have turned the index off, even before :meth:`follow_settings` has ended."""
+        if not (self._config().index.enabled or self._consented):
+            return
         for folder, below in _by_folder(self._current(), paths).items():
             if folder.is_open:
                 self._told.setdefault(folder, set()).update(below)
