@@ -155,8 +155,10 @@ def no_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def time_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counting, reading what no index knows, and looking for what was left out are given up where
-    they take long, as they may on a busy machine."""
+    """Lift the time limits after which a search gives up counting, reading and second looks.
+
+    A busy machine would reach them, and the answer would say so.
+    """
     for module, names in PATIENT.items():
         for name in names:
             monkeypatch.setattr(f"{module}.{name}", PATIENT_SECONDS)

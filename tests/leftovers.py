@@ -26,7 +26,7 @@ CHECKOUT = Path(__file__).parent.parent
 # What tools write beside the code, and where the tests of the clients write meanwhile.
 NOT_OURS = {"__pycache__", "dist", "nvim", "vscode-extension"}
 PR_SET_CHILD_SUBREAPER = 36
-# The clock of files stands still for less than this.
+# The granularity of file times is finer than this.
 GRAIN_NS = 50_000_000
 
 Found = dict[str, dict[object, str]]
@@ -118,10 +118,10 @@ def files() -> dict[object, str]:
             changed = os.stat(folder).st_mtime_ns
             known = CHECKED_OUT.get(folder)
             if known is None or known[0] != changed:
-                # One that has just changed may change again and have the same time.
+                # A folder that has just changed may change again within the same tick.
                 is_old = time.time_ns() - changed > GRAIN_NS
                 known = CHECKED_OUT[folder] = changed if is_old else -1, *listed(folder)
-        except FileNotFoundError:  # it has gone meanwhile
+        except FileNotFoundError:  # deleted meanwhile
             continue
         below += known[1]
         found.update((path, path) for path in known[2])
@@ -167,8 +167,7 @@ class Leftovers:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Note what there is before the first test: plugins that are configured after this one
-        open files, too."""
+        """Record the state before the first test: plugins that load later open files, too."""
         self.first = self.before = everything()
         return (yield)
 

@@ -1,4 +1,4 @@
-"""`winnow` as a program that gives up nothing because the machine is busy: pass its arguments."""
+"""Run `winnow` with these arguments and without the time limits that a busy machine would reach."""
 
 from __future__ import annotations
 

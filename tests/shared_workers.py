@@ -80,7 +80,7 @@ class Pool:
             end(one)
 
     def close(self) -> None:
-        """Close the input of all, at whose end they exit."""
+        """Close the input of all workers; they exit at its end."""
         for ready in self._ready.values():
             while ready:
                 with ready.pop():
@@ -147,7 +147,7 @@ class Lent(Child):
         await asyncio.wait({task}, timeout=DRAIN_SECONDS)
         is_idle = task.done() and task.exception() is None
         task.cancel()
-        if self._reading is not None:  # or nobody would hear of its error
+        if self._reading is not None:  # or its error would never be retrieved
             self._reading.cancel()
         for transport in self._transports:
             transport.close()

@@ -19,7 +19,7 @@ from first_question import DOORS, Asked, Question, by_open_index, make_index, ru
 
 pytestmark = [pytest.mark.wire, pytest.mark.slow]
 
-# A search gives up an index that takes long, as it may on a busy machine: here it has a minute.
+# A search gives up waiting for a slow index. On a busy machine it needs longer: a minute here.
 PATIENT = """
 import sys
 from winnow import cli, index_keeping, keyword_index
@@ -52,7 +52,7 @@ def module(number: int) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def patient_programs_of_one_user() -> Iterator[None]:
-    """Whoever has another secret than the user who made an index does not trust it."""
+    """Share one state folder: its secret decides whether a process trusts an index."""
     of_user = first_question.environment
 
     def environment(settings: Path) -> dict[str, str]:
@@ -78,7 +78,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def warm(office: Path) -> dict[str, Asked]:
-    """What a server answers whose index is open."""
+    """Return the answers of a server whose index is open."""
     environment = first_question.environment(office.parent / "settings")
     answers = by_open_index(office, QUESTIONS, environment)
     return {one.tool: answer for one, answer in zip(QUESTIONS, answers, strict=True)}

@@ -368,8 +368,8 @@ def settle(session: Session) -> None:
 
 # --- large ---------------------------------------------------------------------------------
 
-# Half a second is promised. Before the limits it took several, all of a processor's time: which is
-# what is measured, since other programs may want the processors, too.
+# The limit is half a second; without limits it took several. The test measures CPU time, since
+# other programs may use the CPUs too.
 BESIDE_SECONDS = 1.5
 TURNS = 5
 
@@ -380,7 +380,7 @@ def grep_message(params: Any, method: str = "$/grep") -> bytes:
 
 
 def processor_seconds(pid: int) -> float:
-    """How much of the processors a process has used."""
+    """Return the CPU seconds that a process has used."""
     times = psutil.Process(pid).cpu_times()
     return float(times.user + times.system)
 

@@ -16,7 +16,7 @@ from winnow.index.files import FileFacts, Job
 from winnow.index.workers import Workers
 from winnow.text.process import Processes
 
-# What is extracted never takes so long, on a machine as busy as may be.
+# No extraction takes this long, even on a very busy machine.
 SECONDS = 300.0
 LANGUAGES = {
     # The grammar in tree-sitter-language-pack 0.13 never returns.

@@ -31,7 +31,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine, files are not read in the time that a request has for it."""
+    """Lift the limits on reading files, which a busy machine would reach."""
     for name in ("COLD_SECONDS", "ENOUGH_SECONDS", "SMALL_SECONDS", "SEARCH_SECONDS"):
         monkeypatch.setattr(f"winnow.symbol_search.{name}", 60.0)
     monkeypatch.setattr("winnow.index_keeping.OPEN_SECONDS", 60.0)

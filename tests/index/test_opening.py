@@ -41,7 +41,7 @@ async def project(make_workspace: MakeWorkspace, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def time_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine, an index takes longer to open than a request waits for it."""
+    """Lift the limits on opening an index, which a busy machine would reach."""
     monkeypatch.setattr("winnow.index_keeping.OPEN_SECONDS", SECONDS)
     monkeypatch.setattr("winnow.symbol_search.CATCH_UP_SECONDS", SECONDS)
 
@@ -91,7 +91,7 @@ async def test_the_first_question_is_answered_as_every_later_one(
     results: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A look that is due, and takes longer than a request waits, would make the state stale.
+    # A scan that is due and slower than the request would make the state stale.
     monkeypatch.setattr("winnow.index.folder.CHECK_SECONDS", SECONDS)
     workspace = server(make_workspace(project))
     first = await call(workspace, tool, **params)

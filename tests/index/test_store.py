@@ -123,7 +123,7 @@ def test_a_reader_sees_one_moment(tmp_path: Path) -> None:
 def test_several_threads_and_processes_write_and_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Whoever waits for the others has no turn as long as these write one after the other.
+    # A writer may starve while the others write one after the other.
     monkeypatch.setattr(module, "BUSY_SECONDS", 60.0)
     stores = [Store.open(tmp_path) for _ in range(2)]
     failures: list[BaseException] = []

@@ -154,7 +154,7 @@ async def test_a_worker_that_waits_for_a_moment_does_not_hang(
     looks, uses = iter(waits), iter(used)
     monkeypatch.setattr(workers_of_all_kinds, "wants_processor", lambda _: not next(looks))
     monkeypatch.setattr(workers_of_all_kinds, "processor_seconds", lambda _: next(uses))
-    # Looks that come late on a busy machine are no reason to end it.
+    # A busy machine delays the checks; that must not end the worker.
     monkeypatch.setattr(workers_of_all_kinds, "WAITING", 10_000)
     killed = asyncio.Event()
     child = cast("Child", SimpleNamespace(pid=1, kill=killed.set))

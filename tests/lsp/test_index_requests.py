@@ -37,7 +37,7 @@ async def folder_of(client: Client) -> dict[str, Any]:
 
 
 async def has_too_many_files(client: Client) -> None:
-    """Wait until the files of the only folder are listed, which are more than may be indexed."""
+    """Wait until the server has listed more files than it may index."""
 
     async def is_told() -> bool:
         return "max_files" in (await folder_of(client)).get("problem", "")

@@ -196,8 +196,7 @@ def start() -> Iterator[Start]:
 
 
 def wait_until_ended(pids: Collection[int]) -> None:
-    """Wait until the processes of a server that has ended are gone: on a busy machine, one that was
-    killed is there for a moment longer."""
+    """Wait until the processes of a server that has ended are gone: killed ones may linger."""
     wait_until(lambda: not any(map(alive, pids)), lambda: [command_line(pid) for pid in pids])
 
 
