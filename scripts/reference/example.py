@@ -23,7 +23,7 @@ from typing import Any
 from msgspec import Struct
 
 from winnow import answers, indexed_search, keyword_index
-from winnow.config import OWN_FOLDER, Config, Index, state_folder
+from winnow.config import OWN_FOLDER, Config, Index, Limits, state_folder
 from winnow.egress.audit import AuditLog, Ended, Sent
 from winnow.egress.consent import Consents
 from winnow.index import folder as index_folder
@@ -39,8 +39,9 @@ SHOWN_ROOT = "/example"
 SHOWN_HOME = "/home/you"
 SHOWN_ID = "5ea7c41d5ea7"
 # Whether there are embeddings depends on what is installed; the settings of a command whose home is
-# the folder that holds the copy say so, too.
-SETTINGS = Config(index=Index(embeddings="off"))
+# the folder that holds the copy say so, too. Where terms are searched for together, as they are if
+# one takes long by itself, scores are others.
+SETTINGS = Config(index=Index(embeddings="off"), limits=Limits(probe_seconds=60.0))
 OPENAI = "https://api.openai.com"
 CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 
