@@ -47,10 +47,9 @@ async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+def time_for_the_index(time_to_catch_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the index reads is waited for: on a busy machine, texts would be searched beside it."""
     monkeypatch.setattr("winnow.indexed_search.STALE_SECONDS", 30.0)
-    monkeypatch.setattr("winnow.symbol_search.CATCH_UP_SECONDS", 30.0)
     # Every query looks for changes, however short ago the last one has.
     monkeypatch.setattr("winnow.index.folder.CHECK_SECONDS", 0.0)
     monkeypatch.setattr("winnow.index.folder.CHECK_SHARE", 0)

@@ -21,6 +21,7 @@ from winnow.types import no_progress
 from winnow.types.find_references import FindReferencesResult
 from winnow.workspace import Workspace
 
+pytestmark = pytest.mark.usefixtures("time_to_catch_up")
 FILES = {
     "net/client.py": (
         "class Client:\n"

@@ -22,6 +22,7 @@ from winnow.types import Progress, no_progress
 from winnow.types.find_symbol import FindSymbolPartial, FindSymbolResult
 from winnow.workspace import Workspace
 
+pytestmark = pytest.mark.usefixtures("time_to_catch_up")
 TOOL = TOOLS["find_symbol"]
 
 

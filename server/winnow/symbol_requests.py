@@ -19,7 +19,7 @@ import msgspec
 
 from winnow.errors import NoSymbol, SearchError, SearchTimedOut
 from winnow.index.files import may_have_facts
-from winnow.index.index import again_if_damaged
+from winnow.index.index import CATCH_UP_SECONDS, again_if_damaged
 from winnow.index_keeping import open_index
 from winnow.navigation import Navigation
 from winnow.sources import Sources
@@ -87,7 +87,8 @@ async def ask(
                 stores = view.stores
             timed_out = await _prepare(workspace, asking, progress, early)
             prepared += 1
-        async with workspace.index.snapshot(workspace.buffers, asked=asking.paths) as (view, state):
+        snapshot = workspace.index.snapshot(workspace.buffers, CATCH_UP_SECONDS, asking.paths)
+        async with snapshot as (view, state):
             # Somebody may have deleted the store, or it had to be left for another one, as where
             # the disk is full: what was taken is not in that.
             lost = stores != view.stores and prepared < ATTEMPTS
