@@ -694,6 +694,9 @@ async def test_ripgrep_prints_without_end(
     make_workspace: MakeWorkspace, project: Path, tmp_path: Path
 ) -> None:
     config = stand_in(tmp_path, '[ "$1" = --version ] || exec yes')
+    # It is read up to a limit, which takes a while where the machine has other work.
+    limits = msgspec.structs.replace(config.limits, search_seconds=300.0)
+    config = msgspec.structs.replace(config, limits=limits)
     with pytest.raises(SearchFailed):
         await search(make_workspace(project, config=config), "a", "b")
 
