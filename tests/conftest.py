@@ -327,6 +327,9 @@ def _permissions_hold() -> bool:
 requires_permissions = pytest.mark.skipif(
     not _permissions_hold(), reason="whoever runs this may read and write all"
 )
+without_coverage = pytest.mark.skipif(
+    "coverage" in sys.modules, reason="coverage imports modules and writes files of its own"
+)
 requires_linux = pytest.mark.skipif(
     sys.platform != "linux", reason="only inotify says that all has been told"
 )

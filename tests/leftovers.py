@@ -93,7 +93,7 @@ def open_files() -> dict[object, str]:
             name = os.readlink(f"/proc/self/fd/{number}")
         except OSError:  # that of the listing itself
             continue
-        if int(number) > 2 and not name.startswith(sys.prefix):
+        if int(number) > 2 and "/site-packages/" not in name:
             found[number, name] = f"{number} -> {name}"
     return found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import child_environment
+from conftest import child_environment, without_coverage
 
 HEAVY = {"pygls", "lsprotocol", "openai", "anthropic", "httpx2", "numpy", "tree_sitter", "mcp"}
 
@@ -102,6 +102,7 @@ def test_parsers_are_loaded_in_workers_only_and_symbols_know_no_files() -> None:
                 assert f"from winnow.{layer}" not in text, name
 
 
+@without_coverage
 @pytest.mark.process
 def test_a_worker_loads_no_event_loop_and_no_database() -> None:
     program = "import sys, winnow.index.worker; print(*sys.modules)"

@@ -14,7 +14,15 @@ import pytest
 
 import winnow
 from commands import command
-from conftest import RIPGREP, child_environment, git_commit, requires, requires_posix, write_files
+from conftest import (
+    RIPGREP,
+    child_environment,
+    git_commit,
+    requires,
+    requires_posix,
+    without_coverage,
+    write_files,
+)
 from lsp.conftest import Client
 from mcp_client import connected, text_of
 from winnow.errors import ProgramNotInstalled
@@ -181,6 +189,7 @@ def test_what_a_program_runs_is_not_of_the_workspace(
     assert os.listdir(ran) == []
 
 
+@without_coverage
 @pytest.mark.parametrize("how", ["module", "empty entry of PYTHONPATH"])
 def test_a_module_of_the_workspace_is_not_imported(hostile: Path, ran: Path, how: str) -> None:
     for name in ("msgspec", "argparse", "json", "numpy", "tomli", "wordllama", "pygls"):

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from conftest import child_environment, git_init, write_files
+from conftest import child_environment, git_init, without_coverage, write_files
 from winnow.watcher import Watcher
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is certain")
@@ -645,6 +645,7 @@ assert not lost
 """
 
 
+@without_coverage
 @pytest.mark.process
 def test_a_folder_that_must_not_be_read_is_told_of_when_it_may() -> None:
     with tempfile.TemporaryDirectory() as name:
