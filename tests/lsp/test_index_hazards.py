@@ -95,7 +95,8 @@ def grep(session: Session, text: str) -> list[str]:
     asked = {"pattern": text, "literal": True, "mode": "files", "max_results": 100_000}
     found = session.ask("$/grep", asked)
     completeness = found["completeness"]
-    assert not (found["truncated"] or completeness["timed_out"]), completeness
+    assert not found["truncated"], completeness
+    assert not completeness["timed_out"], completeness
     return sorted(one["path"] for one in found["files"])
 
 
