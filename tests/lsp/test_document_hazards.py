@@ -275,7 +275,7 @@ async def test_files_that_change_their_kind(start_client: StartClient, tmp_path:
     (root / "device.pdf").symlink_to("/dev/zero")
     client = await started(start_client, root, tmp_path / "cache")
     result, _, _ = await ask(client)
-    assert [one["path"] for one in result["documents"]] == ["folder.pdf/inner.docx"]
+    assert [one["path"] for one in result["documents"]] == ["folder.pdf/inner.docx"], result
     for path in ("fifo.pdf", "device.pdf"):
         named, seconds, _ = await ask_or_error(client, path)
         assert seconds < SECONDS  # the deadline: one that blocks would not end before
