@@ -212,6 +212,46 @@ async def test_a_file_that_is_gone_again_before_a_look_has_written_it_is_not_wri
     assert list(await folder.known(["a.py", path])) == ["a.py"]
 
 
+@pytest.mark.parametrize("first", ["written", "deleted"])
+async def test_a_slow_process_does_not_undo_what_another_one_has_written_since(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """Two servers share an index. The slow one reads a file first and writes last."""
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "one = 1\n", "b.py": ""})
+    slow, quick = make_workspace(project), make_workspace(project)
+    for workspace in (slow, quick):
+        await workspace.index.build()
+    has_read, may_write = asyncio.Event(), asyncio.Event()
+    write = folder_of(slow)._write
+
+    async def held(batch: Any, **more: Any) -> None:
+        has_read.set()
+        await may_write.wait()
+        await write(batch, **more)
+
+    monkeypatch.setattr(folder_of(slow), "_write", held)
+    file = project / "a.py"
+    file.write_text("two = 22\n") if first == "written" else file.unlink()
+    slow.files_changed([file])
+    await asyncio.wait_for(has_read.wait(), SECONDS)
+    file.write_text("three = 333\n")
+    now = time.time_ns() + 10**9  # certainly later than the first change
+    os.utime(file, ns=(now, now))
+    quick.files_changed([file])
+    await asyncio.wait_for(_finished(quick), SECONDS)
+    may_write.set()
+    await asyncio.wait_for(_finished(slow), SECONDS)
+    for workspace in (slow, quick):
+        known = await folder_of(workspace).known(["a.py"])
+        assert known["a.py"].size == len("three = 333\n")
+
+
+async def _finished(workspace: Workspace) -> None:
+    """Wait until the index has taken the changes that it was told of."""
+    assert workspace.index._taking is not None
+    await workspace.index._taking
+
+
 async def test_what_says_which_files_are_ignored_makes_no_index(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

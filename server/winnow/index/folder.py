@@ -52,6 +52,7 @@ from winnow.index.sources import (
     folders_of,
     is_ignore_file,
     is_listing_stale,
+    is_same_text,
     keys_of,
     listed,
     listed_paths,
@@ -655,7 +656,7 @@ class FolderIndex:
         if counts:
             self.indexed = before
         if changes.gone:
-            await self._write(dict.fromkeys(changes.gone))
+            await self._write(dict.fromkeys(changes.gone), are_deleted=told)
             # What is ignored now is there; but also what was moved about while it was listed.
             if await asyncio.to_thread(_any_file, self.root, changes.gone):
                 self.look_soon()
@@ -776,10 +777,15 @@ class FolderIndex:
             for path in paths
         ]
 
-    async def _write(self, batch: Mapping[str, FileFacts | None]) -> None:
+    async def _write(self, batch: Mapping[str, FileFacts | None], are_deleted: bool = True) -> None:
+        """Write the facts of files; those without facts ``are_deleted`` or no longer covered."""
         found = {path: facts for path, facts in batch.items() if facts is not None}
         gone = [path for path, facts in batch.items() if facts is None]
-        await self._with_store(lambda store: store.write(found, gone))
+
+        def is_still(path: str, state: FileState | None) -> bool:
+            return (state is None and not are_deleted) or _is_still(self.root, path, state)
+
+        await self._with_store(lambda store: store.write(found, gone, is_still))
 
     async def _make_room(self) -> bool:
         """Bring the store below its size; whether something was forgotten for it."""
@@ -1014,12 +1020,16 @@ def _adopt(
 ) -> list[str]:
     """Take files whose text is known, by their keys; ``elsewhere`` says that other working trees
     may know it."""
-    taken = store.adopt(keys)
+    taken = store.adopt(keys, functools.partial(_is_still, root))
     for other in other_stores(root, settings.variant, settings.user) if elsewhere else ():
         left = {path: one for path, one in keys.items() if path not in taken}
         if left:
             taken += store.take_from(other, left)
     return taken
+
+
+def _is_still(root: Path, path: str, state: FileState | None) -> bool:
+    return is_same_text(look(str(root), path), state)
 
 
 def _compared(

@@ -72,6 +72,12 @@ def next_stamp(connection: Connection) -> int:
     return stamp
 
 
+def is_newer(connection: Connection, path: str, state: FileState) -> bool:
+    """Return whether the row of a file is of a later state than this one."""
+    query = "SELECT 1 FROM file WHERE path=? AND parked=0 AND mtime_ns>?"
+    return row_of(connection, query, os.fsencode(path), state.mtime_ns) is not None
+
+
 def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
     """Have a file have no row, for now or because it is ``gone``."""
     row = row_of(

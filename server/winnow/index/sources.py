@@ -306,6 +306,13 @@ def _is_of(known: FileState, told: os.stat_result) -> bool:
     ) or not _differs(known, told_state(told))
 
 
+def is_same_text(now: FileState | None, known: FileState | None) -> bool:
+    """Return whether a file was not written between two states; None stands for no file."""
+    if now is None or known is None:
+        return now is known
+    return (now.mtime_ns, now.size) == (known.mtime_ns, known.size)
+
+
 def _differs(known: FileState, now: FileState) -> bool:
     return (known.mtime_ns, known.ctime_ns, known.size) != (
         now.mtime_ns,

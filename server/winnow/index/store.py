@@ -68,6 +68,8 @@ CHECKED = "checked"
 REPLACED = "replaced"
 BUILDING = ".building"
 _GENERATION = re.compile(r"index-[0-9a-f]+(?:\.(\d+))?\.db")
+# Whether a file has this state, or is deleted: see Store.write.
+IsStill = Callable[[str, "FileState | None"], bool]
 # Packages and modules whose code decides what is kept.
 MAKERS = (winnow.symbols, winnow.postings, winnow.secrets)
 MAKER_FILES = ("extraction.py", "files.py")
@@ -306,16 +308,25 @@ class Store:
 
     # --- writing ---------------------------------------------------------------------------
 
-    def write(self, batch: Mapping[str, FileFacts], gone: Iterable[str] = ()) -> None:
+    def write(
+        self,
+        batch: Mapping[str, FileFacts],
+        gone: Iterable[str] = (),
+        is_still: IsStill = lambda path, state: True,
+    ) -> None:
         """Keep what is known of files, by path, in the place of what was, and park what is known
         of those that are ``gone``; one transaction.
+
+        Another process may have written a newer state of a file since this one read it. Where that
+        can be, ``is_still`` decides whether the file has the given state (None: it is deleted);
+        otherwise the newer row stays.
 
         Raises DatabaseError and OSError where the disk is full or another process holds
         the store.
         """
         texts = {one.key: one.contents for one in batch.values() if one.contents is not None}
         name, size = self.segments.write(texts) if texts else ("", 0)
-        self._keep(batch, gone, name, size, list(texts))
+        self._keep(batch, gone, name, size, list(texts), is_still)
         self._merge()
 
     def compact(self) -> None:
@@ -373,14 +384,20 @@ class Store:
         name: str,
         size: int,
         keys: Sequence[bytes],
+        is_still: IsStill = lambda path, state: True,
     ) -> None:
         """Write rows; a segment of this name and size has the texts with these keys."""
         try:
             with self._transaction() as connection:
                 stamp = rows.next_stamp(connection)
+                batch = {
+                    path: one
+                    for path, one in batch.items()
+                    if not rows.is_newer(connection, path, one.state) or is_still(path, one.state)
+                }
                 for path in batch:
                     rows.park(connection, path, stamp, gone=False)
-                for path in gone:
+                for path in (one for one in gone if is_still(one, None)):
                     rows.park(connection, path, stamp, gone=True)
                 segment = self._segment_row(connection, name, len(keys), size) if name else 0
                 places = {key: (segment, document) for document, key in enumerate(keys)}
@@ -391,15 +408,20 @@ class Store:
                 self.segments.drop(name)
             raise
 
-    def adopt(self, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
+    def adopt(
+        self,
+        files: Mapping[str, tuple[FileState, bytes]],
+        is_still: IsStill = lambda path, state: True,
+    ) -> list[str]:
         """Of files by path, with their state and key, take those whose text is known: of a file
-        that was, or of another one. Gives their paths."""
+        that was, or of another one. Gives their paths. For ``is_still`` see :meth:`write`."""
         with self._transaction() as connection:
             stamp = rows.next_stamp(connection)
             return [
                 path
                 for path, (state, key) in files.items()
-                if rows.adopt(connection, path, state, key, stamp)
+                if (not rows.is_newer(connection, path, state) or is_still(path, state))
+                and rows.adopt(connection, path, state, key, stamp)
             ]
 
     def note(self, name: str, value: str) -> None:
