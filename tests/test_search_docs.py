@@ -133,6 +133,8 @@ async def search(
 async def places(workspace: Workspace, query: str, **params: Any) -> list[str]:
     """`path:line:column` of each match."""
     result = await search(workspace, query, **params)
+    assert not result.completeness.timed_out, result
+    assert not result.pending, result
     return [
         f"{document.path}:{match.line}:{match.column}"
         for document in result.documents

@@ -213,12 +213,12 @@ from winnow.index.store import Store
 forged = {path: text.encode() for path, text in json.loads(sys.argv[1]).items()}
 write = Store.write
 
-def write_forged(self, batch, gone=()):
+def write_forged(self, batch, *more):
     batch = dict(batch)
     for path in forged.keys() & batch.keys():
         key = key_of(path, forged[path], language_at(path, forged[path]))
         batch[path] = msgspec.structs.replace(batch[path], key=key)
-    write(self, batch, gone)
+    write(self, batch, *more)
 
 Store.write = write_forged
 from winnow.cli import main

@@ -179,12 +179,17 @@ class BuiltinSearch:
         ]
 
     def _refused(self, code: int, stderr: str, keys: Sequence[str]) -> list[str]:
-        """The texts that are gone, if that is why ripgrep complains. Raises InvalidPattern."""
+        """Return the texts that are gone, if that is why ripgrep complains.
+
+        Raises InvalidPattern, and SearchFailed for every other reason.
+        """
         folder = self._library.texts.folder
         gone = [key for key in keys if not os.path.exists(folder / text_path(key))]
-        if not gone and (problem := pattern_problem(code, stderr)):
+        if gone:
+            return gone
+        if problem := pattern_problem(code, stderr):
             raise InvalidPattern(self._query.query.pattern, problem)
-        return gone
+        raise SearchFailed("ripgrep", code, stderr[:2048])
 
 
 class _Searched:
