@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -273,6 +273,31 @@ async def test_a_reading_that_is_given_up_goes_on_in_the_background(
     with pytest.raises(SearchTimedOut):
         await library.text(document, 0.3)
     assert library.waiting == 1
+
+
+async def test_a_reading_that_is_cancelled_at_its_end_is_noted_all_the_same(
+    make_library: MakeLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search cancels its reading once it has all answers, and asks then what has changed."""
+    write_files(tmp_path, {"a.pag": TEXT})
+    library, documents = make_library(), documents_in(tmp_path, "a.pag")
+    is_noting, may_note = asyncio.Event(), asyncio.Event()
+    note = library._note
+
+    async def held(taken: Mapping[str, Taken]) -> None:
+        is_noting.set()
+        await may_note.wait()
+        await note(taken)
+
+    monkeypatch.setattr(library, "_note", held)
+    reading = asyncio.create_task(read(library, documents))
+    await is_noting.wait()
+    reading.cancel()
+    await asyncio.sleep(0)
+    may_note.set()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert await library.changed(documents) == set()
 
 
 async def test_texts_beyond_the_limit_are_deleted(

@@ -28,7 +28,7 @@ from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocu
 from winnow.storage.writing import temporary_folder
 from winnow.text.process import Processes
 from winnow.text.workers import Kind, Workers
-from winnow.waiting import within
+from winnow.waiting import to_the_end, within
 
 # A worker holds as little of a document as its format allows. The few that need more time or memory
 # than others are read one by one, so that all workers together stay below 400 MB.
@@ -254,11 +254,12 @@ class Library:
                     noted[document.file] = taken
                     if loop.time() > due:
                         noted, saved = {}, noted
-                        await self._note(saved)
+                        await to_the_end(self._note(saved))
                         due = loop.time() + SAVE_SECONDS
                     yield document, taken
         finally:
-            await self._note(noted)
+            # A search that has all its answers cancels this; they count as changed until noted.
+            await to_the_end(self._note(noted))
 
     async def _taking(
         self, documents: Sequence[Document], urgent: bool
