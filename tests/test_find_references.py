@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import MakeWorkspace, Recorder, git_init, write_files
+from winnow import symbol_requests
 from winnow.config import Config, Index, Limits
 from winnow.errors import (
     InvalidParams,
@@ -16,6 +18,7 @@ from winnow.errors import (
     PathOutsideWorkspace,
     SearchTimedOut,
 )
+from winnow.index.folder import FolderIndex
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.types.find_references import FindReferencesResult
@@ -378,6 +381,25 @@ async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -
         "net/client.py:4:9 definition certain",
         "tests/test_app.py:6:10 call certain",
     ]
+
+
+async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scan for changes took longer than a request waits, and the new file was not known."""
+    await workspace.index.build()
+
+    async def scan_without_end(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(FolderIndex, "check", scan_without_end)
+    monkeypatch.setattr(symbol_requests, "CATCH_UP_SECONDS", 0.0)
+    write_files(workspace.folders[0], {"net/new.py": "def arrive(): ...\n"})
+    result = await find(workspace, name="arrive")
+    assert places(result) == ["net/new.py:1:5 definition certain"]
+    assert result.completeness.reasons == ["files have changed that the index does not know yet"]
+    with pytest.raises(NoSymbol, match="find_symbol"):
+        await find(workspace, name="nothing_is_called_so")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Asking the index: what every request about symbols does before and after its own work.
 
 Work on facts runs in a thread, on a view of one moment. Before the index is complete, the files
-that hold the names in question are looked for with ripgrep and taken first. Where a text turns out
-to be newer than its facts, the work is done again.
+that hold the names in question are looked for with ripgrep and taken first; so they are before an
+index that may be stale is believed that nothing defines a name. Where a text turns out to be newer
+than its facts, the work is done again.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ async def ask(
     timed_out = False
     stores: tuple[object, ...] | None = None  # in which the files that matter were taken
     state, prepared, attempts = workspace.index.state(), 0, 0
+    is_doubted = False  # a stale index knows no definition
     while True:
-        if not state.knows_all and stores is None:
+        if (is_doubted or not state.knows_all) and stores is None:
             async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
                 stores = view.stores
             timed_out = await _prepare(workspace, asking, progress, early)
@@ -99,6 +101,9 @@ async def ask(
             try:
                 result = await view.read(work, navigation)
             except NoSymbol:
+                if state.state == "stale" and asking.names and not prepared:
+                    is_doubted = True
+                    continue
                 if timed_out:
                     seconds = workspace.config.limits.search_seconds
                     raise SearchTimedOut(seconds, NOT_ALL_READ) from None
