@@ -415,16 +415,18 @@ async def test_a_listing_that_takes_too_long_says_so(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     root = write_files(git_init(tmp_path / "root"), {"src/a": "", "ign/b": "", ".gitignore": "ign"})
-    tiny, _ = merged(Config(), {"limits": {"search_seconds": 0.0001}}, "test")
-    with pytest.raises(SearchTimedOut):
-        await tree(make_workspace(root, config=tiny))
     slow = tmp_path / "rg"
+    slow.write_text("#!/bin/sh\n[ $1 = --version ] && exit\nexec sleep 20\n")
+    slow.chmod(0o755)
+    layer: dict[str, Any] = {"limits": {"search_seconds": 0.2}, "programs": {"rg": str(slow)}}
+    config, _ = merged(Config(), layer, "test")
+    with pytest.raises(SearchTimedOut):
+        await tree(make_workspace(root, config=config))
     slow.write_text(
         "#!/bin/sh\n[ $1 = --version ] && exit\n"
         "echo 'rg: DEBUG|x' >&2\nprintf './src/a\\0./s'\nexec sleep 20\n"
     )
-    slow.chmod(0o755)
-    layer = {"limits": {"search_seconds": 2.0}, "programs": {"rg": str(slow)}}
+    layer["limits"] = {"search_seconds": 2.0}
     config, _ = merged(Config(), layer, "test")
     result = await tree(make_workspace(root, config=config))
     # What ripgrep would have left out is not known: nothing is shown beside its files.

@@ -373,10 +373,15 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
 
 
 def fill(disk: Path, leave: int) -> None:
-    """Leave so many bytes of a disk free."""
-    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-    with (disk / "filling").open("ab") as file:
-        file.write(bytes(max(0, free - leave)))
+    """Leave at most so many bytes of a disk free, on which a server is writing meanwhile."""
+
+    def excess() -> int:
+        return os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - leave
+
+    with (disk / "filling").open("ab", buffering=0) as file:
+        while (size := excess()) > 0:
+            with contextlib.suppress(OSError):  # the server has taken some of it
+                file.write(bytes(size))
 
 
 # Half of the moments at which there may be no room any more: the others by hand.

@@ -132,14 +132,16 @@ async def test_a_deadline_ends_a_real_generation(
     make_workspace: MakeWorkspace, project: Path, address: str
 ) -> None:
     model = Model(provider="openai", model="smollm2", base_url=address, output_tokens=1500)
-    llm = Llm(preferred=("smollm2",), models={"smollm2": model}, deadline_seconds=0.5)
+    # A whole answer takes 4 s here. The query is one that was not asked above: of a prompt that
+    # the server has read before, an answer without files came within 0.5 s.
+    llm = Llm(preferred=("smollm2",), models={"smollm2": model}, deadline_seconds=0.2)
     workspace = make_workspace(project, config=msgspec.structs.replace(Config(), llm=llm))
     usable, _ = workspace.models.usable()
     await workspace.models.warm(usable[0])
-    raw = {"query": "how are plugins loaded", "search_terms": ["load_plugin", "registry"]}
+    raw = {"query": "who calls the registry", "search_terms": ["registry", "def "]}
     started = time.monotonic()
     result = await TOOLS["keyword_search"].call(workspace, raw, no_progress)
     assert time.monotonic() - started < 8
-    if result.ranked_by.kind == "local":
-        assert "no whole answer within 0.5 s" in result.ranked_by.fallback_reason
+    assert result.ranked_by.kind == "local"
+    assert "no whole answer within 0.2 s" in result.ranked_by.fallback_reason
     assert result.files

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, git_init, requires_posix, write_files
+from conftest import RIPGREP, MakeWorkspace, git_init, requires_posix, write_files
 from winnow.config import Config, merged
 from winnow.errors import SearchTimedOut
 from winnow.text.files import search_scope
@@ -217,9 +217,16 @@ async def test_an_unsaved_document_stands_for_its_file_behind_a_link(
 
 
 async def test_following_takes_no_longer_than_a_search_may(
-    root: Path, make_workspace: MakeWorkspace
+    root: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
-    config, _ = merged(Config(), {"limits": {"search_seconds": 0.0001}}, "test")
+    link(root, one="ign")
+    slow = tmp_path / "rg"
+    slow.write_text(
+        f'#!/bin/sh\ncase "$*" in *--follow*) exec sleep 20;; esac\nexec {RIPGREP} "$@"'
+    )
+    slow.chmod(0o755)
+    layer = {"limits": {"search_seconds": 1.0}, "programs": {"rg": str(slow)}}
+    config, _ = merged(Config(), layer, "test")
     with pytest.raises(SearchTimedOut):
         await followed(make_workspace, root, config=config)
 
