@@ -25,8 +25,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from winnow.documents.extraction import extract
-from winnow.documents.format import Unreadable
+from winnow.documents.extract.extraction import extract
+from winnow.documents.unreadable import Unreadable
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 

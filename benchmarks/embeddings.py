@@ -10,7 +10,7 @@ processor seconds. Memory is anonymous, the most of one process. "model2vec" is 
 of the same chunks as they stand there: its time is beside that of vectors alone.
 
 `asked`: files of the kernel's source, at random, whose chunks are all multiplied with a question
-(exact), and those of the documents that are chosen by one vector each (see retrieval/dense.py).
+(exact), and those of the documents that are chosen by one vector each (see index/vectors).
 Recall is that of the 20 nearest files and of the 5 nearest among them, against exact products.
 """
 
@@ -33,15 +33,15 @@ import corpora
 import numpy as np
 from language_client import anonymous_memory
 
-from winnow.index.extraction import extract_file
-from winnow.index.files import Job
-from winnow.postings.chunks import chunks_of
-from winnow.postings.contents import Contents
-from winnow.postings.corpus import Corpus, Part
-from winnow.postings.segment import MOST_DOCUMENTS, Segment, write_segment
-from winnow.postings.terms import words
-from winnow.retrieval import dense
-from winnow.retrieval.embeddings import AUTO, OFF, Model, Rows, model_at
+from winnow.index.build.extraction import extract_file
+from winnow.index.postings.chunks import chunks_of
+from winnow.index.postings.contents import Contents
+from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.segment import MOST_DOCUMENTS, Segment, write_segment
+from winnow.index.postings.terms import words
+from winnow.index.store.file_record import Job
+from winnow.index.vectors import vector_search
+from winnow.index.vectors.embeddings import AUTO, OFF, Model, Rows, model_at
 
 SEED = 20261121
 NEAREST = 20
@@ -143,7 +143,7 @@ def vectors_of_model2vec(_: str) -> None:
     import tokenizers
     from model2vec import StaticModel
 
-    from winnow.retrieval.safetensors import tables_of
+    from winnow.index.vectors.safetensors import tables_of
 
     tables = tables_of(folder / "weights/l2_supercat_256.safetensors")
     tokenizer = tokenizers.Tokenizer.from_file(
@@ -235,21 +235,21 @@ def print_asked(count: int) -> None:
         questions = the_model().embed(QUESTIONS)
 
         def nearest(question: Rows) -> list[int]:
-            return dense.Cosines(corpus, question).nearest(NEAREST)
+            return vector_search.Cosines(corpus, question).nearest(NEAREST)
 
-        dense.MOST_CHUNKS = chunks
+        vector_search.MOST_CHUNKS = chunks
         exact, median = timed(nearest, questions)
         row("exact", median, "100%", "100%")
-        dense.MOST_CHUNKS = -1
+        vector_search.MOST_CHUNKS = -1
         for chosen in (500, 1_000, 2_000, 4_000):
-            dense.CHOSEN = chosen
+            vector_search.CHOSEN = chosen
             found, median = timed(nearest, questions)
             of_first = recall(found, exact, FIRST)
             row(f"{chosen:,} documents first", median, recall(found, exact, NEAREST), of_first)
         files = random.Random(SEED).sample(range(len(corpus.paths)), 200)
 
         def features(question: Rows) -> list[int]:
-            dense.Cosines(corpus, question).of_files(files)
+            vector_search.Cosines(corpus, question).of_files(files)
             return files
 
         row("features of 200 files", timed(features, questions)[1])

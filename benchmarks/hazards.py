@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = ["hostile"]
 REQUESTS = 5_000
 # Whose rows, and tests that are none, take many minutes.
-LONG = ["lsp/test_index_hazards.py", "lsp/test_symbols_hazards.py", "lsp/test_document_hazards.py"]
+LONG = [f"frontends/lsp/test_{one}_hazards.py" for one in ("index", "symbols", "document")]
 
 
 def main(arguments: list[str]) -> int:

@@ -26,11 +26,11 @@ from unittest.mock import patch
 
 from corpora import kernel
 
-from winnow import keyword_search
 from winnow.config import Limits
-from winnow.keyword_search import Request, find
 from winnow.processes.programs import InstalledPrograms
-from winnow.text.terms import Search
+from winnow.search.keyword import search
+from winnow.search.keyword.search import Request, find
+from winnow.search.keyword.terms import Search
 from winnow.tools import TOOLS
 from winnow.types import Progress, no_progress
 from winnow.types.keyword_search import KeywordSearchParams
@@ -113,7 +113,7 @@ async def first_partial(tree: Path, terms: list[str]) -> float:
             if partial is not None:
                 times.setdefault("partial", time.perf_counter())
 
-    with patch.object(keyword_search, "Search", Watched):
+    with patch.object(search, "Search", Watched):
         workspace = Workspace([tree], environment={})
         raw = {"query": "benchmark", "search_terms": terms}
         await TOOLS["keyword_search"].call(workspace, raw, Timer())

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from winnow.config import Config, Index, Learning
 from winnow.errors import TermsTooBroad
-from winnow.postings.terms import STOP_WORDS
+from winnow.index.postings.terms import STOP_WORDS
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.workspace import Workspace

@@ -104,20 +104,20 @@ PARTS = {
     ),
     "symbols": Part(
         "Symbols and references",
-        ["symbols.py indexing saved references"],
+        ["symbol_search.py indexing saved references"],
         "The index, one saved file, and references in Django, beside universal-ctags (which knows"
         " definitions only, and is several times faster at that) and pyright (which knows types,"
         " needs no index, and keeps none: its first answers take seconds).",
     ),
     "symbol-names": Part(
         "Names",
-        ["symbols.py search"],
+        ["symbol_search.py search"],
         "`workspace/symbol` over a hundred thousand and a million names of the kernel's source.",
         long=True,
     ),
     "symbol-quality": Part(
         "How right symbols and references are",
-        ["symbols.py quality --truth {symbol_truth} --corpora {symbol_corpora}"],
+        ["symbol_search.py quality --truth {symbol_truth} --corpora {symbol_corpora}"],
         "Held against what pyright, tsserver and clangd answered, on the development split;"
         " universal-ctags' definitions, and pyright's search for names, against the same. What"
         " those servers do not know counts as wrong here, so precision is a lower bound.",
@@ -165,13 +165,13 @@ PARTS = {
     ),
     "documents": Part(
         "Documents",
-        ["documents.py --runs 5 --no-rga"],
+        ["document_search.py --runs 5 --no-rga"],
         "1,000 generated PDFs and DOCX, searched for the first time and again, beside ripgrep over"
         " their texts: what is more than that is the server, JSON and places.",
     ),
     "documents-rga": Part(
         "Documents, beside ripgrep-all",
-        ["documents.py"],
+        ["document_search.py"],
         "The same beside ripgrep-all with all of them in its cache.",
         long=True,
     ),
@@ -376,7 +376,7 @@ def options_of() -> argparse.ArgumentParser:
     )
     parser.add_argument("--retrieval-corpora", metavar="FOLDER", help="the repositories for them")
     parser.add_argument("--retrieval-repositories", metavar="FILE", help="repos.json beside them")
-    parser.add_argument("--symbol-truth", metavar="FOLDER", help="see benchmarks/symbols.py")
+    parser.add_argument("--symbol-truth", metavar="FOLDER", help="see benchmarks/symbol_search.py")
     parser.add_argument("--symbol-corpora", metavar="FOLDER", help="the sources for it")
     return parser
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from winnow.index.extraction import extract_file
-from winnow.index.files import Job
-from winnow.postings.contents import Contents
-from winnow.postings.corpus import Corpus, Part
-from winnow.postings.segment import MOST_DOCUMENTS, in_memory
+from winnow.index.build.extraction import extract_file
+from winnow.index.postings.contents import Contents
+from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory
+from winnow.index.store.file_record import Job
+from winnow.symbols.extract.packed import facts_of
 from winnow.symbols.facts import Definition
-from winnow.symbols.packed import facts_of
 
 MOST_BYTES = 2_000_000
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from winnow.secrets import redacted
+from winnow.privacy.secrets import redacted
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
@@ -49,7 +49,7 @@ taken = time.perf_counter() - started
 print(f"{{taken * 1000:.0f}} ms, {{(memory() - before) / 1024:.0f}} MB")
 """
 USES = {
-    "own": "from winnow.secrets import redacted; redacted('password = x')",
+    "own": "from winnow.privacy.secrets import redacted; redacted('password = x')",
     "betterleaks": "import betterleaks; betterleaks.scan_string('password = x')",
 }
 

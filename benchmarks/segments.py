@@ -42,10 +42,10 @@ from stores import (
     words,
 )
 
-from winnow.postings.contents import Contents
-from winnow.postings.merging import merge_segments
-from winnow.postings.segment import MOST_DOCUMENTS, Segment, write_segment
-from winnow.postings.trigrams import Condition, Required, in_blocks
+from winnow.index.postings.contents import Contents
+from winnow.index.postings.merging import merge_segments
+from winnow.index.postings.segment import MOST_DOCUMENTS, Segment, write_segment
+from winnow.index.postings.trigrams import Condition, Required, in_blocks
 
 PARTS = 16
 LITERAL = 12

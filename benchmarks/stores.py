@@ -47,10 +47,10 @@ import numpy as np
 import numpy.typing as npt
 from language_client import anonymous_memory
 
-from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
-from winnow.postings.merging import merge_segments
-from winnow.postings.segment import Segment, write_segment
-from winnow.postings.trigrams import in_blocks
+from winnow.index.postings.contents import FIELDS, MEASURES, Contents, Postings
+from winnow.index.postings.merging import merge_segments
+from winnow.index.postings.segment import Segment, write_segment
+from winnow.index.postings.trigrams import in_blocks
 
 SEED = 20261121
 CHUNK_LINES = 40

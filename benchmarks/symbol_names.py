@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from winnow.symbols.match import boundaries
+from winnow.symbols.search.match import boundaries
 
 # Beyond the parts that are read, names are put together from those that are there.
 PARTS = ("kernel", "mm", "fs", "lib", "net", "block", "include", "sound", "drivers/net")

@@ -55,7 +55,7 @@ from peers import peers_python
 from questions import Question, Repository, add_arguments, asked, same_file
 from retrieval_runner import copied
 
-from winnow.postings.terms import STOP_WORDS
+from winnow.index.postings.terms import STOP_WORDS
 from winnow.processes.programs import InstalledPrograms
 
 HERE = Path(__file__).parent

@@ -39,10 +39,10 @@ from questions import same_file
 from ranked_corpus import corpus_of
 from scipy.optimize import minimize
 
-from winnow.retrieval import features as of
-from winnow.retrieval.embeddings import AUTO, model_at
-from winnow.retrieval.search import weigh
-from winnow.retrieval.trees import JUDGED, MOST_LEAVES, Ranker
+from winnow.index.vectors.embeddings import AUTO, model_at
+from winnow.ranking.semantic import features as of
+from winnow.ranking.semantic.decision_trees import JUDGED, MOST_LEAVES, Ranker
+from winnow.ranking.semantic.search import weigh
 
 Rows = npt.NDArray[np.float32]
 
@@ -194,7 +194,8 @@ def commits(clone: Path, revision: str, below: str, files: set[str]) -> list[tup
 
 
 def train(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """What :class:`winnow.retrieval.trees.Ranker` is made of; no probabilities yet."""
+    """What :class:`winnow.ranking.semantic.decision_trees.Ranker` is made of; no probabilities
+    yet."""
     # Trees gain nothing from commits.
     asked = _learned([one for one in samples if one.category != COMMIT], names)
     boosters = [_boosted(asked, names, bag) for bag in range(BAGS)]
@@ -344,7 +345,7 @@ def cross_validated(
     for left_out in sorted({group(one) for one in samples}):
         known = [one for one in samples if group(one) != left_out]
         ranker = Ranker(train(known, names))
-        # Names are ranked without vectors, see `winnow.retrieval.search`.
+        # Names are ranked without vectors, see `winnow.ranking.semantic.search`.
         plain = Ranker(train(known, [*of.FEATURES])) if {*names} - {*of.FEATURES} else ranker
         for number, one in enumerate(samples):
             if group(one) == left_out:

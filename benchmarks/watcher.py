@@ -25,7 +25,7 @@ from pathlib import Path
 import corpora
 from watchfiles._rust_notify import RustNotify
 
-from winnow.watcher import Watcher
+from winnow.index.watch.watcher import Watcher
 
 CHANGES = 200
 

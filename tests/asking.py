@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
-from winnow.tool import Tool
+from winnow.tools.registry import Tool
 from winnow.types import Answer, Progress, no_progress
 from winnow.workspace import Workspace
 

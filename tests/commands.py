@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from unittest import mock
 
-from winnow.cli import main
+from winnow.frontends.cli.main import main
 
 
 def command(

@@ -21,14 +21,14 @@ from hypothesis import HealthCheck, settings
 # It asserts for several test modules, and says what differs.
 pytest.register_assert_rewrite("symbols.references")
 
-import winnow.config  # noqa: E402
-from lsp.fork_server import PATIENT, PATIENT_SECONDS  # noqa: E402
+from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS  # noqa: E402
 from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, Model, merged  # noqa: E402
-from winnow.index.files import CLOCK_NS  # noqa: E402
-from winnow.index.governor import Machine  # noqa: E402
+from winnow.index.build.throttle import Machine  # noqa: E402
+from winnow.index.store.file_record import CLOCK_NS  # noqa: E402
 from winnow.processes.programs import InstalledPrograms  # noqa: E402
+from winnow.storage import user_folders  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
 from winnow.workspace import Workspace  # noqa: E402
 
@@ -130,13 +130,13 @@ def user_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     """The folder in which Winnow keeps what left this machine, and consents: of this test's own."""
     base = tmp_path_factory.getbasetemp() / "state" / uuid.uuid4().hex
     monkeypatch.setenv("XDG_STATE_HOME", str(base))
-    state_folder = winnow.config.state_folder
+    state_folder = user_folders.state_folder
 
     def of_tests(environment: Mapping[str, str]) -> Path | None:
         elsewhere = "HOME" in environment or "XDG_STATE_HOME" in environment
         return state_folder(environment) if elsewhere else base / "winnow"
 
-    for module in ("winnow.egress", "winnow.storage.state_folder"):
+    for module in ("winnow.privacy.outbound", "winnow.storage.state_folder"):
         monkeypatch.setattr(f"{module}.state_folder", of_tests)
     return base / "winnow"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from winnow.documents.places import TextMap, cell_at
+from winnow.documents.library.locations import TextMap, cell_at
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from winnow.index.extraction import extract_file
-from winnow.index.files import Job
-from winnow.index.store import Store
-from winnow.index.view import Overlay, StoreView
+from winnow.index.build.extraction import extract_file
+from winnow.index.snapshot import Overlay, StoreView
+from winnow.index.store.file_record import Job
+from winnow.index.store.store import Store
 from winnow.symbols.language import language_of
 
 MAX_BYTES = 4 * 1024 * 1024

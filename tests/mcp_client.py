@@ -14,9 +14,9 @@ import mcp_types as types
 from mcp import Client, StdioServerParameters
 
 from conftest import child_environment, write_files
-from winnow import config as configuration
-from winnow.cli import _parser
-from winnow.mcp import MAX_TOKENS, _Session
+from winnow.frontends.cli.main import _parser
+from winnow.frontends.mcp import MAX_TOKENS, _Session
+from winnow.storage import config_files
 from winnow.workspace import Workspace
 
 COMMAND = [sys.executable, "-m", "winnow", "mcp"]
@@ -59,7 +59,7 @@ async def connected_here(
     environment = _environment(home or folder.parent, settings, variables)
     options = _parser().parse_args(["mcp", *arguments])
     folders = [Path(one) for one in options.folders] or [folder]
-    config, problems = configuration.load(environment, folders[0])
+    config, problems = config_files.load(environment, folders[0])
     assert not problems
     budget = MAX_TOKENS if options.max_tokens is None else options.max_tokens
     session = _Session(Workspace(folders, config, environment), budget, not options.text_only)

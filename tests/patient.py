@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 
-from lsp.fork_server import PATIENT, PATIENT_SECONDS
+from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS
 
 if __name__ == "__main__":
-    from winnow.cli import main
+    from winnow.frontends.cli.main import main
 
     for module, names in PATIENT.items():
         for name in names:

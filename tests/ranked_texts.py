@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from winnow.postings.contents import Contents, Embed, contents_of
-from winnow.postings.corpus import Corpus, Part
-from winnow.postings.segment import in_memory
-from winnow.symbols.extract import extract
+from winnow.index.postings.contents import Contents, Embed, contents_of
+from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.segment import in_memory
+from winnow.symbols.extract.driver import extract
 from winnow.symbols.facts import Definition
 from winnow.symbols.language import language_of
 

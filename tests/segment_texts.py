@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from winnow.postings.contents import FIELDS, MEASURES, Contents, Postings
-from winnow.postings.trigrams import in_blocks
+from winnow.index.postings.contents import FIELDS, MEASURES, Contents, Postings
+from winnow.index.postings.trigrams import in_blocks
 
 DIMENSIONS = 4
 

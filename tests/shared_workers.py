@@ -17,17 +17,17 @@ from typing import IO, Any
 
 import pytest
 
-from winnow.index.files import CLOCK_NS
-from winnow.text.memory import anonymous_bytes
-from winnow.text.messages import LENGTH_BYTES
-from winnow.text.process import Child, Processes
-from winnow.text.workers import ENVIRONMENT, HERE
+from winnow.index.store.file_record import CLOCK_NS
+from winnow.processes.children import Child, Processes
+from winnow.processes.memory import anonymous_bytes
+from winnow.processes.messages import LENGTH_BYTES
+from winnow.processes.workers import ENVIRONMENT, HERE
 
 # Arguments of `python -m`: a module, and limits.parse_seconds or QUICK_SECONDS of documents.
 Command = tuple[str, ...]
 COUNTS: dict[Command, int] = {
-    ("winnow.index.worker", "5.0"): 2,
-    ("winnow.documents.worker", "3.0"): 1,
+    ("winnow.index.build.worker", "5.0"): 2,
+    ("winnow.documents.extract.worker", "3.0"): 1,
 }
 # One that has more is not used again.
 MOST_BYTES = 100 * 1024**2

@@ -20,12 +20,13 @@ from commands import command
 from conftest import child_environment, git_init, write_files
 from reference.error_page import error_classes
 from reference.settings_page import sections
-from winnow.cli import _parser
-from winnow.config import MODELS, PREFERRED, load
-from winnow.lsp.editor import REQUESTS
+from winnow.config import MODELS, PREFERRED
+from winnow.frontends.cli.main import _parser
+from winnow.frontends.lsp.protocol import REQUESTS
 from winnow.ranking.providers.editor import COMPLETE
-from winnow.tool import fields_of
+from winnow.storage.config_files import load
 from winnow.tools import TOOLS
+from winnow.tools.registry import fields_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -131,7 +132,9 @@ def test_every_kind_of_error_is_on_the_page_of_errors() -> None:
     text = read("docs/errors.md")
     for error in error_classes():
         assert f"| `{error.kind}` |" in text, error
-    sources = "".join(file.read_text("utf-8") for file in (ROOT / "server/winnow/lsp").glob("*.py"))
+    sources = "".join(
+        file.read_text("utf-8") for file in (ROOT / "server/winnow/frontends/lsp").glob("*.py")
+    )
     codes = set(re.findall(r"^[A-Z_]+ = (-32[0-9]{3})$", sources, re.M))
     assert len(codes) > 3
     for code_ in codes:

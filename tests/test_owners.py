@@ -19,7 +19,7 @@ import winnow
 SERVER = Path(winnow.__file__).parent
 UNTRUSTED, WRITING = "storage/untrusted.py", "storage/writing.py"
 DATABASE = "storage/database.py"
-PROGRAMS, PROCESS = "processes/programs.py", "text/process.py"
+PROGRAMS, PROCESS = "processes/programs.py", "processes/children.py"
 
 # By kind: the dotted names that a use of it resolves to; one with a star stands for all below.
 NAMES = {
@@ -68,39 +68,42 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     PROGRAMS: (set(), "the owner of resolving"),
     PROCESS: ({"starts"}, "the owner of starting"),
     DATABASE: ({"connects"}, "the owner of databases"),
-    "documents/catalogue.py": ({"connects"}, "a database in the user's own cache folder"),
+    "documents/library/catalogue.py": ({"connects"}, "a database in the user's own cache folder"),
     "documents/formats/database.py": (
         {"connects"},
         "a document that is a database, read in a worker without write access or extensions",
     ),
-    "cli.py": ({"opens"}, "the null device"),
-    "text/serving.py": ({"opens"}, "the null device, and /proc"),
-    "text/memory.py": ({"opens", "executes"}, "/proc; the C library"),
-    "documents/source.py": ({"writes"}, "a file without a name, in a worker"),
-    "lsp/transport.py": ({"opens"}, "standard input and output"),
-    "serving.py": ({"opens"}, "standard error"),
-    "doctor.py": ({"opens"}, "/proc"),
-    "watching/mounts.py": ({"opens"}, "/proc"),
-    "watching/folders.py": ({"opens"}, "/proc"),
+    "frontends/cli/main.py": ({"opens"}, "the null device"),
+    "processes/worker_side.py": ({"opens"}, "the null device, and /proc"),
+    "processes/memory.py": ({"opens", "executes"}, "/proc; the C library"),
+    "documents/extract/input_stream.py": ({"writes"}, "a file without a name, in a worker"),
+    "frontends/lsp/transport.py": ({"opens"}, "standard input and output"),
+    "frontends/server_process.py": ({"opens"}, "standard error"),
+    "frontends/cli/doctor.py": ({"opens"}, "/proc"),
+    "index/watch/mounts.py": ({"opens"}, "/proc"),
+    "index/watch/folders.py": ({"opens"}, "/proc"),
     "storage/identity.py": ({"executes"}, "the C library"),
     "storage/state_folder.py": (
         {"writes"},
         "folders that are complete when they get their name: `.winnow`, and those in the user's"
         " own cache folder",
     ),
-    "watching/inotify.py": ({"executes"}, "the C library"),
-    "text/sandbox.py": ({"executes", "opens"}, "the C library; O_PATH"),
-    "documents/texts.py": ({"opens"}, "its own source files"),
-    "documents/rga_links.py": ({"writes"}, "symlinks in the user's own cache folder"),
-    "retrieval/embeddings.py": ({"opens"}, "a model of a package or of the user's settings"),
-    "retrieval/safetensors.py": ({"opens"}, "a model of a package or of the user's settings"),
-    "retrieval/pieces.py": ({"opens"}, "a model of a package or of the user's settings"),
-    "retrieval/trees.py": ({"opens"}, "package data"),
+    "index/watch/inotify.py": ({"executes"}, "the C library"),
+    "processes/sandbox.py": ({"executes", "opens"}, "the C library; O_PATH"),
+    "documents/library/texts.py": ({"opens"}, "its own source files"),
+    "documents/rga/links.py": ({"writes"}, "symlinks in the user's own cache folder"),
+    "index/vectors/embeddings.py": ({"opens"}, "a model of a package or of the user's settings"),
+    "index/vectors/safetensors.py": ({"opens"}, "a model of a package or of the user's settings"),
+    "index/vectors/tokenizer.py": ({"opens"}, "a model of a package or of the user's settings"),
+    "ranking/semantic/decision_trees.py": ({"opens"}, "package data"),
     "index/index.py": ({"opens"}, "an index, and no file"),
     "workspace.py": ({"opens"}, "an index, and no file"),
-    "index/store.py": ({"opens", "writes"}, "its own source files; a private temporary folder"),
-    "index/lock.py": ({"opens"}, "a file to lock, which is opened without symlinks"),
-    "index/segments.py": ({"writes"}, "times of files in a folder of ours"),
+    "index/store/store.py": (
+        {"opens", "writes"},
+        "its own source files; a private temporary folder",
+    ),
+    "storage/lock.py": ({"opens"}, "a file to lock, which is opened without symlinks"),
+    "index/store/segments.py": ({"writes"}, "times of files in a folder of ours"),
 }
 
 

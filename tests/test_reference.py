@@ -25,8 +25,8 @@ from reference.methods import STUB, stub_text
 from reference.pages import DOCS, all_pages, generated_files
 from reference.settings_page import sections, sentences_of
 from reference.shapes import Struct, sentence, structs_in
-from winnow.tool import Tool, fields_of
 from winnow.tools import TOOLS
+from winnow.tools.registry import Tool, fields_of
 
 each_tool = pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
 AnyTool = Tool[Any, Any]

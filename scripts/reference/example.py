@@ -22,15 +22,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from winnow import answers, indexed_search, keyword_index
-from winnow.config import OWN_FOLDER, Config, Index, Limits, state_folder
-from winnow.egress.audit import AuditLog, Ended, Sent
-from winnow.egress.consent import Consents
-from winnow.index import folder as index_folder
-from winnow.learning.records import Event, Search
-from winnow.learning.store import LearningStore
+from winnow.config import OWN_FOLDER, Config, Index, Limits
+from winnow.index.build import folder as index_folder
+from winnow.privacy.outbound.audit import AuditLog, Ended, Sent
+from winnow.privacy.outbound.consent import Consents
+from winnow.ranking.history.records import Event, Search
+from winnow.ranking.history.store import LearningStore
+from winnow.search.answer import completeness
+from winnow.search.code import indexed
+from winnow.search.keyword import index_results
 from winnow.storage.state_folder import User
-from winnow.tool import Tool, is_list_of_ranges
+from winnow.storage.user_folders import state_folder
+from winnow.tools.registry import Tool, is_list_of_ranges
 from winnow.types import Progress, Result, no_progress
 from winnow.workspace import Workspace
 
@@ -146,9 +149,9 @@ def take_down(folder: Path) -> None:
 def _take_time() -> None:
     """Counting symlinks, and waiting for the index, is given up where it takes long, which would
     show on a slow machine."""
-    answers.LINKS_SECONDS = answers.SMALL_TREE_SECONDS = 60.0
-    keyword_index.COMMAND_SECONDS = 60.0
-    vars(indexed_search)["CATCH_UP_SECONDS"] = 60.0  # imported there, so mypy lets nobody set it
+    completeness.LINKS_SECONDS = completeness.SMALL_TREE_SECONDS = 60.0
+    index_results.COMMAND_SECONDS = 60.0
+    vars(indexed)["CATCH_UP_SECONDS"] = 60.0  # imported there, so mypy lets nobody set it
 
 
 def _has_index(folder: Path) -> bool:

@@ -15,8 +15,8 @@ import msgspec
 from reference.settings_page import sections, sentences_of
 from reference.shapes import Struct, sentence
 from winnow.config import WORKSPACE_SECTIONS
-from winnow.tool import Tool, fields_of, inlined
 from winnow.tools import TOOLS
+from winnow.tools.registry import Tool, fields_of, inlined
 
 PACKAGE = Path(__file__).parents[2] / "vscode-extension/package.json"
 Plain = dict[str, Any]
@@ -29,7 +29,6 @@ MACHINE_SETTINGS = frozenset(
         "documents.engine",
         "index.embeddings",
         "index.enable_sensitive_filtering",
-        "index.order_by_model",
     }
 )
 

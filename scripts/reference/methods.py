@@ -9,11 +9,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from winnow.api import signature_of
-from winnow.tool import Tool, is_list_of_ranges
+from winnow.frontends.python import signature_of
 from winnow.tools import TOOLS
+from winnow.tools.registry import Tool, is_list_of_ranges
 
-STUB = Path(__file__).parents[2] / "server/winnow/tool_methods.pyi"
+STUB = Path(__file__).parents[2] / "server/winnow/frontends/tool_methods.pyi"
 HEAD = '''\
 """The tools as methods of `winnow.Workspace`. Written by scripts/docs from their definitions."""
 

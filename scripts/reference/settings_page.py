@@ -13,7 +13,7 @@ from msgspec import inspect as inspection
 from reference.markdown import page, table
 from reference.shapes import Struct, json_type, sentence
 from winnow.config import MODELS, WORKSPACE_FILE, WORKSPACE_SECTIONS, Config
-from winnow.tool import Field, fields_of
+from winnow.tools.registry import Field, fields_of
 
 INTRODUCTION = f"""\
 Settings come from these places, and a later one goes before an earlier one: what is built in; the

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import inspect as inspection
 
 from reference.markdown import table
-from winnow.tool import Field, fields_of
+from winnow.tools.registry import Field, fields_of
 
 NAMES: Mapping[type, str] = {
     inspection.StrType: "string",

@@ -18,9 +18,9 @@ from reference.shapes import (
     structs_in,
 )
 from winnow.config import Config
-from winnow.terminal import Style
-from winnow.tool import Tool, fields_of
 from winnow.tools import TOOLS
+from winnow.tools.registry import Tool, fields_of
+from winnow.tools.terminal import Style
 from winnow.types import (
     Answer,
     Completeness,

@@ -9,13 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from winnow.api import Workspace
     from winnow.errors import SearchError
+    from winnow.frontends.python import Workspace
 
 __version__ = "0.1.0"
 __all__ = ["SearchError", "Workspace", "__version__"]
 
-_MODULES = {"SearchError": "winnow.errors", "Workspace": "winnow.api"}
+_MODULES = {"SearchError": "winnow.errors", "Workspace": "winnow.frontends.python"}
 
 
 def __getattr__(name: str) -> Any:

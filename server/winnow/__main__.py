@@ -23,7 +23,7 @@ def leave_out_current_folder(path: list[str], package: str) -> None:
 
 leave_out_current_folder(sys.path, os.path.dirname(__file__))
 
-from winnow.cli import main  # noqa: E402
+from winnow.frontends.cli.main import main  # noqa: E402
 
 if __name__ == "__main__":
     raise SystemExit(main())

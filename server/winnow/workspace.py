@@ -12,30 +12,32 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from winnow.config import Config, cache_folder
-from winnow.display import shown_path
+from winnow.config import Config
 from winnow.errors import RootRefused, SearchError
+from winnow.index.untracked_files import Unindexed
+from winnow.processes.children import Processes
 from winnow.processes.programs import InstalledPrograms
 from winnow.ranking.models import Models
 from winnow.ranking.providers.editor import AskEditor
+from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import User
-from winnow.text.files import Scope, search_roots, search_scope, unused_files
+from winnow.storage.user_folders import cache_folder
 from winnow.text.ignore_files import IgnoreFiles
 from winnow.text.links import with_links
-from winnow.text.process import Processes
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.roots import is_indexable, refusal
+from winnow.text.scope import Scope, search_roots, search_scope, unused_files
 from winnow.text.selection import Selector
 from winnow.types import FileParams, ScopeParams, SearchParams
-from winnow.unindexed import Unindexed
 
 if TYPE_CHECKING:
-    from winnow.documents.library import Library, Reporting
+    from winnow.documents.library.library import Library, Reporting
     from winnow.index.index import Index
-    from winnow.index.names import NameTables
-    from winnow.learning.learning import Learning
-    from winnow.text.sandbox import Readable
+    from winnow.index.postings.corpus import Corpus
+    from winnow.index.symbol_names import NameTables
+    from winnow.processes.sandbox import Readable
+    from winnow.ranking.history.learning import Learning
 
 # Listing the files of a large tree on a cold disk; nobody waits for it.
 LIST_SECONDS = 60.0
@@ -44,6 +46,13 @@ LIST_SECONDS = 60.0
 def below(root: Path, paths: Iterable[Path]) -> list[str]:
     """Of some files, those below a folder, as seen from there."""
     return [path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)]
+
+
+def _derive(corpus: Corpus) -> None:
+    """Derive what all searches of a corpus share."""
+    from winnow.ranking.semantic.search import derive
+
+    derive(corpus)
 
 
 class Turns(asyncio.Semaphore):
@@ -87,7 +96,7 @@ class Workspace:
         # The text of open documents, by path; whoever knows the editor keeps it up to date.
         self.buffers: Mapping[Path, str] = {}
         self.ignore_files = IgnoreFiles(self.roots, self.environment)
-        self.processes = Processes(self.config.limits.processes, self._readable, self.ignore_files)
+        self.processes = Processes(self.config.limits.processes, self._readable)
         # More searches at once would all be slower, and the server slow to answer anything else.
         self.turns = Turns(self.config.limits.searches)
         # A pipeline may take long: it keeps others of its kind waiting, and no searches.
@@ -162,9 +171,9 @@ class Workspace:
 
     def _readable(self) -> Iterable[Readable]:
         """Return what programs that search may read."""
-        from winnow.text import sandbox
+        from winnow.text.readable_files import readable
 
-        return sandbox.readable(self.roots(), self.environment)
+        return readable(self.roots(), self.environment)
 
     def scope(self, params: ScopeParams) -> Scope:
         """What a search with these params covers."""
@@ -220,6 +229,7 @@ class Workspace:
             environment=rg_environment(installed.inherited()),
             deadline=asyncio.get_running_loop().time() + seconds,
             seconds=seconds,
+            ignore_files=self.ignore_files,
         )
 
     @functools.cached_property
@@ -235,6 +245,7 @@ class Workspace:
             ripgrep=lambda: self.run_ripgrep(LIST_SECONDS),
             ordered=self._in_order,
             prepare=self._prepare,
+            derive=_derive,
             roots_of=self.search_roots,
         )
 
@@ -252,30 +263,25 @@ class Workspace:
 
     def _prepare(self) -> None:
         """Load what searches of the index need."""
-        for name in ("winnow.code_search", "winnow.index.joining"):
-            importlib.import_module(name)
-        from winnow.retrieval.embeddings import model_at
-        from winnow.retrieval.search import load
+        importlib.import_module("winnow.index.corpus")
+        from winnow.index.vectors.embeddings import model_at
+        from winnow.ranking.semantic.search import load
 
         load(model_at(self.config.index.embeddings).model)
 
     async def _in_order(self, root: Path, paths: Sequence[str]) -> list[str]:
         """Files of a folder in the order in which they are to be indexed."""
-        from winnow.index import priorities
+        from winnow.index.build import index_order
 
         installed = self.installed
         git = installed.located("git")
-        folders = {path.rpartition("/")[0] for path in paths}
-        settings = self.config.index
-        return priorities.ordered(
+        return index_order.ordered(
             paths,
             open_documents=below(root, self.buffers),
-            touched=await priorities.touched_lately(
+            touched=await index_order.touched_lately(
                 root, self.processes, git, installed.inherited()
             ),
             asked=below(root, map(Path, await self.learning.asked())),
-            folders=await priorities.folders_by_model(settings, self.models, folders, len(paths))
-            or (),
         )
 
     @property
@@ -286,14 +292,14 @@ class Workspace:
     @functools.cached_property
     def names(self) -> NameTables:
         """The names of all definitions in the index, in memory."""
-        from winnow.index.names import NameTables
+        from winnow.index.symbol_names import NameTables
 
         return NameTables()
 
     @functools.cached_property
     def library(self) -> Library:
         """The texts of documents; loaded when they are first used."""
-        from winnow.documents.library import Library
+        from winnow.documents.library.library import Library
 
         return Library(
             self.processes,
@@ -306,7 +312,7 @@ class Workspace:
     @functools.cached_property
     def learning(self) -> Learning:
         """What is learned of searches; loaded when the first one is answered."""
-        from winnow.learning.learning import Learning
+        from winnow.ranking.history.learning import Learning
 
         return Learning(
             root=self._learning_root,
@@ -317,7 +323,7 @@ class Workspace:
 
     def _masked(self, query: str) -> str:
         """A query as it may be kept."""
-        from winnow.secrets import masked
+        from winnow.privacy.secrets import masked
 
         if not self.config.index.enable_sensitive_filtering:
             return query
@@ -348,6 +354,7 @@ class Workspace:
 
     async def close_shared(self) -> None:
         """End what a workspace has that shares the rest with another one."""
+        self.ignore_files.close()
         if self.has_index:
             await self.index.aclose()
 

@@ -13,16 +13,16 @@ import winnow
 import winnow.documents.formats
 from conftest import write_files
 from winnow.config import Config, merged
-from winnow.documents import ocr
+from winnow.documents.extract import ocr
 from winnow.documents.format import _by_end, _by_ends, format_of, formats
-from winnow.documents.found import Document
-from winnow.documents.library import Library, Reporting
-from winnow.text.process import Processes
+from winnow.documents.library.library import Library, Reporting
+from winnow.documents.library.request import Document
+from winnow.processes.children import Processes
 
 FORMATS = '''
 import ctypes, time
 from winnow.documents.format import Format, Unreadable
-from winnow.documents.places import Place
+from winnow.documents.library.locations import Place
 
 
 def read_pages(source, output):

@@ -7,8 +7,8 @@ from typing import IO
 
 from msgspec import Struct
 
-from winnow.documents.extraction import extract
-from winnow.documents.places import TextMap
+from winnow.documents.extract.extraction import extract
+from winnow.documents.library.locations import TextMap
 
 
 class Extracted(Struct, frozen=True):

@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
-from winnow.documents.extraction import extract
-from winnow.documents.places import Place, TextMap
+from winnow.documents.extract.extraction import extract
+from winnow.documents.library.locations import Place, TextMap
 
 Parts = Mapping[str, str | bytes]
 

@@ -18,13 +18,14 @@ from document_fixtures import (
     planted,
     unread,
 )
-from winnow.documents.extraction import extract
-from winnow.documents.format import UNREAD, Unreadable, format_of
-from winnow.documents.found import Document
-from winnow.documents.places import TextMap
-from winnow.documents.rga import Rga
+from winnow.documents.extract.extraction import extract
+from winnow.documents.format import UNREAD, format_of
+from winnow.documents.library.locations import TextMap
+from winnow.documents.library.request import Document
+from winnow.documents.rga.engine import Rga
+from winnow.documents.unreadable import Unreadable
+from winnow.processes.children import Processes
 from winnow.processes.programs import InstalledPrograms
-from winnow.text.process import Processes
 
 PLANTED = planted()
 FILES = sorted({one.file for one in PLANTED})

@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from conftest import child_environment, git, git_init, write_files
 from offline.sitecustomize import REFUSED
-from winnow.watching import inotify
+from winnow.index.watch import inotify
 
 Variant = Literal["cloned", "git_file", "ignore_files", "archive"]
 VARIANTS: tuple[Variant, ...] = ("cloned", "git_file", "ignore_files", "archive")
@@ -207,8 +207,8 @@ class Places:
 FORGER = """
 import json, sys
 import msgspec
-from winnow.index.files import key_of, language_at
-from winnow.index.store import Store
+from winnow.index.store.file_record import key_of, language_at
+from winnow.index.store.store import Store
 
 forged = {path: text.encode() for path, text in json.loads(sys.argv[1]).items()}
 write = Store.write
@@ -221,7 +221,7 @@ def write_forged(self, batch, *more):
     write(self, batch, *more)
 
 Store.write = write_forged
-from winnow.cli import main
+from winnow.frontends.cli.main import main
 sys.exit(main(sys.argv[2:]))
 """
 # And one who uses it until it has learned what to promote.

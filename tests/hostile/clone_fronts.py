@@ -14,17 +14,17 @@ from typing import IO, Any, NamedTuple, Protocol
 import anyio.from_thread
 import psutil
 
+from frontends.lsp.wire import Wire
 from hostile.clone import Places
-from lsp.wire import Wire
 from mcp_client import connected
-from winnow.tool import Tool
 from winnow.tools import TOOLS
+from winnow.tools.registry import Tool
 
 # As the program `winnow` is: `python -m winnow` would look for the package in the workspace. At
 # its end it tells how much memory it had, which the parent would only know with its own.
 PROGRAM = """
 import sys
-from winnow.cli import main
+from winnow.frontends.cli.main import main
 try:
     sys.exit(main())
 finally:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conftest import git_init
-from lsp.conftest import no_server_is_left
-from lsp.wire import Wire
+from frontends.lsp.conftest import no_server_is_left
+from frontends.lsp.wire import Wire
 
 __all__ = ["no_server_is_left"]
 

@@ -15,11 +15,11 @@ import pytest
 
 from commands import command
 from conftest import MakeWorkspace, git, git_commit, git_init, write_files
-from lsp.fork_server import PATIENT, PATIENT_SECONDS
-from winnow.index.sources import keys_of
-from winnow.index.store import Store
-from winnow.learning.records import Event, Search
-from winnow.learning.store import LearningStore
+from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS
+from winnow.index.build.disk_scan import keys_of
+from winnow.index.store.store import Store
+from winnow.ranking.history.records import Event, Search
+from winnow.ranking.history.store import LearningStore
 from winnow.storage.state_folder import User, existing
 from winnow.tools import TOOLS
 from winnow.types import no_progress

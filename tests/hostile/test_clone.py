@@ -37,7 +37,7 @@ from hostile.clone import (
 )
 from hostile.clone_cases import CASES, SEARCH_ID, WIRE_CASES, Case
 from hostile.clone_fronts import HANG_SECONDS, Answer, CommandLine, Front, LanguageServer, opened
-from winnow.text.sandbox import is_available
+from winnow.processes.sandbox import is_available
 from winnow.tools import TOOLS
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]

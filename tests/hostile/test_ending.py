@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from conftest import SLOW_TERM, alive, requires_linux, requires_posix
+from frontends.lsp.conftest import children, searches
+from frontends.lsp.test_index_hazards import started
+from frontends.lsp.wire import Wire
 from hazard_table import Row, percentile
-from lsp.conftest import children, searches
-from lsp.test_index_hazards import started
-from lsp.wire import Wire
 from waiting_for import SECONDS, wait_until
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]

@@ -11,10 +11,10 @@ import pytest
 
 from conftest import git_init, requires_linux, write_files
 from documents.making_office import make_docx
+from frontends.lsp.test_index_hazards import started
 from hazard_table import Row
 from hostile.test_load import status
 from hostile.test_trees import SEARCH_SECONDS, Watched
-from lsp.test_index_hazards import started
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 

@@ -30,8 +30,8 @@ SECONDS = 60.0
 SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # while this is loaded
-from winnow.index.store import Store
-from winnow.cli import main
+from winnow.index.store.store import Store
+from winnow.frontends.cli.main import main
 signal.signal(signal.SIGINT, signal.default_int_handler)
 close = Store.close
 def slow(store):

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from conftest import FILES, SLOW_TERM, git_init, requires_linux, write_files
+from frontends.lsp.conftest import children, searches
+from frontends.lsp.test_index_hazards import started
+from frontends.lsp.test_symbols_hazards import Session
+from frontends.lsp.wire import Wire
 from hazard_table import Row, percentile
 from hostile.conftest import OPEN_FILES
-from lsp.conftest import children, searches
-from lsp.test_index_hazards import started
-from lsp.test_symbols_hazards import Session
-from lsp.wire import Wire
 from waiting_for import SECONDS, wait_until
-from winnow.text.workers import IDLE_SECONDS
+from winnow.processes.workers import IDLE_SECONDS
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 

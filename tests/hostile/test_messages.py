@@ -18,10 +18,10 @@ import msgspec
 import psutil
 import pytest
 
+from frontends.lsp.test_index_hazards import started
+from frontends.lsp.test_symbols_hazards import Session
+from frontends.lsp.wire import Wire
 from hazard_table import Row
-from lsp.test_index_hazards import started
-from lsp.test_symbols_hazards import Session
-from lsp.wire import Wire
 from winnow.tools import TOOLS
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard]

@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import FAKE_KEY, git_init, write_files
+from frontends.lsp.test_index_hazards import started
+from frontends.lsp.test_keyword_search import llm_options
+from frontends.lsp.test_symbols_hazards import Session
 from hazard_table import Row
 from link_spellings import leads_somewhere, spellings
-from lsp.test_index_hazards import started
-from lsp.test_keyword_search import llm_options
-from lsp.test_symbols_hazards import Session
 from model_server import ModelServer
 from waiting_for import wait_until
-from winnow.display import printable
 from winnow.ranking.answer import AnswerReader, Validator, clean_reason
+from winnow.text.sanitize import printable
 from winnow.types import Candidate
 
 pytestmark = [pytest.mark.hazard]

@@ -15,12 +15,12 @@ import pytest
 
 from conftest import FILES, git_init, requires_posix, write_files
 from documents.making_office import make_docx
+from frontends.lsp.test_index_hazards import started
 from hazard_table import Row
-from lsp.test_index_hazards import started
-from winnow.documents.places import file_uri, preview_uri
-from winnow.text import sandbox
-from winnow.tool import Tool
+from winnow.documents.library.locations import file_uri, preview_uri
+from winnow.processes import sandbox
 from winnow.tools import TOOLS
+from winnow.tools.registry import Tool
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_posix]
 

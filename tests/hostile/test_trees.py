@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from conftest import git_init, requires_linux
+from frontends.lsp.test_index_hazards import started
+from frontends.lsp.test_symbols_hazards import Session
 from hazard_table import Row
 from hostile.test_load import status
-from lsp.test_index_hazards import started
-from lsp.test_symbols_hazards import Session
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 

@@ -18,8 +18,8 @@ from typing import IO, Any
 import pytest
 
 from conftest import requires_linux
+from frontends.lsp.wire import Wire
 from hazard_table import Row
-from lsp.wire import Wire
 from waiting_for import SECONDS, wait_until
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]

@@ -12,9 +12,9 @@ import pytest_asyncio
 
 import winnow
 from conftest import write_files
-from winnow.index.files import FileFacts, Job
-from winnow.index.workers import Workers
-from winnow.text.process import Processes
+from winnow.index.build.workers import Workers
+from winnow.index.store.file_record import FileFacts, Job
+from winnow.processes.children import Processes
 
 # No extraction takes this long, even on a very busy machine.
 SECONDS = 300.0

@@ -20,12 +20,13 @@ import pytest
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.config import Config, Index, merged
 from winnow.errors import IndexUnavailable
-from winnow.index import files, unsaved
-from winnow.index import folder as folder_module
-from winnow.index.files import FileState
-from winnow.index.reader import Reader
-from winnow.index.sources import Covers
-from winnow.index.store import Store
+from winnow.index.build import folder as folder_module
+from winnow.index.build import unsaved
+from winnow.index.build.disk_scan import Covers
+from winnow.index.store import file_record
+from winnow.index.store.file_record import FileState
+from winnow.index.store.reader import Reader
+from winnow.index.store.store import Store
 from winnow.storage.database import value_of
 from winnow.types.index_status import IndexStatus
 from winnow.workspace import Workspace
@@ -495,7 +496,7 @@ def test_a_file_state_says_when_a_file_was_only_just_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = time.time_ns()
-    monkeypatch.setattr(files, "time", SimpleNamespace(time_ns=lambda: now))
+    monkeypatch.setattr(file_record, "time", SimpleNamespace(time_ns=lambda: now))
 
     def told(age_ns: int) -> os.stat_result:
         second = (now - age_ns) / 1e9
@@ -505,8 +506,8 @@ def test_a_file_state_says_when_a_file_was_only_just_written(
             {"st_mtime_ns": now - age_ns, "st_ctime_ns": now - age_ns},
         )
 
-    assert files.file_state(told(10**9)) == FileState(now - 10**9, now - 10**9, 7)
-    assert files.file_state(told(0)).ctime_ns == 0
+    assert file_record.file_state(told(10**9)) == FileState(now - 10**9, now - 10**9, 7)
+    assert file_record.file_state(told(0)).ctime_ns == 0
 
 
 async def test_a_file_that_is_dated_to_a_far_future_is_one_as_others_are(

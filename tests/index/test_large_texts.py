@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from winnow.index import extraction
-from winnow.index.extraction import extract_file
-from winnow.index.files import FileFacts, Job
-from winnow.postings.trigrams import trigrams_of
+from winnow.index.build import extraction
+from winnow.index.build.extraction import extract_file
+from winnow.index.postings.trigrams import trigrams_of
+from winnow.index.store.file_record import FileFacts, Job
 
 MOST = 1_000
 

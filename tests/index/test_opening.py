@@ -11,9 +11,9 @@ import pytest
 from conftest import MakeWorkspace, Recorder, git_commit, write_files
 from waiting_for import until
 from winnow.config import Config, Index
-from winnow.index.folder import FolderIndex
-from winnow.index.sources import Changes, Covers
-from winnow.index_keeping import open_index
+from winnow.index.build.disk_scan import Changes, Covers
+from winnow.index.build.folder import FolderIndex
+from winnow.search.index.background import open_index
 from winnow.tools import TOOLS
 from winnow.workspace import Workspace
 
@@ -42,8 +42,8 @@ async def project(make_workspace: MakeWorkspace, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def time_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lift the limits on opening an index, which a busy machine would reach."""
-    monkeypatch.setattr("winnow.index_keeping.OPEN_SECONDS", SECONDS)
-    monkeypatch.setattr("winnow.symbol_search.CATCH_UP_SECONDS", SECONDS)
+    monkeypatch.setattr("winnow.search.index.background.OPEN_SECONDS", SECONDS)
+    monkeypatch.setattr("winnow.search.symbols.search.CATCH_UP_SECONDS", SECONDS)
 
 
 def server(workspace: Workspace) -> Workspace:
@@ -92,7 +92,7 @@ async def test_the_first_question_is_answered_as_every_later_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A scan that is due and slower than the request would make the state stale.
-    monkeypatch.setattr("winnow.index.folder.CHECK_SECONDS", SECONDS)
+    monkeypatch.setattr("winnow.index.build.folder.CHECK_SECONDS", SECONDS)
     workspace = server(make_workspace(project))
     first = await call(workspace, tool, **params)
     later = await call(workspace, tool, **params)

@@ -18,13 +18,13 @@ from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from index.test_texts import SECONDS, candidates, eventually, folder_of, holding
 from waiting_for import until
 from winnow.config import Config, merged
-from winnow.index import folder as module
-from winnow.index import sources
-from winnow.index.files import FileFacts, Job
-from winnow.index.folder import FolderIndex
-from winnow.index.sources import Changes, Covers
-from winnow.index.workers import Workers
-from winnow.references import find_references
+from winnow.index.build import disk_scan
+from winnow.index.build import folder as module
+from winnow.index.build.disk_scan import Changes, Covers
+from winnow.index.build.folder import FolderIndex
+from winnow.index.build.workers import Workers
+from winnow.index.store.file_record import FileFacts, Job
+from winnow.search.symbols.references import find_references
 from winnow.text.listing import Listing
 from winnow.types import no_progress
 from winnow.types.find_references import FindReferencesParams
@@ -335,7 +335,7 @@ async def test_after_a_listing_with_a_gap_files_are_listed_again_at_once(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, workspace = await watched(make_workspace, tmp_path)
-    listed = sources.listed_paths
+    listed = disk_scan.listed_paths
 
     async def with_a_gap(*args: Any) -> Listing:
         listing = await listed(*args)

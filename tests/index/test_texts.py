@@ -15,14 +15,14 @@ import pytest
 from conftest import MakeWorkspace, aged, git, git_commit, requires_linux, write_files
 from waiting_for import until
 from winnow.config import Config, Index, merged
-from winnow.index import rows
-from winnow.index.extraction import extract_file
-from winnow.index.files import EXCLUDED, FULL, FileFacts, Job
-from winnow.index.folder import FULL_AT, MEGABYTE, FolderIndex
-from winnow.index.store import Store
-from winnow.index.workers import Workers
-from winnow.postings.corpus import Corpus
-from winnow.postings.trigrams import Condition, Required, required_by
+from winnow.index.build.extraction import extract_file
+from winnow.index.build.folder import FULL_AT, MEGABYTE, FolderIndex
+from winnow.index.build.workers import Workers
+from winnow.index.postings.corpus import Corpus
+from winnow.index.postings.trigrams import Condition, Required, required_by
+from winnow.index.store import rows
+from winnow.index.store.file_record import EXCLUDED, FULL, FileFacts, Job
+from winnow.index.store.store import Store
 from winnow.storage.database import value_of
 from winnow.text.ripgrep import Query
 from winnow.types.index_status import NotCovered
@@ -291,7 +291,7 @@ async def test_a_build_leaves_one_segment_of_small_ones(
     names = {f"src/n{number}.py": f"def number_{number}_(): ...\n" for number in range(30)}
     project = git_commit(tmp_path / "project", names)
     workspace = make_workspace(project)
-    monkeypatch.setattr("winnow.index.folder.BATCH_BYTES", 0)  # each file is a batch
+    monkeypatch.setattr("winnow.index.build.folder.BATCH_BYTES", 0)  # each file is a batch
     await workspace.index.build()
     store = await folder_of(workspace).store()
     with store.read() as reader:
@@ -332,7 +332,7 @@ def test_what_is_parked_is_bounded(tmp_path: Path) -> None:
 
 
 def facts_of_text(folder: Path, text: str) -> FileFacts:
-    from winnow.index.extraction import extract_file
+    from winnow.index.build.extraction import extract_file
 
     write_files(folder, {"a.py": text})
     found = extract_file(Job(os.fsencode(folder), b"a.py", 1_000_000))

@@ -106,7 +106,8 @@ async def test_a_real_server_ranks_by_the_contract(
 
 async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> None:
     from winnow.ranking.prompt import ANSWER_SCHEMA
-    from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, connect
+    from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest
+    from winnow.ranking.providers.connect import connect
     from winnow.types.keyword_search import Usage
 
     model = Model(provider="openai", model="smollm2", base_url=address, output_tokens=40)

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from conftest import write_files
 from indexed import indexed
-from winnow.navigation import Navigation
-from winnow.sources import Sources
+from winnow.search.symbols.navigation import Navigation
+from winnow.text.lines import Sources
 
 _MARKER = re.compile(r"(?:#|//|--|/\*)\s*ref: (?P<markers>.*?)\s*(?:\*/)?$")
 _PART = re.compile(r"(?P<label>\S+) (?P<kind>\w+)(?: (?P<tier>\w+))?$")

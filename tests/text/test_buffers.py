@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conftest import requires_posix
 from winnow.text.buffers import Overlay, unsaved
-from winnow.text.files import search_scope
+from winnow.text.scope import search_scope
 from winnow.types import SearchParams
 
 

@@ -11,12 +11,12 @@ import pytest
 from conftest import RIPGREP, requires_posix, write_files
 from winnow.config import Limits
 from winnow.errors import InvalidPattern
+from winnow.processes.children import Processes
 from winnow.text import grep
 from winnow.text.buffers import Overlay, unsaved
-from winnow.text.files import search_scope
 from winnow.text.grep import TextSearch, first_null
-from winnow.text.process import Processes
 from winnow.text.ripgrep import Query, Ripgrep
+from winnow.text.scope import search_scope
 from winnow.types import SearchParams
 
 pytestmark = pytest.mark.process

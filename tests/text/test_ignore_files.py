@@ -12,8 +12,8 @@ from conftest import MakeWorkspace, git, git_commit, git_init, requires_posix, w
 from winnow.errors import SearchFailed
 from winnow.storage.untrusted import SETTINGS_BYTES
 from winnow.text import ignore_files
-from winnow.text.files import MOST_LINES
 from winnow.text.ignore_files import IgnoreFiles, IgnoreFilesChanged, with_restarts
+from winnow.text.scope import MOST_LINES
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 

@@ -11,8 +11,8 @@ import pytest
 from conftest import RIPGREP, MakeWorkspace, git_init, requires_posix, write_files
 from winnow.config import Config, merged
 from winnow.errors import SearchTimedOut
-from winnow.text.files import search_scope
 from winnow.text.links import folder_links
+from winnow.text.scope import search_scope
 from winnow.tools import TOOLS
 from winnow.types import SearchParams, no_progress
 from winnow.types.glob import GlobResult

@@ -11,21 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import requires_linux, requires_permissions, requires_posix, write_files
-from winnow.display import shown_path
 from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.storage.paths import is_below, is_inside, real_path, shown_path
 from winnow.storage.untrusted import open_untrusted
-from winnow.text.paths import (
-    Located,
-    Resolved,
-    also_in,
-    held_by,
-    is_below,
-    is_inside,
-    locate,
-    open_regular,
-    read_below,
-    real_path,
-)
+from winnow.text.paths import Located, Resolved, also_in, held_by, locate, open_regular, read_below
 
 pytestmark = requires_posix
 

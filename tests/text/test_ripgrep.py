@@ -11,9 +11,9 @@ import pytest
 
 from conftest import requires_posix
 from winnow.errors import InvalidParams, ProgramNotInstalled, SearchFailed
+from winnow.processes.children import Processes
 from winnow.processes.programs import InstalledPrograms
 from winnow.text import ripgrep
-from winnow.text.process import Processes
 from winnow.types import Line
 
 pytestmark = pytest.mark.process

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.errors import InvalidParams, ProgramNotInstalled
-from winnow.text.files import Scope
+from winnow.text.scope import Scope
 from winnow.types import FileParams
 from winnow.workspace import Workspace
 

@@ -17,7 +17,6 @@ import time
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -26,40 +25,39 @@ from collections.abc import (
     Sequence,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from winnow.config import Config
-from winnow.errors import IndexUnavailable, SearchError
-from winnow.index.files import FULL
-from winnow.index.folder import MOST_TRIES, FolderIndex, FolderSettings, Ordered, Report
-from winnow.index.governor import Governor, most_parsed
-from winnow.index.reader import Reader, ReaderStopped, Written
-from winnow.index.segments import SegmentGone
-from winnow.index.sources import Changes, Covers
+from winnow.errors import SearchError
+from winnow.index.build.disk_scan import Changes, Covers
+from winnow.index.build.folder import FolderIndex, FolderSettings, Ordered, Report
+from winnow.index.build.throttle import Governor, most_parsed
+from winnow.index.build.unsaved import Documents, Unsaved, texts_in_place
+from winnow.index.build.workers import Workers
+from winnow.index.snapshot import Overlay, StoreView
 from winnow.index.status import folder_status, total_of
-from winnow.index.unsaved import Documents, Unsaved, texts_in_place
-from winnow.index.view import Overlay, StoreView
-from winnow.index.workers import Workers
-from winnow.retrieval.embeddings import model_at, told_of
+from winnow.index.store.file_record import FULL
+from winnow.index.store.reader import Reader, ReaderStopped, Written
+from winnow.index.store.segments import SegmentGone
+from winnow.index.vectors.embeddings import model_at, told_of
+from winnow.processes.children import Processes
+from winnow.processes.memory import anonymous_bytes
 from winnow.storage.database import DatabaseError, StoreDamaged
+from winnow.storage.paths import real_path
 from winnow.storage.state_folder import User, is_indexed
-from winnow.text.files import search_roots
-from winnow.text.memory import anonymous_bytes
-from winnow.text.paths import held_by, real_path
-from winnow.text.process import Processes
+from winnow.text.paths import held_by
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.roots import is_indexable
+from winnow.text.scope import search_roots
 from winnow.types import IndexState
 from winnow.types.index_status import IndexSettings, IndexStatus, NotCovered
 
 if TYPE_CHECKING:
-    from winnow.index.filetable import FileTable
-    from winnow.postings.corpus import Corpus
-    from winnow.postings.trigrams import Condition
-    from winnow.workspace import Workspace
+    from winnow.index.postings.corpus import Corpus
+    from winnow.index.postings.trigrams import Condition
 
 # What a query waits for changes to be taken.
 CATCH_UP_SECONDS = 0.15
@@ -112,6 +110,7 @@ class Index:
     ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
     the files of a folder in the order in which they are to be taken. ``prepare`` loads what the
     first search needs: it is done once, in a thread, when there is an index or a large one is made.
+    ``derive`` makes what all searches of a corpus share, when one is opened.
     ``roots_of`` gives the roots of folders, of which each has an index.
     """
 
@@ -125,10 +124,12 @@ class Index:
         ripgrep: Callable[[], Ripgrep],
         ordered: Ordered,
         prepare: Callable[[], None] = lambda: None,
+        derive: Callable[[Corpus], None] = lambda corpus: None,
         roots_of: Callable[[Sequence[Path]], list[Path]] = search_roots,
     ) -> None:
         limits = config().limits
         self._prepare = prepare
+        self._derive = derive
         self._preparing: asyncio.Task[None] | None = None
         self._config = config
         self._folders = folders
@@ -200,7 +201,8 @@ class Index:
         """Read what every search needs, while ripgrep lists the files."""
         with contextlib.suppress(SearchError, StoreDamaged):
             async with self._view(folders) as (view, _):
-                await view.read(_derive, view, [folder.table for folder in folders])
+                tables = [folder.table for folder in folders]
+                await view.read(lambda: self._derive(view.corpus(tables, {})))
 
     async def _open_one(self, folder: FolderIndex) -> Changes:
         changes = Changes()
@@ -778,12 +780,6 @@ def _by_folder(
     return found
 
 
-def _derive(view: StoreView, tables: Sequence[FileTable]) -> None:
-    from winnow.retrieval.search import derive
-
-    derive(view.corpus(tables, {}))
-
-
 def _candidates(
     folders: Sequence[FolderIndex], readers: Sequence[Reader], conditions: Sequence[Condition]
 ) -> list[Candidates]:
@@ -807,32 +803,6 @@ def _candidates(
             below[folder.root] = np.concatenate(found).tolist()
         total += table.count
     return [Candidates(below, paths, total, binary) for below in numbers]
-
-
-def again_if_damaged(
-    request: Callable[Concatenate[Workspace, P], Awaitable[T]],
-) -> Callable[Concatenate[Workspace, P], Awaitable[T]]:
-    """Make a request again where a store shows itself to be damaged while it is read: by then it is
-    opened again, or its successor answers. Raises IndexUnavailable if that does not help."""
-
-    @functools.wraps(request)
-    async def again(workspace: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        problem = ""
-        for _ in range(MOST_TRIES):
-            before = workspace.index.stores_changed
-            try:
-                answer = await request(workspace, *args, **kwargs)
-            except StoreDamaged as error:
-                problem = str(error)
-                logger.warning("A request is made again: %s", error)
-            else:
-                # What was read of one store may be missing in the next.
-                if workspace.index.stores_changed == before:
-                    return answer
-                problem = "it was replaced several times"
-        raise IndexUnavailable(f"The index is damaged ({problem}): `winnow index clear` deletes it")
-
-    return again
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[None] | None]) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from winnow.display import shown_path
-from winnow.index.files import CANNOT_BE_READ, EXCLUDED, FULL, OF_SECRETS, TOO_LARGE
-from winnow.index.folder import FolderIndex
-from winnow.index.reader import Reader
-from winnow.index.store import REPLACED
+from winnow.index.build.folder import FolderIndex
+from winnow.index.store.file_record import CANNOT_BE_READ, EXCLUDED, FULL, OF_SECRETS, TOO_LARGE
+from winnow.index.store.reader import Reader
+from winnow.index.store.store import REPLACED
+from winnow.storage.paths import shown_path
 from winnow.types.index_status import FolderStatus, NotCovered
 
 # By the beginnings of problems.

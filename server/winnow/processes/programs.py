@@ -16,10 +16,9 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from winnow.display import shown_path
 from winnow.errors import ProgramNotInstalled
 from winnow.processes.installing import how_to_install, pip_install
-from winnow.text.paths import is_below, real_path
+from winnow.storage.paths import is_below, real_path, shown_path
 
 # Restricted children get these alone, without GREP_OPTIONS, RGA_CONFIG, MAGIC, LD_PRELOAD and
 # whatever the next release will read. Git's global ignore file is found by the folders.

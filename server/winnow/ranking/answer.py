@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from winnow.display import clean_line
+from winnow.text.sanitize import clean_line
 from winnow.types import Candidate, Ranked
 
 REASON_CHARACTERS = 160

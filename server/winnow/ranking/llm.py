@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from winnow.config import Model
+from winnow.processes.waiting import within
 from winnow.ranking import prompt as prompts
 from winnow.ranking.answer import AnswerReader, Named, Validator
 from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key, with_cost
@@ -26,7 +27,6 @@ from winnow.ranking.providers import (
 )
 from winnow.types import Candidate, Ranked
 from winnow.types.keyword_search import Usage
-from winnow.waiting import within
 
 # A second try of the same model needs this much time, and a server that asks for no more patience.
 RETRY_SECONDS = 3.0

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from winnow.postings.terms import STOP_WORDS
+from winnow.index.postings.terms import STOP_WORDS
 from winnow.types import Candidate, Indexed, Line, Ranked
 
 # An earlier term counts for more: the first twice the fifth. The order is the caller's ranking.

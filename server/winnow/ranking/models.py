@@ -23,24 +23,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from winnow.config import Llm, Model, Prices
-from winnow.display import shown_path
-from winnow.egress import Egress, NotAllowedOut, Roots, destination_of, is_this_machine
-from winnow.egress.audit import Ended, Outcome, Sent, now
-from winnow.egress.caps import cost
-from winnow.ranking.providers import (
-    AnsweredBy,
-    ModelError,
-    ModelRequest,
-    NotSent,
-    Provider,
-    connect,
-)
+from winnow.privacy.outbound import Egress, NotAllowedOut, Roots, destination_of, is_this_machine
+from winnow.privacy.outbound.audit import Ended, Outcome, Sent, now
+from winnow.privacy.outbound.caps import cost
+from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, NotSent, Provider
+from winnow.ranking.providers.connect import connect
 from winnow.ranking.providers.editor import COMPLETE, AskEditor, EditorProvider
 from winnow.ranking.tokens import estimated_tokens
+from winnow.storage.paths import shown_path
 from winnow.types.keyword_search import Usage
 
 if TYPE_CHECKING:
-    from winnow.secrets import Redacted
+    from winnow.privacy.secrets import Redacted
 
 # Where a provider's own models are, and the variable by which its SDK lets a user redirect them.
 OWN_ADDRESS = {
@@ -201,7 +195,7 @@ class Models:
     def redact(self, text: str) -> Redacted:
         """A text as a model may be sent it."""
         # Not needed to start a server.
-        from winnow.secrets import redacted
+        from winnow.privacy.secrets import redacted
 
         return redacted(text, self._rules, self.settings.not_secrets)
 
@@ -243,7 +237,7 @@ class Models:
 
     def _sent(self, model: NamedModel, request: ModelRequest) -> Sent:
         """The request as the log has it."""
-        from winnow.secrets import redacted_path
+        from winnow.privacy.secrets import redacted_path
 
         settings = model.settings
         prices = settings.prices

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from winnow.display import printable
+from winnow.privacy.secrets import Redacted, is_secret_file, redacted, redacted_path, redactions
 from winnow.ranking.tokens import estimated_tokens
-from winnow.secrets import Redacted, is_secret_file, redacted, redacted_path, redactions
+from winnow.text.sanitize import printable
 from winnow.types import Candidate, Line
 
 # Change it with every change of the texts below: it is part of the key of cached answers.

@@ -9,7 +9,7 @@ import stat
 import sys
 from pathlib import Path
 
-from winnow.index.lock import locked_briefly
+from winnow.storage.lock import locked_briefly
 from winnow.storage.untrusted import open_untrusted
 from winnow.storage.writing import replace_file
 

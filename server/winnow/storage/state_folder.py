@@ -26,14 +26,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER, Location, state_folder, user_cache
-from winnow.display import shown_path
+from winnow.config import OWN_FOLDER, Location
 from winnow.storage.git_index import UnreadableIndex, is_tracked
 from winnow.storage.identity import identities
+from winnow.storage.paths import is_below, shown_path
 from winnow.storage.secret import is_own, is_private, make_secret, read_secret
 from winnow.storage.untrusted import read_untrusted
+from winnow.storage.user_folders import state_folder, user_cache
 from winnow.storage.writing import create_file, private_folder
-from winnow.text.paths import is_below
 
 FORMAT = "1"
 MARK = "owner"

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from winnow.symbols.grammars import FILES, PROGRAMS
+from winnow.symbols.extract.grammars import FILES, PROGRAMS
 from winnow.symbols.resolve.rules import Rules
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from winnow.symbols.extract import Extraction
+    from winnow.symbols.extract.extraction import Extraction
 
 
 # Words that begin statements in languages which have them from C, and name nothing there.

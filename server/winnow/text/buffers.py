@@ -15,13 +15,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from winnow.display import shown_path
+from winnow.storage.paths import is_below, real_path, shown_path
 from winnow.storage.untrusted import UnusableFile, open_untrusted, read_untrusted
 from winnow.storage.writing import create_file, temporary_folder
 from winnow.text.encodings import decoded
-from winnow.text.files import Scope
-from winnow.text.paths import held_by, is_below, real_path
+from winnow.text.paths import held_by
 from winnow.text.reading import CHARACTER_BYTES
+from winnow.text.scope import Scope
 
 
 class Overlay(Struct, frozen=True):

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from winnow.storage.paths import is_below, real_path
 from winnow.storage.untrusted import read_untrusted, read_users_own
-from winnow.text.paths import is_below, real_path
 
 _NAMED_FILE = re.compile(
     r'^\s*(?:excludesfile|attributesfile|path)\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.I | re.M

@@ -22,11 +22,9 @@ from pathlib import Path
 
 from winnow.config import Limits
 from winnow.errors import InvalidPattern, SearchFailed
+from winnow.processes.children import Child
 from winnow.storage.untrusted import open_listed
 from winnow.text.buffers import Overlay, scope_arguments
-from winnow.text.files import Scope, joined, order, plain
-from winnow.text.notes import DEBUG, Notes, notes_for
-from winnow.text.process import Child
 from winnow.text.ripgrep import (
     MATCH,
     RECORD_BYTES,
@@ -41,6 +39,8 @@ from winnow.text.ripgrep import (
     ran_out_of_memory,
     unreadable_files,
 )
+from winnow.text.scope import Scope, joined, order, plain
+from winnow.text.skipped_files import DEBUG, Notes, notes_for
 
 PROBE_SECONDS = 0.06
 # Of what the reader wants, the probe is to have found this part by then to go on.

@@ -31,11 +31,11 @@ from typing import TypeVar
 from msgspec import Struct
 
 from winnow.config import OWN_FOLDER
-from winnow.display import shown_path
 from winnow.errors import SearchFailed
+from winnow.storage.paths import is_below, real_path, shown_path
 from winnow.storage.untrusted import problem_of
 from winnow.text.git_files import exclude_files, git_settings, shared_files
-from winnow.text.paths import held_by, is_below, real_path
+from winnow.text.paths import held_by
 
 GIT_IGNORE = ".gitignore"
 DOT_NAMES = (".ignore", ".rgignore")

@@ -17,10 +17,10 @@ from pathlib import Path
 import msgspec
 
 from winnow.errors import SearchTimedOut
-from winnow.text.files import Scope, plain
-from winnow.text.notes import DEBUG, Notes, logged
-from winnow.text.paths import is_below, is_inside, real_path
+from winnow.storage.paths import is_below, is_inside, real_path
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines
+from winnow.text.scope import Scope, plain
+from winnow.text.skipped_files import DEBUG, Notes, logged
 
 # Rounds of links that lead to folders with links.
 ROUNDS = 10

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
+from winnow.processes.children import Child
 from winnow.text.buffers import Overlay, scope_arguments
-from winnow.text.files import Scope, plain
-from winnow.text.notes import DEBUG, Notes, notes_for
-from winnow.text.process import Child
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, pattern_problem, unreadable_files
+from winnow.text.scope import Scope, plain
+from winnow.text.skipped_files import DEBUG, Notes, notes_for
 
 
 @dataclass

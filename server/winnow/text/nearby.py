@@ -10,7 +10,7 @@ import itertools
 import os
 import re
 
-from winnow.text.paths import is_inside, real_path
+from winnow.storage.paths import is_inside, real_path
 
 # Entries of a folder that are compared; of a larger folder, any that are listed first.
 MOST_ENTRIES = 2_000

@@ -18,13 +18,10 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from msgspec import Struct
 
-from winnow.display import shown_path
 from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace, SearchError
+from winnow.storage.paths import is_inside, real_path, shown_path
 from winnow.storage.untrusted import SETTINGS_BYTES, UnusableFile, open_untrusted
 
-# Whatever is below them is no source, and reading some of it has effects or does not end.
-SYSTEM = ("/proc", "/sys", "/dev")
-RESOLVED_ANEW = 20
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
@@ -86,31 +83,6 @@ def also_in(path: str, located: Located, roots: Sequence[Path]) -> bool:
     return not os.path.isabs(path) and any(
         os.path.lexists(os.path.join(one, path)) for one in later
     )
-
-
-def real_path(path: str | os.PathLike[str]) -> str:
-    """The absolute path with every link resolved.
-
-    `os.path.realpath` first sees that something is a link, then reads it: if it was replaced in
-    between, by a file or by nothing, that raises. Then it is resolved anew. Raises OSError if that
-    goes on, which takes somebody who does nothing else.
-    """
-    for _ in range(RESOLVED_ANEW):
-        with contextlib.suppress(OSError):
-            return os.path.realpath(path)
-    return os.path.realpath(path)
-
-
-def is_inside(real: str, real_root: str) -> bool:
-    """Whether a resolved path is a resolved root or below it, and nothing of the system's."""
-    if sys.platform != "win32" and any(is_below(real, one) for one in SYSTEM):
-        return False
-    return is_below(real, real_root)
-
-
-def is_below(path: str, folder: str) -> bool:
-    """Whether a path is a folder or below it; both are resolved."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def held_by(path: str, roots: Sequence[str]) -> tuple[int, str] | None:

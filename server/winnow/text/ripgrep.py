@@ -22,7 +22,8 @@ import msgspec
 from msgspec import Struct
 
 from winnow.errors import InvalidParams, SearchFailed
-from winnow.text.process import Child, Notes, Processes
+from winnow.processes.children import Child, Notes, Processes
+from winnow.text.ignore_files import IgnoreFiles
 from winnow.types import Line
 
 # A record of `rg --json` holds its whole line (--max-columns does not apply): a line of more than
@@ -87,6 +88,7 @@ class Ripgrep:
     environment: Mapping[str, str]
     deadline: float
     seconds: float
+    ignore_files: IgnoreFiles | None = None
 
     @property
     def elapsed(self) -> float:
@@ -109,6 +111,7 @@ class Ripgrep:
         """A run, to be used in ``async with``; see :func:`start_ripgrep`."""
         return start_ripgrep(
             self.processes,
+            self.ignore_files,
             [self.program, *SAFE, *arguments],
             cwd=cwd,
             deadline=self.deadline,
@@ -120,6 +123,7 @@ class Ripgrep:
 
 def start_ripgrep(
     processes: Processes,
+    ignore_files: IgnoreFiles | None,
     arguments: Sequence[str],
     *,
     cwd: Path,
@@ -134,8 +138,7 @@ def start_ripgrep(
     Reading its output raises IgnoreFilesChanged where it is stopped for such a file.
     """
     program, *others = arguments
-    files = processes.ignore_files
-    options, guard = files.protect(others, cwd) if files else ([], None)
+    options, guard = ignore_files.protect(others, cwd) if ignore_files else ([], None)
     return processes.start(
         [program, *options, *others],
         cwd=cwd,

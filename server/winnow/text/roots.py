@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from winnow.text.paths import is_below, real_path
+from winnow.storage.paths import is_below, real_path
 
 SHARED_FOLDERS = (
     *("/tmp", "/var/tmp", "/var", "/usr", "/etc", "/opt", "/srv", "/mnt", "/media"),  # noqa: S108

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import msgspec
 
-from winnow.display import shown_path
+from winnow.config.globs import glob_regex
 from winnow.errors import InvalidParams, SearchTimedOut
-from winnow.globs import glob_regex
 from winnow.processes.programs import InstalledPrograms
+from winnow.storage.paths import is_inside, real_path, shown_path
 from winnow.text.buffers import is_unsaved, unsaved_paths
-from winnow.text.files import Scope, checked_out_submodules, order
 from winnow.text.git_files import is_linked_from_outside
-from winnow.text.paths import held_by, is_inside, real_path
+from winnow.text.paths import held_by
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
+from winnow.text.scope import Scope, checked_out_submodules, order
 from winnow.types import FileParams
 
 # A repository may be a stranger's, and its own configuration names programs that git runs: none is.
@@ -107,7 +107,7 @@ class Selector:
     async def _changed_in(self, root: Path, submodules: bool) -> list[str]:
         """The files of a repository that git calls changed, and those of the repositories in it, or
         the folders of these, which end in a slash."""
-        files = self.ripgrep.processes.ignore_files
+        files = self.ripgrep.ignore_files
         is_blocked = files is not None and files.blocks_git()
         untracked_files = "no" if is_blocked else "all"
         status = ("status", "--porcelain", "-z", "--no-renames")
@@ -159,7 +159,7 @@ class Selector:
             for name, value in self.ripgrep.environment.items()
             if not name.startswith("GIT_")
         }
-        files = self.ripgrep.processes.ignore_files
+        files = self.ripgrep.ignore_files
         async with self.ripgrep.processes.start(
             [git, "-C", str(root), *GIT_SAFE, *arguments],
             cwd=root,

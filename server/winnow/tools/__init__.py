@@ -7,7 +7,7 @@ import pkgutil
 from typing import Any
 
 from winnow.config import Config
-from winnow.tool import Tool
+from winnow.tools.registry import Tool
 
 
 def _discover() -> dict[str, Tool[Any, Any]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from winnow.display import printable
 from winnow.errors import StateUnavailable
-from winnow.terminal import Style
-from winnow.tool import tool
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import Style
 from winnow.types import Progress
 from winnow.types.audit import AuditedRequest, AuditParams, AuditResult
 from winnow.workspace import Workspace
@@ -88,6 +88,6 @@ async def audit(workspace: Workspace, params: AuditParams, progress: Progress) -
     outside of all workspaces, and forgets its oldest part when it is full.
     """
     # Not needed to start a server or to print help.
-    from winnow.egress_requests import read_audit
+    from winnow.search.consent import read_audit
 
     return await read_audit(workspace, params)

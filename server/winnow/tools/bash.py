@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from winnow.config import Config
-from winnow.display import printable
 from winnow.errors import NotAllowed, NotFound, NoWorkspace, ProgramNotInstalled, SearchFailed
-from winnow.learning.calls import runs
-from winnow.terminal import Style
-from winnow.tool import tool
+from winnow.ranking.history.calls import runs
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import Style
 from winnow.types import Progress
 from winnow.types.bash import BashParams, BashResult
 from winnow.workspace import Workspace
@@ -66,6 +66,6 @@ async def bash(workspace: Workspace, params: BashParams, progress: Progress) -> 
     The exit code is that of the last program. Long output is cut: end the line with | head.
     """  # noqa: E501 - for models: one paragraph, one line
     # Not needed to start a server or to print help.
-    from winnow.bash import run_bash
+    from winnow.search.bash.run import run_bash
 
     return await run_bash(workspace, params, progress)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery, IndexUnavailable
-from winnow.learning.calls import searches
-from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.tool import tool
+from winnow.ranking.history.calls import searches
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
 from winnow.tools.semantic_search import numbered, offers
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress
 from winnow.types.code_search import (
     CodeHit,
@@ -88,6 +88,6 @@ async def code_search(
     - Text is searched where there is no index, and `fallback` says so; `index_offer` says how to have one (`enable_indexing`)
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
-    from winnow.code_search import search_code
+    from winnow.search.code.search import search_code
 
     return await search_code(workspace, params, progress)

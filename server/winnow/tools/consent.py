@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from winnow.display import printable
 from winnow.errors import NotFound, NoWorkspace, StateUnavailable
-from winnow.tool import Effects, tool
+from winnow.text.sanitize import printable
+from winnow.tools.registry import Effects, tool
 from winnow.types import Progress
 from winnow.types.consent import ConsentParams, ConsentResult
 from winnow.workspace import Workspace
@@ -43,6 +43,6 @@ async def consent(workspace: Workspace, params: ConsentParams, progress: Progres
     on this machine needs none.
     """
     # Not needed to start a server or to print help.
-    from winnow import egress_requests
+    from winnow.search import consent
 
-    return await egress_requests.consent(workspace, params)
+    return await consent.consent(workspace, params)

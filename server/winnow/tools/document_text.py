@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from winnow.display import printable
 from winnow.errors import (
     NotAFile,
     NotFound,
@@ -13,9 +12,10 @@ from winnow.errors import (
     SearchTimedOut,
     UnreadableDocument,
 )
-from winnow.learning.calls import reads
-from winnow.terminal import FOR_AGENTS, Style, notes_of
-from winnow.tool import tool
+from winnow.ranking.history.calls import reads
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Progress
 from winnow.types.document_text import DocumentTextParams, DocumentTextResult
 from winnow.workspace import Workspace
@@ -64,6 +64,6 @@ async def document_text(
     - `line_map` tells which page, slide, sheet or section lines come from
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
-    from winnow.document_text import read_document
+    from winnow.search.documents.text import read_document
 
     return await read_document(workspace, params, progress)

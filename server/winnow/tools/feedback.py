@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace, UnknownSearch
-from winnow.tool import Effects, tool
+from winnow.tools.registry import Effects, tool
 from winnow.types import Progress
 from winnow.types.feedback import FeedbackParams, FeedbackResult
 from winnow.workspace import Workspace
@@ -35,6 +35,6 @@ async def feedback(
     - It stays on this machine, in the workspace's `.winnow` folder
     """
     # Not needed to start a server or to print help.
-    from winnow.feedback import take_feedback
+    from winnow.search.feedback import take_feedback
 
     return await take_feedback(workspace, params)

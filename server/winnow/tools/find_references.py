@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from winnow.display import printable
 from winnow.errors import (
     IndexUnavailable,
     NoSymbol,
@@ -11,9 +10,10 @@ from winnow.errors import (
     PathOutsideWorkspace,
     SearchTimedOut,
 )
-from winnow.learning.calls import searches
-from winnow.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
-from winnow.tool import tool
+from winnow.ranking.history.calls import searches
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
 from winnow.types import Progress
 from winnow.types.find_references import (
     FindReferencesParams,
@@ -90,6 +90,6 @@ async def find_references(
     - Overrides, strings, reflection and generated code may hide uses: grep for the name to be sure
     """
     # Not needed to start a server or to print help.
-    from winnow.references import find_references as find
+    from winnow.search.symbols.references import find_references as find
 
     return await find(workspace, params, progress)

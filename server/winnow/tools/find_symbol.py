@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from winnow.display import printable
 from winnow.errors import SEARCHING, IndexUnavailable
-from winnow.learning.calls import searches
-from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.tool import tool
+from winnow.ranking.history.calls import searches
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress
 from winnow.types.find_symbol import (
     FindSymbolParams,
@@ -65,6 +65,6 @@ async def find_symbol(
     - Read the definition with the answer's `path`, `line` and `end_line`
     """  # noqa: E501 - the first line is the summary
     # Not needed to start a server or to print help.
-    from winnow.symbol_search import find_symbols
+    from winnow.search.symbols.search import find_symbols
 
     return await find_symbols(workspace, params, progress)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from winnow.errors import SEARCHING, EmptyQuery
-from winnow.learning.calls import searches
-from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.tool import tool
+from winnow.ranking.history.calls import searches
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress
 from winnow.types.glob import GlobParams, GlobPartial, GlobResult
 from winnow.workspace import Workspace
@@ -52,6 +52,6 @@ async def glob(workspace: Workspace, params: GlobParams, progress: Progress) -> 
     - Ignored and hidden files are left out unless asked for; the answer says so
     """
     # Not needed to start a server or to print help.
-    from winnow.glob_files import find_files
+    from winnow.search.files.glob import find_files
 
     return await find_files(workspace, params, progress)

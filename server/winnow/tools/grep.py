@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
-from winnow.learning.calls import searches
-from winnow.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
-from winnow.tool import tool
+from winnow.ranking.history.calls import searches
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
 from winnow.types import Progress
 from winnow.types.grep import (
     GrepParams,
@@ -92,6 +92,6 @@ async def grep(workspace: Workspace, params: GrepParams, progress: Progress) -> 
       `warnings` say what that left out
     """  # noqa: E501 - the first line is the summary
     # Not needed to start a server or to print help.
-    from winnow.grep import search_text
+    from winnow.search.grep.search import search_text
 
     return await search_text(workspace, params, progress)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
-from winnow.terminal import FOR_AGENTS, Style, notes_of
-from winnow.tool import Effects, tool
+from winnow.tools.registry import Effects, tool
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Progress
 from winnow.types.index import IndexParams, IndexResult
 from winnow.workspace import Workspace
@@ -34,14 +34,13 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
     text=text,
     example={"action": "build"},
     raises=(NoWorkspace, NotFound, IndexUnavailable),
-    # `index.order_by_model` asks a language model which folders matter.
-    effects=Effects(changes=True, destroys=True, reaches_out=True),
+    effects=Effects(changes=True, destroys=True),
 )
 async def index(workspace: Workspace, params: IndexParams, progress: Progress) -> IndexResult:
     """Make, pause, resume or delete the index that semantic_search, code_search and find_symbol use.
     'build' also indexes what is not indexed by itself: a folder with more than `index.max_files` files, or a home folder where `workspace.allow_home_root` is set. Ask the user before. A language server builds in the background: `index_status` says how far it is.
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
-    from winnow.index_requests import change_index
+    from winnow.search.index.requests import change_index
 
     return await change_index(workspace, params, progress)

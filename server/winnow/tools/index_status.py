@@ -7,10 +7,10 @@ from datetime import datetime, timezone
 
 import msgspec
 
-from winnow.display import printable
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
-from winnow.terminal import FOR_AGENTS, Style
-from winnow.tool import tool
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Style
 from winnow.types import Progress
 from winnow.types.index_status import (
     FolderStatus,
@@ -75,6 +75,6 @@ async def index_status(
     Use when an answer says that the index is building, stale or missing, or when a file is not found that should be.
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
-    from winnow.index_requests import index_status_of
+    from winnow.search.index.requests import index_status_of
 
     return await index_status_of(workspace, params, progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from winnow.display import printable
 from winnow.errors import (
     SEARCHING,
     EmptyQuery,
@@ -11,9 +10,10 @@ from winnow.errors import (
     NoLlmAvailable,
     TermsTooBroad,
 )
-from winnow.learning.calls import searches
-from winnow.terminal import Style, seen_path
-from winnow.tool import Effects, tool
+from winnow.ranking.history.calls import searches
+from winnow.text.sanitize import printable
+from winnow.tools.registry import Effects, tool
+from winnow.tools.terminal import Style, seen_path
 from winnow.types import Progress
 from winnow.types.keyword_search import (
     KeywordSearchParams,
@@ -155,6 +155,6 @@ async def keyword_search(
     IMPORTANT: Do NOT use this tool if you have precise information like log lines, error messages, stack traces, filenames, or symbols. Use direct approaches (rg, cat, etc.) instead.
     """  # noqa: E501 - the design's own text, line by line
     # Not needed to start a server or to print help.
-    from winnow.keyword_search import search_keywords
+    from winnow.search.keyword.search import search_keywords
 
     return await search_keywords(workspace, params, progress)

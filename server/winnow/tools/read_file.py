@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from winnow.display import printable
 from winnow.errors import (
     BinaryFile,
     NotAFile,
@@ -14,9 +13,10 @@ from winnow.errors import (
     SearchTimedOut,
     UnreadableDocument,
 )
-from winnow.learning.calls import reads
-from winnow.terminal import FOR_AGENTS, Style
-from winnow.tool import tool
+from winnow.ranking.history.calls import reads
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Style
 from winnow.types import Progress
 from winnow.types.read_file import Chunk, ReadFileParams, ReadFileResult
 from winnow.workspace import Workspace
@@ -103,6 +103,6 @@ async def read_file(
     - Documents (PDF, Word, Excel, archives, …) are read as their text, with a ruler before each page or part
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
-    from winnow.read_file import read
+    from winnow.search.files.read import read
 
     return await read(workspace, params, progress)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace, PathOutsideWorkspace
-from winnow.terminal import FOR_AGENTS, Style, notes_of
-from winnow.tool import tool
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Progress
 from winnow.types.refresh import RefreshParams, RefreshResult
 from winnow.workspace import Workspace
@@ -33,6 +33,6 @@ async def refresh(workspace: Workspace, params: RefreshParams, progress: Progres
     Hardly ever needed: changes are seen by themselves, and every answer is held against the disk. Use it after a program has changed many files, before several searches, or where `index_status` says that changes are only looked for.
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
-    from winnow.index_requests import refresh_index
+    from winnow.search.index.requests import refresh_index
 
     return await refresh_index(workspace, params, progress)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
-from winnow.learning.calls import searches
-from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.tool import tool
+from winnow.ranking.history.calls import searches
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress
 from winnow.types.search_docs import (
     DocumentMatch,
@@ -95,6 +95,6 @@ async def search_docs(
     - What could not be read, or was not read yet, is listed: ask again for what is pending
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
-    from winnow.document_search import search_documents
+    from winnow.search.documents.search import search_documents
 
     return await search_documents(workspace, params, progress)

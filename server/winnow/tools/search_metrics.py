@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from winnow.display import printable
 from winnow.errors import NotFound, NoWorkspace
-from winnow.terminal import Style
-from winnow.tool import tool
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import Style
 from winnow.types import Progress
 from winnow.types.search_metrics import SearchMetricsParams, SearchMetricsResult
 from winnow.workspace import Workspace
@@ -76,6 +76,6 @@ async def search_metrics(
     off.
     """
     # Not needed to start a server or to print help.
-    from winnow.search_metrics import measure_searches
+    from winnow.search.search_metrics import measure_searches
 
     return await measure_searches(workspace, params)

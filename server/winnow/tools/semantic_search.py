@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from winnow.display import printable
 from winnow.errors import SEARCHING, EmptyQuery
-from winnow.learning.calls import searches
-from winnow.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.tool import tool
+from winnow.ranking.history.calls import searches
+from winnow.text.sanitize import printable
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress
 from winnow.types.semantic_search import (
     LocalAnswer,
@@ -93,6 +93,6 @@ async def semantic_search(
     - `fallback` says that there is no index yet and the words of the query were looked for instead
     """  # noqa: E501 - one sentence a line, as agents read it
     # Not needed to start a server or to print help.
-    from winnow.semantic_search import search_meaning
+    from winnow.search.code.semantic import search_meaning
 
     return await search_meaning(workspace, params, progress)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from winnow.tool import tool
+from winnow.tools.registry import tool
 from winnow.types import Progress
 from winnow.types.tools import ToolDescription, ToolsParams, ToolsResult
 from winnow.workspace import Workspace

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from winnow.errors import SEARCHING, NotAFolder
-from winnow.terminal import FOR_AGENTS, Style, notes_of
-from winnow.tool import tool
+from winnow.tools.registry import tool
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Progress
 from winnow.types.tree import TreeParams, TreeResult
 from winnow.workspace import Workspace
@@ -38,6 +38,6 @@ async def tree(workspace: Workspace, params: TreeParams, progress: Progress) -> 
     - `include: ["*.py"]` shows only the folders that hold such files
     """
     # Not needed to start a server or to print help.
-    from winnow.tree import show_tree
+    from winnow.search.files.tree import show_tree
 
     return await show_tree(workspace, params, progress)

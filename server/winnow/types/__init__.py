@@ -123,6 +123,12 @@ class SearchAnswer(Answer, frozen=True, kw_only=True):
 # Patterns and paths go on a command line.
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000)]
 Scoped = Literal["workspace", "changed", "open"]
+# How a caller reacts to a result. A thumb is explicit, the other actions are implied.
+FeedbackAction = Literal["opened", "kept", "dismissed", "up", "down"]
+# The form of a query.
+QueryForm = Literal["path", "regex", "symbol", "words", "question"]
+# Why a language model was asked. Earlier versions also had one order folders ("index_order").
+Purpose = Literal["keyword_search", "index_order"]
 
 
 class PageParams(Params, frozen=True, kw_only=True):

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.egress.audit import Purpose
-from winnow.types import Answer, Params, Result
+from winnow.types import Answer, Params, Purpose, Result
 
 
 class AuditParams(Params, frozen=True, kw_only=True):
@@ -26,8 +25,8 @@ class AuditedRequest(Result, frozen=True, kw_only=True):
     purpose: Annotated[
         Purpose,
         Meta(
-            description="'keyword_search': lines that match, to be ranked; 'index_order': names of"
-            " folders (`index.order_by_model`)."
+            description="'keyword_search': matching lines, to be ranked; 'index_order': names of"
+            " folders, which only earlier versions sent."
         ),
     ]
     workspace: Annotated[list[str], Meta(description="The folders that were searched.")]

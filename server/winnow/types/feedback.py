@@ -6,8 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from winnow.learning.records import Action
-from winnow.types import Answer, Params
+from winnow.types import Answer, FeedbackAction, Params
 
 
 class FeedbackParams(Params, frozen=True, kw_only=True):
@@ -26,7 +25,7 @@ class FeedbackParams(Params, frozen=True, kw_only=True):
         ),
     ]
     action: Annotated[
-        Action,
+        FeedbackAction,
         Meta(
             description="'opened': somebody looked at it; 'kept': it was what was looked for;"
             " 'dismissed': it was not; 'up' and 'down': somebody judges it, which counts more than"

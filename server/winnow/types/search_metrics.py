@@ -6,8 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from winnow.learning.records import Kind
-from winnow.types import Answer, Params, Result
+from winnow.types import Answer, Params, QueryForm, Result
 
 
 class SearchMetricsParams(Params, frozen=True, kw_only=True):
@@ -18,7 +17,7 @@ class QueryPattern(Result, frozen=True, kw_only=True):
     """A kind of queries."""
 
     kind: Annotated[
-        Kind,
+        QueryForm,
         Meta(
             description="What the query looks like: the path of a file, a regular expression, the"
             " name of a symbol, some words, or a question."
@@ -47,7 +46,9 @@ class Latency(Result, frozen=True, kw_only=True):
     """How long a tool takes, for one kind of queries."""
 
     tool: Annotated[str, Meta(description="The tool.")]
-    kind: Annotated[Kind | None, Meta(description="The kind of queries; absent for all.")] = None
+    kind: Annotated[QueryForm | None, Meta(description="The kind of queries; absent for all.")] = (
+        None
+    )
     searches: Annotated[int, Meta(description="How many were measured.")]
     p50_ms: Annotated[float, Meta(description="Half of them took no longer, in milliseconds.")]
     p95_ms: Annotated[float, Meta(description="Of twenty, nineteen took no longer.")]

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from documents.extracted import extracted
-from winnow.documents.format import Unreadable
 from winnow.documents.formats import archive
+from winnow.documents.unreadable import Unreadable
 
 NOISE = random.Random(7).randbytes(100_000)
 CUT = "it is cut or damaged: what could be found of it is read"
@@ -290,7 +290,7 @@ def test_a_header_of_an_insane_size_is_not_read() -> None:
 
 IN_CHILD = """
 import json, sys
-from winnow.documents.extraction import extract
+from winnow.documents.extract.extraction import extract
 written = bytearray()
 with open(sys.argv[1], "rb") as file:
     found = extract(sys.argv[1], file, written.extend)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from documents.extracted import extracted
-from winnow.documents.format import Unreadable
+from winnow.documents.unreadable import Unreadable
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from documents.extracted import Extracted, extracted
-from winnow.documents.format import Unreadable
 from winnow.documents.formats import database
-from winnow.documents.places import Place, cell_at
+from winnow.documents.library.locations import Place, cell_at
+from winnow.documents.unreadable import Unreadable
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
 

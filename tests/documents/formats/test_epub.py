@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from documents.making_office import epub, lines, places, shown
-from winnow.documents.format import Unreadable
-from winnow.documents.places import Place
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 CHAPTERS = {
     "c1.xhtml": "<html><head><title>no</title></head><body><h1>Start</h1><p>One</p>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from documents.making_office import places, zipped
-from winnow.documents.places import Place
+from winnow.documents.library.locations import Place
 
 BOOK = (
     '<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0"><description><p>no</p>'

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from documents.making_office import lines, places, shown
-from winnow.documents.places import Place
+from winnow.documents.library.locations import Place
 
 
 def page(text: str) -> list[str]:

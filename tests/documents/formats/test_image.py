@@ -7,10 +7,11 @@ import pytest
 
 from conftest import CI
 from documents.pictures import picture_of
-from winnow.documents import ocr
-from winnow.documents.extraction import extract
-from winnow.documents.format import Unreadable, format_of
-from winnow.documents.places import Place, TextMap
+from winnow.documents.extract import ocr
+from winnow.documents.extract.extraction import extract
+from winnow.documents.format import format_of
+from winnow.documents.library.locations import Place, TextMap
+from winnow.documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from documents.extracted import extracted
-from winnow.documents.format import Unreadable
 from winnow.documents.formats import mail
-from winnow.documents.places import Place
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 
 def message(

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from documents.extracted import extracted
-from winnow.documents.format import Unreadable
-from winnow.documents.places import Place
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 VERSION_4 = {
     "nbformat": 4,

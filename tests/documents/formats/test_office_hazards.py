@@ -32,8 +32,8 @@ from documents.making_office import (
     xlsx,
     zipped,
 )
-from winnow.documents.format import Unreadable
-from winnow.documents.places import Failure
+from winnow.documents.library.locations import Failure
+from winnow.documents.unreadable import Unreadable
 
 ROW = '<row r="1"><c r="A1"><v>1</v></c></row>'
 DOCUMENTS: dict[str, Callable[[], bytes]] = {
@@ -181,7 +181,7 @@ def test_parts_may_be_in_other_encodings() -> None:
 
 MEASURED = """
 import resource, sys
-from winnow.documents.extraction import extract
+from winnow.documents.extract.extraction import extract
 resource.setrlimit(resource.RLIMIT_DATA, (256 << 20, 256 << 20))
 text = 0
 def count(line):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from documents.making_office import O, lines, opendocument, places, shown
-from winnow.documents.format import Unreadable
-from winnow.documents.places import Place
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 
 def test_a_text_is_read_by_paragraphs_and_headings() -> None:

@@ -20,11 +20,11 @@ from documents.making_pdf import (
     stream,
     unicode_font,
 )
-from winnow.documents import ocr
-from winnow.documents.extraction import extract
-from winnow.documents.format import Unreadable
+from winnow.documents.extract import ocr
+from winnow.documents.extract.extraction import extract
 from winnow.documents.formats.pdf import Title, ranges, sections_of
-from winnow.documents.places import Anchor, Failure, Place, TextMap
+from winnow.documents.library.locations import Anchor, Failure, Place, TextMap
+from winnow.documents.unreadable import Unreadable
 
 
 def read(content: bytes, *, recognise: bool = False) -> tuple[list[str], TextMap]:
@@ -303,7 +303,7 @@ def test_a_page_of_any_size_is_read() -> None:
 IN_A_CHILD = textwrap.dedent(
     """
     import resource, sys
-    from winnow.documents.extraction import extract
+    from winnow.documents.extract.extraction import extract
 
     limit = 256 * 1024**2
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

@@ -7,11 +7,11 @@ import io
 import pytest
 
 from documents.making_office import X, lines, places, relations, sheet, shown, xlsx
-from winnow.documents.format import Unreadable
+from winnow.documents.extract.input_stream import Budget, Source
+from winnow.documents.extract.output import Output
 from winnow.documents.formats.sheets import number_format, read_by_calamine, shown_number
-from winnow.documents.output import Output
-from winnow.documents.places import Place, TextMap, cell_at
-from winnow.documents.source import Budget, Source
+from winnow.documents.library.locations import Place, TextMap, cell_at
+from winnow.documents.unreadable import Unreadable
 
 STYLES = (
     f'<styleSheet {X}><numFmts><numFmt numFmtId="170" formatCode="[$-407]d/\\ mmm\\ yyyy;@"/>'

@@ -6,7 +6,7 @@ import io
 import zipfile
 
 from documents.making_office import W, docx, lines, make_docx, paragraph, places, shown, zipped
-from winnow.documents.places import Place
+from winnow.documents.library.locations import Place
 
 STRICT = "http://purl.oclc.org/ooxml"
 

@@ -20,8 +20,10 @@ from typing import IO, Protocol, cast
 
 from msgspec import Struct
 
-from winnow.documents.blocks import Pieces
-from winnow.documents.format import Format, Unreadable
+from winnow.documents.extract.blocks import Pieces
+from winnow.documents.extract.input_stream import CHUNK_BYTES, Limited, Readable, Source
+from winnow.documents.extract.output import Output
+from winnow.documents.format import Format
 from winnow.documents.formats.compressed import (
     Decompressor,
     Inflate,
@@ -31,8 +33,7 @@ from winnow.documents.formats.compressed import (
     xz_frame,
     zstd_frame,
 )
-from winnow.documents.output import Output
-from winnow.documents.source import CHUNK_BYTES, Limited, Readable, Source
+from winnow.documents.unreadable import Unreadable
 
 # --- ZIP ---------------------------------------------------------------------------------------
 

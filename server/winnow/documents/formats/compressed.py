@@ -13,10 +13,11 @@ import zlib
 from collections.abc import Callable
 from typing import Protocol
 
-from winnow.documents.blocks import blocks_of_text
-from winnow.documents.format import UNREAD, Format, Unreadable, damaged, format_of
-from winnow.documents.output import Output, TextFull
-from winnow.documents.source import BudgetSpent, Limited, Readable, Source
+from winnow.documents.extract.blocks import blocks_of_text
+from winnow.documents.extract.input_stream import BudgetSpent, Limited, Readable, Source
+from winnow.documents.extract.output import Output, TextFull
+from winnow.documents.format import UNREAD, Format, format_of
+from winnow.documents.unreadable import Unreadable, damaged
 
 PACKED_BYTES = 64 * 1024
 # `xz -9` takes 65 MiB.

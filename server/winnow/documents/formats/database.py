@@ -17,10 +17,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from winnow.documents.format import Format, Unreadable
-from winnow.documents.output import Output
-from winnow.documents.places import Place
-from winnow.documents.source import Source
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.output import Output
+from winnow.documents.format import Format
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 from winnow.storage.writing import temporary_copy
 
 _MAGIC = b"SQLite format 3\0"

@@ -10,14 +10,15 @@ import contextlib
 
 from msgspec import Struct
 
-from winnow.documents.format import Format, Unreadable
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.lines import Sections, title_of
+from winnow.documents.extract.output import Output
+from winnow.documents.extract.xml import Attributes, XmlReader
+from winnow.documents.extract.zipped import Package, resolved
+from winnow.documents.format import Format
 from winnow.documents.formats.html import read_html, read_page
-from winnow.documents.lines import Sections, title_of
-from winnow.documents.output import Output
-from winnow.documents.places import Place
-from winnow.documents.source import Source
-from winnow.documents.xml import Attributes, XmlReader
-from winnow.documents.zipped import Package, resolved
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
 # Fonts are obfuscated so that they are not copied; the text can be read all the same.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from winnow.documents.format import Format, Unreadable
-from winnow.documents.lines import Flow, Sections
-from winnow.documents.output import Output
-from winnow.documents.source import Source
-from winnow.documents.xml import Attributes, XmlReader, read_xml
-from winnow.documents.zipped import Package
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.lines import Flow, Sections
+from winnow.documents.extract.output import Output
+from winnow.documents.extract.xml import Attributes, XmlReader, read_xml
+from winnow.documents.extract.zipped import Package
+from winnow.documents.format import Format
+from winnow.documents.unreadable import Unreadable
 
 _PARAGRAPHS = ("p", "v", "subtitle", "text-author")
 

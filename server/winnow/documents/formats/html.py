@@ -13,10 +13,11 @@ import re
 from collections.abc import Callable
 from html import unescape
 
-from winnow.documents.format import Format, Unreadable
-from winnow.documents.lines import Sections
-from winnow.documents.output import Output
-from winnow.documents.source import CHUNK_BYTES, Readable, Source
+from winnow.documents.extract.input_stream import CHUNK_BYTES, Readable, Source
+from winnow.documents.extract.lines import Sections
+from winnow.documents.extract.output import Output
+from winnow.documents.format import Format
+from winnow.documents.unreadable import Unreadable
 
 LONGEST_PAGE = 32 * 1024**2
 # A cell with so much text is no datum: the page is laid out by a table.

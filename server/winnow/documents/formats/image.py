@@ -8,11 +8,12 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from winnow.documents import ocr
-from winnow.documents.format import Format, Unreadable
-from winnow.documents.output import Output
-from winnow.documents.places import Place
-from winnow.documents.source import Source
+from winnow.documents.extract import ocr
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.output import Output
+from winnow.documents.format import Format
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,10 +19,11 @@ from email.message import Message
 from email.parser import BytesFeedParser
 from typing import IO
 
-from winnow.documents.format import Format, Unreadable, format_of, formats
-from winnow.documents.output import Output
-from winnow.documents.places import Place
-from winnow.documents.source import CHUNK_BYTES, BudgetSpent, Readable, Source
+from winnow.documents.extract.input_stream import CHUNK_BYTES, BudgetSpent, Readable, Source
+from winnow.documents.extract.output import Output
+from winnow.documents.format import Format, format_of, formats
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 from winnow.text.encodings import decoded
 
 # A message is parsed in memory, in three times its size.

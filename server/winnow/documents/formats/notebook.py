@@ -13,10 +13,11 @@ from typing import Union
 import msgspec
 from msgspec import Struct, field
 
-from winnow.documents.format import Format, Unreadable
-from winnow.documents.output import Output
-from winnow.documents.places import Place
-from winnow.documents.source import Source
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.output import Output
+from winnow.documents.format import Format
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 MOST_BYTES = 100 * 1024**2
 # Colours of tracebacks, and other sequences for terminals.

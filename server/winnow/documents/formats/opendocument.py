@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from winnow.documents.cells import Sheet
-from winnow.documents.format import Format, Unreadable
-from winnow.documents.lines import Flow, Sections, title_of, write_part
-from winnow.documents.output import Output
-from winnow.documents.places import Place
-from winnow.documents.source import Source
-from winnow.documents.xml import Attributes, XmlReader, read_xml
-from winnow.documents.zipped import Package
+from winnow.documents.extract.cells import Sheet
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.lines import Flow, Sections, title_of, write_part
+from winnow.documents.extract.output import Output
+from winnow.documents.extract.xml import Attributes, XmlReader, read_xml
+from winnow.documents.extract.zipped import Package
+from winnow.documents.format import Format
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 _SPACES = re.compile(r"[ \t\r\n]+")
 MOST_SPACES = 1000

@@ -18,12 +18,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from winnow.documents import ocr
-from winnow.documents.format import Format, Unreadable
-from winnow.documents.output import Output, cleaned
-from winnow.documents.pdf_lines import is_scattered, text_by_places
-from winnow.documents.places import Place
-from winnow.documents.source import Source
+from winnow.documents.extract import ocr
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.output import Output, cleaned
+from winnow.documents.extract.pdf_lines import is_scattered, text_by_places
+from winnow.documents.format import Format
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,11 +9,12 @@ from __future__ import annotations
 import codecs
 import re
 
-from winnow.documents.format import Format, Unreadable
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.lines import MOST_HELD, Sections, write_part
+from winnow.documents.extract.output import Output, TextFull
+from winnow.documents.format import Format
 from winnow.documents.formats.word import BODY_TEXT_LEVEL
-from winnow.documents.lines import MOST_HELD, Sections, write_part
-from winnow.documents.output import Output, TextFull
-from winnow.documents.source import Source
+from winnow.documents.unreadable import Unreadable
 
 LARGEST_FILE = 64 * 1024**2
 _TOKEN = re.compile(

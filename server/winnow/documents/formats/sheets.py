@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from winnow.documents.cells import Sheet
-from winnow.documents.format import Format, Unreadable
+from winnow.documents.extract.cells import Sheet
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.output import Output, TextFull
+from winnow.documents.extract.xml import Attributes, XmlReader
+from winnow.documents.extract.zipped import OLE, Package, Relation, relations
+from winnow.documents.format import Format
 from winnow.documents.formats.slides import DrawingReader
-from winnow.documents.output import Output, TextFull
-from winnow.documents.places import Place
-from winnow.documents.source import Source
-from winnow.documents.xml import Attributes, XmlReader
-from winnow.documents.zipped import OLE, Package, Relation, relations
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook

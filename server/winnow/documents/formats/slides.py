@@ -6,13 +6,14 @@ diagrams. Slides come in the order of the presentation, hidden ones, too.
 
 from __future__ import annotations
 
-from winnow.documents.format import Format, Unreadable
-from winnow.documents.lines import Flow, title_of
-from winnow.documents.output import Output
-from winnow.documents.places import Place
-from winnow.documents.source import Source
-from winnow.documents.xml import Attributes, XmlReader
-from winnow.documents.zipped import Package, relations
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.lines import Flow, title_of
+from winnow.documents.extract.output import Output
+from winnow.documents.extract.xml import Attributes, XmlReader
+from winnow.documents.extract.zipped import Package, relations
+from winnow.documents.format import Format
+from winnow.documents.library.locations import Place
+from winnow.documents.unreadable import Unreadable
 
 # Parts of a slide whose text it shows.
 _SHOWN = frozenset({"chart", "chartEx", "diagramData"})

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from winnow.documents.format import Format, Unreadable
-from winnow.documents.lines import Flow, Sections, write_part
-from winnow.documents.output import Output
-from winnow.documents.source import Source
-from winnow.documents.xml import Attributes, XmlReader
-from winnow.documents.zipped import Package, Relation, relations
+from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.lines import Flow, Sections, write_part
+from winnow.documents.extract.output import Output
+from winnow.documents.extract.xml import Attributes, XmlReader
+from winnow.documents.extract.zipped import Package, Relation, relations
+from winnow.documents.format import Format
+from winnow.documents.unreadable import Unreadable
 
 # Parts beside the text, in the order in which they follow it.
 _BESIDE = {

@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from winnow.config import Model
-from winnow.display import clean_line
-from winnow.egress.audit import Purpose
+from winnow.text.sanitize import clean_line
+from winnow.types import Purpose
 from winnow.types.keyword_search import Usage
 
 MESSAGE_CHARACTERS = 250
@@ -103,17 +102,6 @@ class NotSent(ModelError):
     @property
     def passing(self) -> bool:
         return False
-
-
-def connect(model: Model, base_url: str, key: str | None, connect_seconds: float) -> Provider:
-    """A connection for a model; imports the SDK, which takes one to three seconds at first."""
-    if model.provider == "anthropic":
-        from winnow.ranking.providers.anthropic import AnthropicProvider
-
-        return AnthropicProvider(model, base_url, key, connect_seconds)
-    from winnow.ranking.providers.openai import OpenAIProvider
-
-    return OpenAIProvider(model, base_url, key, connect_seconds)
 
 
 @contextlib.contextmanager

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 import msgspec
 
 from winnow.config import Model
-from winnow.display import clean_line
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest
+from winnow.text.sanitize import clean_line
 from winnow.types.keyword_search import Usage
 
 COMPLETE = "$/complete"

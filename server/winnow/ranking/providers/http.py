@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from winnow.egress import is_this_machine
+from winnow.privacy.outbound import is_this_machine
 
 # An answer of 1,500 tokens, each in an event of its own, is about half of one.
 RESPONSE_BYTES = 4 * 1024 * 1024

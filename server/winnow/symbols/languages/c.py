@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from winnow.symbols.language import STATEMENTS, Language
-from winnow.symbols.scoping import c as scoping
+from winnow.symbols.scopes import c as scoping
 
 
 def wrapped(leaf: str, depth: int = 3) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from winnow.symbols.language import STATEMENTS, Language
 from winnow.symbols.languages.c import CONSTANT, ENUMERATOR, KEYWORDS, MACROS, unnamed_records
-from winnow.symbols.scoping import cpp as scoping
-from winnow.symbols.scoping.c import clean
+from winnow.symbols.scopes import cpp as scoping
+from winnow.symbols.scopes.c import clean
 
 
 def _qualified(name: str, depth: int = 3) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.symbols.language import Language
-from winnow.symbols.scoping import projects
+from winnow.symbols.scopes import projects
 
 # A file with more of them is a table, not something to find one's way in.
 KEYS = 500

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.symbols.language import Language
-from winnow.symbols.scoping import go as scoping
+from winnow.symbols.scopes import go as scoping
 
 _TYPES = """
 (type_spec name: (type_identifier) @name type: (struct_type)) @definition.struct

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from winnow.symbols.language import STATEMENTS, Language
-from winnow.symbols.scoping import java as scoping
+from winnow.symbols.scopes import java as scoping
 
 _ANONYMOUS = "(object_creation_expression (class_body))"
 

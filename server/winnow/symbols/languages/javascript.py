@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from winnow.symbols.language import Language
-from winnow.symbols.scoping import typescript as scoping
+from winnow.symbols.scopes import typescript as scoping
 
 _FUNCTION = "[(arrow_function) (function_expression) (generator_function)]"
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.symbols.language import Language
-from winnow.symbols.scoping import python as scoping
+from winnow.symbols.scopes import python as scoping
 
 # What an assignment binds; attributes of `self` are captured wherever they stand.
 _TARGET = """[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from winnow.symbols.language import Language
-from winnow.symbols.scoping import rust as scoping
+from winnow.symbols.scopes import rust as scoping
 
 _TYPE = """[
   (type_identifier) @name

@@ -13,7 +13,7 @@ from winnow.symbols.languages.javascript import (
     kind,
     values,
 )
-from winnow.symbols.scoping import typescript as scoping
+from winnow.symbols.scopes import typescript as scoping
 
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
 _FUNCTION = "[(arrow_function) (function_expression)]"

@@ -7,16 +7,14 @@ mentioned in the file are likely, and all others possible. Nothing is certain.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from winnow.symbols.facts import ATTRIBUTE, DEFINES, ROLE
-from winnow.symbols.resolve.names import Name
+from winnow.symbols.resolve.names import Name, Target
 from winnow.symbols.resolve.rules import Rules
-from winnow.symbols.resolve.session import MEMBERS, FileFacts
+from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
 from winnow.symbols.view import View
-
-if TYPE_CHECKING:
-    from winnow.symbols.resolve.references import Resolver
 
 # Kinds whose names local variables have, too.
 _VARIABLES = frozenset(("field", "property", "variable", "enum_member"))
@@ -36,8 +34,14 @@ RULES = Rules(module=_no_module, plain=True)
 class Candidates:
     """The definitions of a name in a world of languages, by what can tell one from another."""
 
-    def __init__(self, resolver: Resolver, name: str, language: str) -> None:
-        self.session = resolver.session
+    def __init__(
+        self,
+        session: Session,
+        targets_at: Callable[[str, int, str], Sequence[Target]],
+        name: str,
+        language: str,
+    ) -> None:
+        self.session = session
         self.name = name
         self.all: dict[Name, None] = {}
         self.owners: dict[Name, str] = {}
@@ -60,7 +64,7 @@ class Candidates:
                 if facts.scopes[scope].kind == "function":
                     continue  # it is seen in that function only
             else:
-                targets = resolver.at(file.path, definition.at, name)
+                targets = targets_at(file.path, definition.at, name)
                 found = [one for one in targets if isinstance(one, Name)]
             owner = around or file.path.rpartition("/")[2].partition(".")[0]
             for one in found:

@@ -266,7 +266,7 @@ class Resolver:
         key = (name, world(language))
         known = self._candidates.get(key)
         if known is None:
-            known = self._candidates[key] = Candidates(self, name, language)
+            known = self._candidates[key] = Candidates(self.session, self.at, name, language)
         return known
 
     def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:

@@ -1,0 +1,197 @@
+"""search_docs over 1,000 generated documents, beside ripgrep over their texts and rga.
+
+    python benchmarks/document_search.py [--documents N] [--runs N] [--no-rga]
+
+Half of the documents are PDFs of ten pages, half are DOCX of a hundred paragraphs. First the whole
+set is searched by a server that has seen none of it, in at most 30 seconds. Then each query is
+asked, in turn and in one run: of the server, as $/searchDocs by its built-in engine; of ripgrep,
+with the same options, over the texts that the server keeps; and of rga over the documents, all of
+which are in its cache. Medians, and the median ratios of the pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from language_client import Client, anonymous_memory
+
+from winnow.processes.programs import InstalledPrograms
+
+# By themselves: `documents` is this file here.
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "documents"))
+from making_office import make_docx  # type: ignore[import-not-found]
+from making_pdf import make_pdf  # type: ignore[import-not-found]
+
+RG = InstalledPrograms(os.environ, ()).ripgrep()
+LIMIT_SECONDS = 30.0
+RATIO = 2.0
+# What is asked, and in how many of a thousand documents it stands.
+QUERIES = {
+    "in no document": "zyzzyva",
+    "in 10 documents": "retention period",
+    "in 100 documents": "quarterly report",
+    "in all documents": "wherefore",
+}
+WORDS = [
+    a + b + c
+    for a in ("ba", "co", "di", "fe", "gu", "ka", "lo", "mi", "nu", "pe", "ra", "so", "ti", "vu")
+    for b in ("ba", "ce", "do", "fi", "gu", "la", "me", "no", "pi", "ru")
+    for c in ("n", "r", "s", "l", "t", "nd", "st")
+]
+
+
+def make_documents(folder: Path, count: int) -> None:
+    """Documents with words of no meaning, and the queries in some."""
+    chance = random.Random(5)
+    for number in range(count):
+        planted = [
+            query
+            for place, query in enumerate(list(QUERIES.values())[1:])
+            if number % (100, 10, 1)[place] == 0
+        ]
+        lines = [" ".join(chance.choices(WORDS, k=12)) for _ in range(400)]
+        for query in planted:
+            line = chance.randrange(len(lines))
+            lines[line] = f"{lines[line]} {query}"
+        file = folder / f"part{number % 20}" / f"document{number}"
+        file.parent.mkdir(exist_ok=True)
+        if number % 2:
+            pages = [lines[at : at + 40] for at in range(0, 400, 40)]
+            file.with_suffix(".pdf").write_bytes(make_pdf(pages))
+        else:
+            paragraphs = [" ".join(lines[at : at + 4]) for at in range(0, 400, 4)]
+            file.with_suffix(".docx").write_bytes(make_docx(paragraphs))
+
+
+def timed(work: Callable[..., object], *arguments: object) -> float:
+    started = time.perf_counter()
+    work(*arguments)
+    return time.perf_counter() - started
+
+
+def by_ripgrep(texts: Path, query: str) -> list[str]:
+    """What searches the texts with the options of a search of documents."""
+    names = [str(path.relative_to(texts)) for path in texts.rglob("*.txt")]
+    options = ["--json", "--ignore-case", "--context=2", "--max-count=101", "--no-mmap"]
+    return [RG, "--no-config", *options, "-e", query, "--", *names]
+
+
+def by_rga(query: str) -> list[str]:
+    return [
+        "rga",
+        "--rga-adapters=-ffmpeg",
+        "-i",
+        "--max-count=100",
+        "--context=2",
+        "--color=never",
+        "--json",
+        "-e",
+        query,
+        ".",
+    ]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    options.add_argument("--documents", type=int, default=1000)
+    options.add_argument("--runs", type=int, default=11)
+    options.add_argument("--no-rga", action="store_true", help="leave out rga (minutes, at first)")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(os.path.realpath(temporary))
+        documents, cache = folder / "documents", folder / "cache"
+        documents.mkdir()
+        print(f"making {chosen.documents} documents", file=sys.stderr)
+        make_documents(documents, chosen.documents)
+        compare(documents, cache, chosen.runs, rga=not chosen.no_rga and bool(shutil.which("rga")))
+
+
+def compare(documents: Path, cache: Path, runs: int, *, rga: bool) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    client = Client([sys.executable, "-m", "winnow", "serve"], documents, environment)
+
+    def ask(query: str) -> Any:
+        return client.request("$/searchDocs", {"query": query, "engine": "builtin"})
+
+    first: Any = None
+
+    def search_first() -> None:
+        nonlocal first
+        first = ask("quarterly report")
+
+    seconds = timed(search_first)
+    print(
+        f"first search: {seconds:.1f} s, {first['statistics']['files']} documents searched,"
+        f" {first.get('pending', 0)} pending (limit {LIMIT_SECONDS:g} s)"
+    )
+    waited = timed(wait, ask)
+    print(f"all documents searched after {seconds + waited:.1f} s")
+    texts = cache / "winnow" / "documents"
+    memory = anonymous_memory(client.process.pid)
+    size = sum(path.stat().st_size for path in texts.rglob("*.txt"))
+    print(f"their texts: {size / 1024**2:.1f} MiB; the server: {memory:.0f} MB")
+    if rga:
+        print("having rga fill its cache", file=sys.stderr)
+        run(by_rga("quarterly report"), documents, environment)
+    print()
+    print("| query | searchDocs | rg over the texts | ratio | rga, warm | ratio |")
+    print("|---|---|---|---|---|---|")
+    worst = 0.0
+    for what, query in QUERIES.items():
+        own: list[float] = []
+        peer: list[float] = []
+        other: list[float] = []
+        command = by_ripgrep(texts, query)
+        for _ in range(runs + 1):
+            own.append(timed(ask, query))
+            peer.append(timed(run, command, texts, environment))
+            if rga:
+                other.append(timed(run, by_rga(query), documents, environment))
+        ratio = statistics.median(a / b for a, b in zip(own[1:], peer[1:], strict=True))
+        worst = max(worst, ratio)
+        row = [what, milliseconds(own), milliseconds(peer), f"{ratio:.2f}x"]
+        if rga:
+            to_rga = statistics.median(a / b for a, b in zip(own[1:], other[1:], strict=True))
+            row += [milliseconds(other), f"{to_rga:.3f}x"]
+        print(f"| {' | '.join(row)} |")
+    print()
+    print(f"worst ratio to ripgrep: {worst:.2f} (limit {RATIO:g})")
+    client.stop()
+
+
+def wait(ask: Callable[[str], Any]) -> None:
+    """Until nothing is pending any more."""
+    while ask("quarterly report").get("pending"):
+        time.sleep(0.2)
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+    subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+def milliseconds(times: list[float]) -> str:
+    return f"{1000 * statistics.median(times[1:]):.0f} ms"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Rows of sheets, written as lines whose places say which cells they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from winnow.documents.extract.output import Output
+from winnow.documents.library.locations import Place
+
+# Cells so far from the one before them begin a line of their own: a row of two cells may be 16,384
+# wide, and a line is not.
+WIDEST_GAP = 64
+
+
+class Sheet:
+    """Writes the rows of one sheet; a row without text is none."""
+
+    def __init__(self, output: Output, name: str) -> None:
+        self._output = output
+        self._name = name
+        self._begun = False
+        self._next: tuple[int, int] | None = None
+
+    def row(self, number: int, cells: Iterable[tuple[int, str]]) -> None:
+        """A row; the cells are those that have a text, with their columns, from left to right.
+        Rows and columns count from 1."""
+        line: list[str] = []
+        first = following = 0
+        for column, text in cells:
+            if not text:
+                continue
+            if line and column - following > WIDEST_GAP:
+                self._write(number, first, line)
+                line = []
+            if not line:
+                first = following = column
+            line.extend([""] * (column - following))
+            line.append(text.replace("\t", " "))
+            following = column + 1
+        if line:
+            self._write(number, first, line)
+
+    def _write(self, row: int, column: int, texts: list[str]) -> None:
+        place = Place(sheet=self._name, row=row, column=column)
+        if not self._begun:
+            self._output.part(f"Sheet {self._name}", place)
+            self._begun = True
+        elif (row, column) != self._next:
+            self._output.at(place)
+        self._output.line("\t".join(texts))
+        self._next = (row + 1, column)
+
+    def notes(self, notes: Iterable[tuple[int, int, str]]) -> None:
+        """Notes at cells, given with rows and columns, after all rows."""
+        for index, (row, column, text) in enumerate(notes):
+            place = Place(sheet=self._name, row=row, column=column)
+            if index == 0:
+                self._output.part(f"Sheet {self._name}: notes", place)
+            else:
+                self._output.at(place)
+            self._output.line(text.replace("\t", " "))

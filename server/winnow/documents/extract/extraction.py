@@ -1,0 +1,116 @@
+"""One document to its text: its format, what reads it, and what becomes of one that cannot be read.
+
+Runs in a worker, see :mod:`winnow.documents.extract.worker`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import IO
+
+from winnow.documents.extract.blocks import blocks_of_text
+from winnow.documents.extract.input_stream import Budget, BudgetSpent, Member, Source
+from winnow.documents.extract.output import Output, TextFull, Unwritable
+from winnow.documents.format import UNREAD, Format, format_of
+from winnow.documents.library.locations import TextMap
+from winnow.documents.unreadable import PICTURE, TooMuchMemory, Unreadable, damaged
+
+TEXT_BYTES = 16 * 1024**2  # the most text of one document
+UNPACKED_BYTES = 256 * 1024**2
+MEMBERS = 50_000  # looked at, texts or not
+DEEPEST = 5  # archives in archives
+MEMBER_TEXT_BYTES = 4 * 1024**2  # of a member that is a text itself
+
+
+def extract(
+    name: str, file: IO[bytes], write: Callable[[bytes], object], *, ocr: bool = False
+) -> TextMap:
+    """Take the text of a document; ``write`` gets it line by line. Raises Unreadable if there is
+    none, with the reason."""
+    document = format_of(name)
+    if document is None:
+        raise Unreadable("it is no document whose format is known")
+    output = Output(write, TEXT_BYTES)
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    source = Source(
+        name,
+        file,
+        size,
+        budget=Budget(UNPACKED_BYTES, MEMBERS),
+        ocr=ocr,
+        read_member=_read_member,
+    )
+    try:
+        _read(document, source, output)
+    except TextFull as reason:
+        output.failed(str(reason))
+    except Unreadable as reason:
+        if not output.lines:
+            raise
+        output.failed(str(reason))
+    return TextMap(document.name, output.lines, tuple(output.anchors), output.failures)
+
+
+def _read(document: Format, source: Source, output: Output) -> None:
+    if document.is_image and not source.ocr:
+        raise Unreadable(PICTURE)
+    try:
+        document.read(source, output)
+    except (Unreadable, TextFull, Unwritable):
+        raise
+    except MemoryError as error:
+        raise TooMuchMemory from error
+    except Exception as error:
+        # Whatever a library makes of a file that is not what it says: the file's fault, not ours.
+        raise Unreadable(damaged(error)) from error
+
+
+def _read_member(outer: Source, member: Member, output: Output) -> None:
+    """Read a member of an archive: a document, a text, or nothing to be read."""
+    document = format_of(member.name)
+    try:
+        if document is None:
+            _read_text(member, output)
+        elif outer.depth >= DEEPEST:
+            output.failed(f"it is inside of more than {DEEPEST} archives", member.name)
+        elif document.is_image and not outer.ocr:
+            pass  # pictures are no documents then
+        elif member.size is not None and member.size > outer.budget.left:
+            output.failed("it is larger than what may still be unpacked", member.name)
+        else:
+            with outer.unpacked(member) as source:
+                _read_document(document, source, member.name, output)
+    except (BudgetSpent, TextFull, Unwritable):
+        raise
+    except Exception as error:
+        reason = str(error) if isinstance(error, Unreadable) else damaged(error)
+        output.failed(reason, member.name)
+
+
+def _read_document(document: Format, source: Source, name: str, output: Output) -> None:
+    before = output.enter(name)
+    try:
+        _read(document, source, output)
+    finally:
+        output.leave(before)
+
+
+def _read_text(member: Member, output: Output) -> None:
+    """A member that is a text itself; of anything else nothing is read but its beginning."""
+    before, size = None, 0
+    try:
+        for block in blocks_of_text(member.stream):
+            if before is None:
+                before = output.enter(member.name)
+            if size >= MEMBER_TEXT_BYTES:
+                output.failed(f"only its first {MEMBER_TEXT_BYTES // 1024**2} MiB are read")
+                return
+            output.text(block)
+            size += len(block)
+        if before is None and member.name.lower().endswith(UNREAD):
+            output.failed("nothing here reads its format", member.name)
+    finally:
+        if before is not None:
+            output.leave(before)

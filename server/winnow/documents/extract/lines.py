@@ -1,0 +1,180 @@
+"""Paragraphs, tables and headings, put together to the lines of a document's text.
+
+What all word processors, presentations and pages have in common: one line for a paragraph, one for
+a row of a table, and sections that begin with headings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from winnow.documents.extract.output import Output, TextFull, cleaned
+from winnow.documents.library.locations import Place
+
+# The most that is held before it is a line; no more than this is a document's text.
+MOST_HELD = 16 * 1024**2
+# A title is shown with every hit: a paragraph that only looks like a heading must not be one.
+LONGEST_TITLE = 200
+
+
+def title_of(text: str) -> str:
+    """What a part is called that begins with this."""
+    return cleaned(text).strip()[:LONGEST_TITLE]
+
+
+class Sections:
+    """Writes lines, each in the section of the headings above it.
+
+    ``above`` are the titles that all of these are under, of parts that the caller has begun.
+    ``numbered`` says that lines are paragraphs, to be counted.
+    """
+
+    def __init__(self, output: Output, *, above: Sequence[str] = (), numbered: bool = True) -> None:
+        self._output = output
+        self._above = tuple(above)
+        self._numbered = numbered
+        self._path: list[tuple[int, str]] = []
+        self._lines = 0
+
+    def line(self, text: str) -> None:
+        """A paragraph."""
+        if not (self._lines or self._path or self._above) and self._numbered:
+            self._output.at(self._place())
+        self._lines += 1
+        self._output.line(text)
+
+    def heading(self, level: int, text: str) -> None:
+        """A paragraph that a section begins with; those of higher levels are inside of it."""
+        title = title_of(text)
+        while self._path and self._path[-1][0] >= level:
+            self._path.pop()
+        if self._above[-1:] != (title,) or self._path:
+            self._path.append((level, title))
+            self._output.part(title, self._place())
+        self.line(text)
+
+    def paragraph(self, text: str, level: int | None) -> None:
+        """A paragraph, or with a level a heading."""
+        if level is None:
+            self.line(text)
+        else:
+            self.heading(level, text)
+
+    def _place(self) -> Place:
+        path = (*self._above, *(title for _, title in self._path))
+        return Place(
+            section=" > ".join(path) or None,
+            paragraph=self._lines + 1 if self._numbered else None,
+        )
+
+
+def write_part(output: Output, title: str, lines: Sequence[str]) -> None:
+    """What stands beside the text of a document, such as its footnotes."""
+    if lines:
+        output.part(title, Place(section=title, paragraph=1))
+        for line in lines:
+            output.line(line)
+
+
+class _Paragraph:
+    __slots__ = ("boxes", "level", "pieces")
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.level: int | None = None
+        self.boxes: list[str] = []
+
+
+class Flow:
+    """Puts lines together from what begins and ends in XML.
+
+    ``emit`` gets each line with the level of a heading. The paragraphs of a cell and the rows of a
+    table in one are joined by spaces; the cells of a row are separated by tabs. A box, such as a
+    frame that a paragraph has beside it, gives lines that follow the paragraph's.
+    """
+
+    def __init__(self, emit: Callable[[str, int | None], object]) -> None:
+        self._emit = emit
+        self._paragraphs: list[_Paragraph] = []
+        self._rows: list[list[str]] = []
+        # Where lines go that are not emitted yet, and whether that is a cell.
+        self._holders: list[tuple[bool, list[str]]] = []
+        self._held = 0
+
+    # --- paragraphs ------------------------------------------------------------------------
+
+    def begin_paragraph(self, _attributes: object = None) -> None:
+        self._paragraphs.append(_Paragraph())
+
+    def level(self, level: int | None) -> None:
+        """The paragraph is a heading."""
+        if self._paragraphs:
+            self._paragraphs[-1].level = level
+
+    def add(self, text: str) -> None:
+        """Some text of the paragraph. Raises TextFull when there is too much of it."""
+        if self._paragraphs:
+            self._held += len(text) + 8
+            if self._held > MOST_HELD:
+                raise TextFull
+            self._paragraphs[-1].pieces.append(text)
+
+    def end_paragraph(self) -> None:
+        paragraph = self._paragraphs.pop()
+        self._deliver("".join(paragraph.pieces), paragraph.level)
+        for line in paragraph.boxes:
+            self._deliver(line)
+
+    def _deliver(self, text: str, level: int | None = None) -> None:
+        text = text.strip()
+        if self._holders:
+            if text:
+                self._holders[-1][1].append(text)
+            return
+        if not self._paragraphs:
+            self._held = 0
+        if text:
+            self._emit(text, level)
+
+    # --- tables ----------------------------------------------------------------------------
+
+    def begin_row(self, _attributes: object = None) -> None:
+        self._rows.append([])
+
+    def begin_cell(self, _attributes: object = None) -> None:
+        self._holders.append((True, []))
+
+    def end_cell(self) -> None:
+        text = " ".join(self._holders.pop()[1]).replace("\t", " ")
+        if self._rows:
+            self._rows[-1].append(text)
+        else:
+            self._deliver(text)
+
+    def end_row(self) -> None:
+        cells = self._rows.pop()
+        inside = bool(self._holders) and self._holders[-1][0]
+        text = (" " if inside else "\t").join(cells)
+        # The first cells of a row may be empty: what follows stays in its columns.
+        if inside or self._holders:
+            self._deliver(text)
+        elif any(cells):
+            self._held = 0
+            self._emit(text, None)
+
+    # --- what stands beside a paragraph ----------------------------------------------------
+
+    def begin_box(self, _attributes: object = None) -> None:
+        self._holders.append((False, []))
+
+    def end_box(self) -> None:
+        lines = self.end_aside()
+        if self._paragraphs:
+            self._paragraphs[-1].boxes.extend(lines)
+        else:
+            for line in lines:
+                self._deliver(line)
+
+    def end_aside(self) -> list[str]:
+        """The lines of a box that do not belong here, such as a footnote's."""
+        return self._holders.pop()[1]

@@ -1,0 +1,116 @@
+"""A worker: a child process that reads documents; started by
+:mod:`winnow.documents.library.library`.
+
+The only process that opens a document of a stranger with a library for its format. Its memory and
+the time for one document are bounded, and it ends with the server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from winnow.documents.extract.extraction import extract
+from winnow.documents.extract.job import NEVER, Job, Taken, failed, later, stamp_of, stamp_when_read
+from winnow.documents.extract.output import Unwritable
+from winnow.documents.format import format_of
+from winnow.documents.library.locations import TextMap
+from winnow.documents.library.texts import Texts, key_of
+from winnow.documents.unreadable import TooMuchMemory, Unreadable
+from winnow.errors import NotFound, SearchError
+from winnow.processes.worker_side import serve
+from winnow.text.paths import open_regular
+
+# A file that is written while it is read is read again, so often.
+ATTEMPTS = 3
+
+
+def main() -> None:
+    """Answer jobs until the input ends."""
+    encode = msgspec.msgpack.Encoder().encode
+    decoder = msgspec.msgpack.Decoder(Job)
+    serve(lambda message: encode(_answer(decoder.decode(message))), float(sys.argv[1]))
+
+
+def _answer(job: Job) -> Taken:
+    try:
+        return take(job)
+    except MemoryError:
+        return later(job, str(TooMuchMemory()))
+
+
+def take(job: Job) -> Taken:
+    """Read a document, and put its text into the cache."""
+    path = os.fsdecode(job.path)
+    try:
+        descriptor = open_regular(path, os.fsdecode(job.root))
+    except NotFound:
+        return Taken(None)
+    except SearchError as error:  # it may not be read, is no regular file, or has moved outside
+        return failed(job, error.message)
+    with os.fdopen(descriptor, "rb") as file:
+        for _ in range(ATTEMPTS):
+            with contextlib.suppress(_Changed):
+                return _take(job, path, file)
+            file.seek(0)
+    return failed(job, "it changes while it is read")
+
+
+class _Changed(Exception):
+    """The file was written while it was read."""
+
+
+def _take(job: Job, path: str, file: IO[bytes]) -> Taken:
+    """Read a document. Raises _Changed before anything of it is kept."""
+    state = os.fstat(file.fileno())
+    stamp = stamp_when_read(state)
+    document = format_of(path)
+    if document is None:
+        return Taken(stamp, problem="it is no document whose format is known")
+    if state.st_size > job.max_bytes:
+        size = f"{state.st_size / 1024**2:,.0f} MiB"
+        return Taken(stamp, problem=f"it is too large: {size} (see documents.file_bytes)")
+    texts = Texts(Path(os.fsdecode(job.folder)))
+
+    def check() -> None:
+        """Raise _Changed if the file is not what it was."""
+        fresh = stamp.ctime_ns == NEVER  # then the clock of the file system may not tell
+        if fresh:
+            file.seek(0)
+        same = not fresh or key_of(file, document.name, job.ocr) == key
+        if not same or stamp_of(os.fstat(file.fileno())) != stamp_of(state):
+            raise _Changed
+
+    def read(write: Callable[[bytes], object]) -> TextMap:
+        made = extract(os.path.basename(path), file, write, ocr=job.ocr)
+        check()
+        return made
+
+    key = key_of(file, document.name, job.ocr)
+    known = texts.load_map(key)
+    if known is not None:
+        check()
+        return Taken(stamp, key, failed=known.failed)
+    try:
+        known = texts.write(key, read)
+    except TooMuchMemory as reason:
+        return later(job, str(reason))
+    except Unreadable as reason:
+        check()
+        return Taken(stamp, problem=str(reason))
+    except (OSError, Unwritable) as error:
+        # Another time there may be room.
+        passing = msgspec.structs.replace(stamp, ctime_ns=NEVER)
+        why = error.strerror if isinstance(error, OSError) else error
+        return Taken(passing, problem=f"its text cannot be kept: {why}")
+    return Taken(stamp, key, failed=known.failed, bytes=texts.size(key))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Matching lines of a document, made of its text when somebody asks for them.
+
+A search may match thousands of lines of which a page of an answer holds some: ripgrep's word for
+where they are is kept, and the lines are read once they are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import overload
+
+import msgspec
+from msgspec import Struct
+
+from winnow.documents.library.locations import Place, TextMap, cell_at
+from winnow.documents.library.request import DocumentHit, DocumentQuery
+from winnow.documents.library.texts import Texts
+from winnow.text.ripgrep import cut_line
+from winnow.types import Line
+
+
+class _Span(Struct):
+    start: int
+    end: int
+
+
+class _Where(Struct):
+    """The end of a record of `rg --json`: the offset of the line and the spans are in bytes."""
+
+    line_number: int
+    absolute_offset: int
+    submatches: list[_Span]
+
+
+_decode = msgspec.json.Decoder(_Where).decode
+
+
+class TextGone(Exception):
+    """A text was deleted before its lines were asked for."""
+
+
+class Hits(Sequence[DocumentHit]):
+    """The hits in one text, from the ends of ripgrep's records. To ask for some raises TextGone if
+    the text was deleted meanwhile."""
+
+    def __init__(
+        self, texts: Texts, key: str, records: Sequence[bytes], query: DocumentQuery
+    ) -> None:
+        self._texts = texts
+        self._key = key
+        self._records = records
+        self._query = query
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, place: int) -> DocumentHit: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[DocumentHit]: ...
+    def __getitem__(self, place: int | slice) -> DocumentHit | Sequence[DocumentHit]:
+        if not isinstance(place, slice):
+            return self[place : place + 1 or None][0]
+        # Not kept: there may be hundreds of texts.
+        text, text_map = self._text()
+        return [self._hit(record, text, text_map) for record in self._records[place]]
+
+    @property
+    def marks(self) -> Sequence[bytes]:
+        """What tells whether these are the same hits as others, at no cost."""
+        return self._records
+
+    def _text(self) -> tuple[bytes, TextMap]:
+        try:
+            return self._texts.read(self._key), self._texts.map_of(self._key)
+        except OSError:
+            raise TextGone from None
+
+    def _hit(self, record: bytes, whole: bytes, text_map: TextMap) -> DocumentHit:
+        # `"line_number":…}}`, of which the last brace closes the record.
+        where = _decode(b"{" + record[:-1])
+        number, start = where.line_number, where.absolute_offset
+        stop = _line_end(whole, start)
+        raw = whole[start:stop]
+        text = raw.decode("utf-8", "replace")
+        ranges = [_code_points(raw, one) for one in where.submatches]
+        place = text_map.place_at(number)
+        first, end = text_map.part_of(number)
+        context = self._query.context
+        before = _lines_before(whole, start, min(context, number - first))
+        after = _lines_behind(whole, stop, min(context, end - 1 - number))
+        return DocumentHit(
+            text_map.shown_line(number),
+            self._line(text, ranges),
+            tuple(map(self._shown, before)),
+            tuple(map(self._shown, after)),
+            place,
+            _cells(place, text, ranges),
+        )
+
+    def _line(self, text: str, ranges: Sequence[tuple[int, int]]) -> Line:
+        if len(text) > self._query.width:
+            return cut_line(text, ranges, self._query.width)
+        return Line(text, 0, tuple(ranges))
+
+    def _shown(self, raw: bytes) -> str:
+        return self._line(raw.decode("utf-8", "replace"), ()).text
+
+
+def _line_end(text: bytes, start: int) -> int:
+    end = text.find(b"\n", start)
+    return end if end >= 0 else len(text)
+
+
+def _lines_before(text: bytes, start: int, count: int) -> list[bytes]:
+    """The last lines before an offset at which a line begins."""
+    lines: list[bytes] = []
+    while len(lines) < count and start > 0:
+        end, start = start - 1, text.rfind(b"\n", 0, start - 1) + 1
+        lines.append(text[start:end])
+    return lines[::-1]
+
+
+def _lines_behind(text: bytes, stop: int, count: int) -> list[bytes]:
+    """The next lines behind an offset at which a line ends."""
+    lines: list[bytes] = []
+    while len(lines) < count and stop + 1 < len(text):
+        start, stop = stop + 1, _line_end(text, stop + 1)
+        lines.append(text[start:stop])
+    return lines
+
+
+def _code_points(raw: bytes, span: _Span) -> tuple[int, int]:
+    if raw.isascii():
+        return min(span.start, len(raw)), min(span.end, len(raw))
+    before = len(raw[: span.start].decode("utf-8", "replace"))
+    return before, before + len(raw[span.start : span.end].decode("utf-8", "replace"))
+
+
+def _cells(place: Place, text: str, ranges: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    cells = (cell_at(place, text[:start]) for start, _ in ranges)
+    return tuple(dict.fromkeys(cell for cell in cells if cell))

@@ -1,0 +1,492 @@
+"""The command line: every tool as a subcommand, and serve, mcp, init-agent, doctor, completions.
+
+Nothing heavy is imported here: `winnow --help` and a search load neither pygls nor an SDK.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import inspect as inspection
+
+import winnow
+from winnow.config.globs import GLOB_CHARACTERS
+from winnow.errors import InvalidParams, RootRefused, SearchError
+from winnow.processes.installing import pip_install
+from winnow.processes.memory import give_back_what_is_freed
+from winnow.storage import config_files
+from winnow.storage.paths import shown_path
+from winnow.storage.state_folder import User, new_notices, notices
+from winnow.text.paths import path_of_uri
+from winnow.text.roots import refusal
+from winnow.text.scope import repository_root
+from winnow.tools import TOOLS
+from winnow.tools.registry import Field, Tool, is_list_of_ranges
+from winnow.tools.terminal import Style
+from winnow.types import Progress, Result
+from winnow.workspace import Workspace
+
+FOUND, NOTHING_FOUND, FAILED = 0, 1, 2  # as grep does
+TOKEN_VARIABLE = "WINNOW_TOKEN"  # noqa: S105 (a name)
+TOKEN_CHARACTERS = 16  # fewer could be guessed
+# Where shells look for the completions of a program.
+SHELL_FILES = {
+    "bash": "~/.local/share/bash-completion/completions/winnow",
+    "zsh": "~/.zfunc/_winnow",
+    "fish": "~/.config/fish/completions/winnow.fish",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code is 0 found, 1 nothing found, 2 error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a console may not know every character
+            stream.reconfigure(errors="replace")
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        if not sys.stdout.closed:  # as it is after `serve`
+            sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader has seen enough, as `head` does; Python would complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FOUND
+    except OSError as error:  # no working folder, a full disk, a port that is taken
+        with contextlib.suppress(OSError):
+            print(f"winnow: {error.strerror or error}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="winnow", description="Ask where something is in a code base."
+    )
+    parser.add_argument("--version", action="version", version=f"winnow {winnow.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for tool in TOOLS.values():
+        _add_tool(commands, tool)
+    serve = commands.add_parser("serve", help="run the language server on stdin and stdout")
+    serve.add_argument(
+        "--tcp", metavar="[HOST:]PORT", help="listen on this address of this machine instead"
+    )
+    serve.add_argument(
+        "--token",
+        metavar="TOKEN",
+        help="what the client has to send in initializationOptions.token, with --tcp; else the"
+        f" environment variable {TOKEN_VARIABLE}, else one is generated and written to stderr",
+    )
+    serve.add_argument("--verbose", action="store_true", help="log to stderr what happens")
+    serve.set_defaults(run=_serve)
+    _add_mcp(commands)
+    _add_init_agent(commands)
+    doctor = commands.add_parser("doctor", help="say what is here and what is missing")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor.set_defaults(run=_doctor)
+    _add_completions(commands)
+    return parser
+
+
+# --- tools ---------------------------------------------------------------------------------
+
+
+def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
+    summary = tool.description.partition("\n")[0]
+    command = commands.add_parser(
+        tool.command,
+        help=summary[:1].lower() + summary[1:],
+        description=tool.description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for field in tool.fields:
+        _add_field(command, field, tool.for_people.get(field.name, field.default))
+    for name in tool.positional:
+        command.add_argument(
+            name,
+            nargs="?",
+            default=argparse.SUPPRESS,
+            metavar=name.upper(),
+            help=f"same as --{name}",
+        )
+    if tool.effects.reaches_out:
+        command.add_argument(
+            "--yes",
+            action="store_true",
+            help="consent, for this call, to what it may send to a language model",
+        )
+    output = command.add_mutually_exclusive_group()
+    output.add_argument(
+        "--format",
+        choices=["text", "plain", "json"],
+        default="text",
+        help="text for people, plain lines for agents, or json for programs",
+    )
+    output.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="same as --format json"
+    )
+    command.set_defaults(run=lambda options: _run_tool(tool, options))
+
+
+def _add_field(command: argparse.ArgumentParser, field: Field, default: object) -> None:
+    """Add an argument for a field of the params: required ones by position, others as options."""
+    kind = field.kind
+    options: dict[str, Any] = {"help": field.description.replace("%", "%%")}
+    if isinstance(kind, inspection.ListType):
+        options["metavar"] = field.name.removeprefix("search_").rstrip("s").upper()
+        options |= {"nargs": "+"} if field.required else {"action": "append"}
+        if isinstance(kind.item_type, inspection.LiteralType):
+            options |= {"choices": list(kind.item_type.values), "metavar": None}
+        if is_list_of_ranges(kind):
+            options["metavar"] = "START-END"
+    elif isinstance(kind, inspection.LiteralType):
+        options["choices"] = list(kind.values)
+    elif isinstance(kind, inspection.IntType):
+        options |= {"type": int, "metavar": "N"}
+    elif isinstance(kind, inspection.FloatType):
+        options |= {"type": float, "metavar": "N"}
+    elif isinstance(kind, inspection.BoolType):
+        options["action"] = argparse.BooleanOptionalAction if default else "store_true"
+        options |= {"default": None}
+    if field.required:
+        command.add_argument(field.name, **options)
+        return
+    if default and isinstance(default, (str, int, float)):
+        options["help"] += f" Default: {default}."
+    command.add_argument("--" + field.name.replace("_", "-"), **options)
+
+
+def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
+    named = {
+        field.name: value
+        for field in tool.fields
+        if (value := getattr(options, field.name)) is not None
+    }
+    raw = {**tool.for_people, **named}
+    if path := raw.get("path"):
+        raw["path"] = _from_here(path)
+    try:
+        with contextlib.closing(_Status()) as status:
+            consent = getattr(options, "yes", False)
+            result = asyncio.run(_call(tool, raw, status, consent=consent))
+    except SearchError as error:
+        return _fail(tool, error, options.format)
+    print(_rendered(tool, result, options.format))
+    found = getattr(result, "done", None) or getattr(result, "returned", 1)
+    return FOUND if found else NOTHING_FOUND
+
+
+def _from_here(path: str) -> str:
+    """Return what a person means by a path: seen from the current folder, unless only the
+    repository's root has such a path."""
+    is_uri = re.match(r"[\w-]{2,}:", path)
+    is_glob = GLOB_CHARACTERS.intersection(path) and not is_uri
+    here = Path.cwd()
+    root = repository_root(here)
+    means_root = is_uri or root == here or os.path.lexists(root / path)
+    if os.path.lexists(path) or is_glob or not means_root:
+        return shown_path(os.path.abspath(path))[0]
+    return path
+
+
+async def _call(
+    tool: Tool[Any, Any], raw: dict[str, Any], status: _Status, *, consent: bool
+) -> Result:
+    folder = Path.cwd()
+    config, problems = config_files.load(os.environ, repository_root(folder))
+    for problem in problems:
+        print(f"winnow: {problem}", file=sys.stderr)
+    if consent:
+        llm = msgspec.structs.replace(config.llm, consent="always")
+        config = msgspec.structs.replace(config, llm=llm)
+    workspace = Workspace([folder], tool.by_hand(config))
+    if workspace.refusal(folder) and (named := _folder_of(raw.get("path", ""))):
+        workspace.folders = [named]
+    for notice in new_notices(workspace.roots(), workspace.user):
+        print(f"winnow: {notice}", file=sys.stderr)
+    try:
+        result: Result = await tool.call(workspace, raw, status)
+        return result
+    finally:
+        await workspace.aclose()
+
+
+def _folder_of(path: str) -> Path | None:
+    """Return the folder of a path that exists: itself, or that of a file."""
+    path = path_of_uri(path) or path
+    if not path or not os.path.exists(path):
+        return None
+    return Path(path if os.path.isdir(path) else os.path.dirname(path))
+
+
+def _rendered(tool: Tool[Any, Any], result: Result, form: str) -> str:
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(result)).decode()
+    text: str = (
+        tool.text(result, Style.for_stream(sys.stdout), os.getcwd())
+        if form == "text"
+        else tool.plain(result)
+    )
+    return text
+
+
+def _fail(tool: Tool[Any, Any], error: SearchError, form: str) -> int:
+    if form == "json":
+        print(msgspec.json.encode({"error": {"message": error.message, **error.data}}).decode())
+    command = f"winnow {tool.command}"
+    print(f"{command}: {error.message}", file=sys.stderr)
+    if isinstance(error, InvalidParams):
+        print(f"Try '{command} --help'.", file=sys.stderr)
+    return FAILED
+
+
+class _Status(Progress):
+    """Progress as one line of stderr that is written over; nothing where that is no terminal."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+
+    def __call__(
+        self, message: str, *, percentage: int | None = None, partial: Result | None = None
+    ) -> None:
+        if self._live:
+            print(f"\r\x1b[K{message}…", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._live:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+# --- servers -------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _loading() -> Iterator[None]:
+    """Load what a server is made of. These are some 100,000 objects that live as long as it does:
+    looking for garbage among them costs a tenth of the start, and of every later collection."""
+    import gc
+
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _log_to_stderr(*, verbose: bool) -> None:
+    import logging
+
+    from winnow.frontends.server_process import StderrLog
+
+    logging.basicConfig(
+        handlers=[StderrLog()],
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+
+
+def _serve(options: argparse.Namespace) -> int:
+    import logging
+    import secrets
+
+    with _loading():
+        from winnow.frontends.lsp.lifecycle import create_server
+        from winnow.frontends.lsp.transport import serve_io, serve_tcp
+
+    give_back_what_is_freed()
+    _log_to_stderr(verbose=options.verbose)
+    # pygls logs every error that it answers, with its traceback.
+    logging.getLogger("pygls").setLevel(logging.INFO if options.verbose else logging.CRITICAL)
+    # Taken out of the environment, which children inherit.
+    token = os.environ.pop(TOKEN_VARIABLE, None) if options.token is None else options.token
+    if not options.tcp:
+        if options.token is not None:
+            print("winnow serve: `--token` needs `--tcp`.", file=sys.stderr)
+            return FAILED
+        return serve_io(create_server())
+    host, _, port = options.tcp.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if host not in ("127.0.0.1", "::1", "localhost") or not port.isdigit() or int(port) > 65535:
+        print(
+            f"winnow serve: {options.tcp} is no address of this machine: whoever can reach the"
+            " server can read its files, so it listens on the loopback address only",
+            file=sys.stderr,
+        )
+        return FAILED
+    if token is not None and len(token) < TOKEN_CHARACTERS:
+        print(
+            f"winnow serve: the token needs at least {TOKEN_CHARACTERS} characters."
+            " Leave it out to have one generated.",
+            file=sys.stderr,
+        )
+        return FAILED
+    made = token or secrets.token_urlsafe()
+    return serve_tcp(create_server(), host, int(port), made, generated=token is None)
+
+
+def _add_mcp(commands: Any) -> None:
+    mcp = commands.add_parser(
+        "mcp",
+        help="offer the tools to an agent: an MCP server on stdin and stdout",
+        description="An MCP server on stdin and stdout, with the tools and the texts of documents."
+        " Needs the extra: pip install 'winnow-ls[mcp]'. `winnow init-agent` tells agents of it.",
+    )
+    mcp.add_argument(
+        "folders", nargs="*", metavar="FOLDER", help="what to search; else the current folder"
+    )
+    mcp.add_argument(
+        "--max-tokens",
+        type=_count,
+        metavar="N",
+        help="shorten answers to about N tokens unless the agent names another number;"
+        " 0 is no limit. Default: 8000.",
+    )
+    mcp.add_argument(
+        "--text-only",
+        action="store_true",
+        help="send no structured content, which several agents show their model in the place of"
+        " the shorter text",
+    )
+    mcp.add_argument("--verbose", action="store_true", help="log to stderr what happens")
+    mcp.set_defaults(run=_mcp)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("expected a number, 0 or more")
+    return int(text)
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    try:
+        with _loading():
+            from winnow.frontends import mcp
+    except ModuleNotFoundError as error:
+        if error.name not in ("mcp", "mcp_types"):  # the second: an older one is installed
+            raise
+        print(
+            "winnow mcp: the package mcp (2.3 or newer) is not installed:"
+            f" {pip_install('winnow-ls[mcp]')}",
+            file=sys.stderr,
+        )
+        return FAILED
+    folders = [Path(os.path.abspath(name)) for name in options.folders or [Path.cwd()]]
+    for folder in folders:
+        if not folder.is_dir():
+            print(f"winnow mcp: {shown_path(str(folder))[0]} is no folder", file=sys.stderr)
+            return FAILED
+    config, problems = config_files.load(os.environ, repository_root(folders[0]))
+    for folder in folders if not config.workspace.allow_home_root else ():
+        if why := refusal(folder, os.environ):
+            print(f"winnow mcp: {RootRefused(shown_path(str(folder))[0], why)}", file=sys.stderr)
+            return FAILED
+    give_back_what_is_freed()
+    _log_to_stderr(verbose=options.verbose)
+    user = User.of(os.environ, config.index.location)
+    for problem in (*problems, *notices(map(repository_root, folders), user)):
+        print(f"winnow: {problem}", file=sys.stderr)
+    budget = mcp.MAX_TOKENS if options.max_tokens is None else options.max_tokens
+    return mcp.serve(folders, config, max_tokens=budget, structured=not options.text_only)
+
+
+def _add_init_agent(commands: Any) -> None:
+    from winnow.frontends.cli.agents import AGENTS
+
+    init = commands.add_parser(
+        "init-agent",
+        help="tell the agents that work in this folder of `winnow mcp`",
+        description="Write the entry for `winnow mcp` into the configuration files that agents read"
+        " in this folder: .mcp.json, and those of the agents that this folder or your home folder"
+        " has traces of, or that are named. What is in the files stays.",
+    )
+    agents = init.add_argument(
+        "agents",
+        nargs="*",
+        metavar="AGENT",
+        help=f"one of {', '.join(AGENTS)}, or all",
+    )
+    # For `winnow completions`: as `choices`, the empty list would have to be one of them.
+    agents.complete = (*AGENTS, "all")
+    init.add_argument("--print", action="store_true", help="print the entries, and write nothing")
+    init.set_defaults(run=_init_agent)
+
+
+def _init_agent(options: argparse.Namespace) -> int:
+    from winnow.frontends.cli.agents import AGENTS, found_in, introduce
+    from winnow.processes.programs import InstalledPrograms
+
+    unknown = [name for name in options.agents if name not in (*AGENTS, "all")]
+    if unknown:
+        known = ", ".join((*AGENTS, "all"))
+        print(f"winnow init-agent: no agent {unknown[0]!r} is known: {known}", file=sys.stderr)
+        return FAILED
+    folder = repository_root(Path.cwd())
+    names = list(AGENTS) if "all" in options.agents else options.agents
+    home = Path.home()
+    names = names or found_in(folder, home)
+    installed = InstalledPrograms(os.environ, [Path.cwd(), folder])
+    done = [
+        introduce(AGENTS[name], folder, home, installed, write=not options.print) for name in names
+    ]
+    for one in done:
+        print(one.text, file=sys.stdout if one.good else sys.stderr)
+    if others := [name for name in AGENTS if name not in names]:
+        print(f"Other agents: winnow init-agent {' '.join(others)}", file=sys.stderr)
+    return FOUND if all(one.good for one in done) else FAILED
+
+
+# --- doctor --------------------------------------------------------------------------------
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from winnow.frontends.cli.doctor import examine
+
+    findings = examine(Path.cwd(), os.environ)
+    if options.json:
+        print(msgspec.json.format(msgspec.json.encode(findings)).decode())
+    else:
+        style = Style.for_stream(sys.stdout)
+        for finding in findings:
+            missing = style.match("!!") if finding.required else style.bad("--")
+            mark = style.good("ok") if finding.good else missing
+            print(f"{mark} {finding.subject}: {finding.detail}")
+            if finding.advice:
+                print(f"   {finding.advice}")
+    return FAILED if any(one.required and not one.good for one in findings) else FOUND
+
+
+# --- completions ---------------------------------------------------------------------------
+
+
+def _add_completions(commands: Any) -> None:
+    command = commands.add_parser(
+        "completions",
+        help="print the completions for a shell",
+        description="Print the completions for a shell, to be kept where it looks for them:\n\n"
+        + "\n".join(f"  winnow completions {shell} >{file}" for shell, file in SHELL_FILES.items())
+        + "\n\nzsh reads the file from a folder of its `fpath`, before `compinit`.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("shell", choices=list(SHELL_FILES), metavar="SHELL")
+    command.set_defaults(run=_completions)
+
+
+def _completions(options: argparse.Namespace) -> int:
+    from winnow.frontends.cli.completions import script
+
+    print(script(options.shell, _parser()), end="")
+    return FOUND

@@ -1,0 +1,437 @@
+"""The standard methods about symbols: outline, definition, references, highlights, calls.
+
+Requests are translated, asked of :mod:`winnow.search.symbols.navigation` in a thread, and their
+answers written down as plain data: pygls would walk through all of it to find types. What LSP has
+no words for, that an answer may lack something, goes to the client's log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcServerNotInitialized
+
+from winnow.errors import SearchError
+from winnow.frontends.lsp.convert import path_of
+from winnow.frontends.lsp.progress import Reporter
+from winnow.frontends.lsp.symbols import SYMBOL_KINDS, VARIABLE, workspace_symbols
+from winnow.text.ignore_files import with_restarts
+
+if TYPE_CHECKING:
+    from winnow.frontends.lsp.server import WinnowServer
+    from winnow.search.symbols.navigation import Asked, Call, Navigation, Use
+    from winnow.search.symbols.requests import Asking, Early
+    from winnow.symbols.facts import Definition
+    from winnow.symbols.resolve.places import Place
+    from winnow.text.lines import Source
+    from winnow.workspace import Workspace
+
+REQUEST_FAILED = -32803
+# What a peek at definitions can show.
+DEFINITIONS = 50
+_FILE = 1
+# Of a function this long, calls are looked for before there is an index.
+LINES = 500
+_CALLED = re.compile(r"([^\W\d][\w$]*)\s*\(")
+
+T = TypeVar("T")
+Plain = dict[str, Any]
+
+
+def add_features(server: WinnowServer) -> None:
+    """Register the methods."""
+
+    @server.feature(types.WORKSPACE_SYMBOL, types.WorkspaceSymbolOptions(resolve_provider=True))
+    async def workspace_symbol(params: types.WorkspaceSymbolParams) -> list[Plain]:
+        return await workspace_symbols(server, params)
+
+    @server.feature(types.WORKSPACE_SYMBOL_RESOLVE)
+    async def resolve(params: types.WorkspaceSymbol) -> types.WorkspaceSymbol:
+        # Its range was in the list already.
+        return params
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    async def document_symbol(params: types.DocumentSymbolParams) -> list[Plain] | None:
+        return await _Request(server, params).outline()
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    async def definition(params: types.DefinitionParams) -> list[Plain] | None:
+        return await _Request(server, params).at_position(_definitions)
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES, types.ReferenceOptions(work_done_progress=True))
+    async def references(params: types.ReferenceParams) -> list[Plain] | None:
+        return await _Request(server, params).references(params.context.include_declaration)
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    async def highlight(params: types.DocumentHighlightParams) -> list[Plain] | None:
+        return await _Request(server, params).at_position(_highlights)
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
+    async def prepare(params: types.CallHierarchyPrepareParams) -> list[Plain] | None:
+        return await _Request(server, params).at_position(_functions)
+
+    @server.feature(types.CALL_HIERARCHY_INCOMING_CALLS)
+    async def incoming(params: types.CallHierarchyIncomingCallsParams) -> list[Plain] | None:
+        request = _Request(server, params, params.item)
+        async with request.workspace.turns:
+            return await request.at_position(_incoming)
+
+    @server.feature(types.CALL_HIERARCHY_OUTGOING_CALLS)
+    async def outgoing(params: types.CallHierarchyOutgoingCallsParams) -> list[Plain] | None:
+        return await _Request(server, params, params.item).at_position(_outgoing, params.item.range)
+
+
+class _Request:
+    """A request about a document, or a place in it."""
+
+    def __init__(
+        self, server: WinnowServer, params: Any, item: types.CallHierarchyItem | None = None
+    ) -> None:
+        if server.searching is None:
+            raise JsonRpcServerNotInitialized("initialize first")
+        self.server = server
+        self.workspace: Workspace = server.searching
+        self.workspace.buffers = server.protocol.documents.texts()
+        self.work_done = getattr(params, "work_done_token", None)
+        self.partial = getattr(params, "partial_result_token", None)
+        uri = item.uri if item else params.text_document.uri
+        self.position: types.Position | None = (
+            item.selection_range.start if item else getattr(params, "position", None)
+        )
+        self.encoding = server.position_encoding
+        self.path = self._path(uri)
+
+    def _path(self, uri: str) -> str | None:
+        """The document as the index names it; None outside of the workspace."""
+        from winnow.search.symbols.requests import workspace_path
+
+        path = path_of(uri)
+        return workspace_path(self.workspace, path) if path is not None else None
+
+    # --- answers ---------------------------------------------------------------------------
+
+    async def outline(self) -> list[Plain] | None:
+        from winnow.search.symbols.requests import Asking
+
+        if self.path is None:
+            return None
+        path = self.path
+        capabilities = self.server.client_capabilities.text_document
+        symbols = capabilities and capabilities.document_symbol
+        nested = bool(symbols and symbols.hierarchical_document_symbol_support)
+
+        def work(navigation: Navigation) -> list[Plain] | None:
+            source = navigation.sources.read(path)
+            if source is None:
+                return None
+            definitions = navigation.view.definitions_in(path)
+            spelled = _Spelled(navigation, self.encoding)
+            return spelled.tree(source, definitions) if nested else spelled.flat(path, definitions)
+
+        found = await self._ask(Asking(paths=[path]), work)
+        if not found and (problem := (await self.workspace.index.problems()).get(path)):
+            self._log(f"No outline of {path}: {problem}")
+        return found
+
+    async def at_position(
+        self,
+        answer: Callable[[Navigation, _Spelled, Asked], list[Plain]],
+        body: types.Range | None = None,
+    ) -> list[Plain] | None:
+        """What is said of the symbol at the position; None where there is none. What the ``body``
+        calls is read first, too."""
+
+        def work(navigation: Navigation) -> list[Plain] | None:
+            asked = self._asked(navigation)
+            if asked is None:
+                return None
+            return answer(navigation, _Spelled(navigation, self.encoding), asked) or None
+
+        asking = await self._asking(body)
+        return await self._ask(asking, work) if asking else None
+
+    async def references(self, include_declaration: bool) -> list[Plain] | None:
+        from winnow.search.symbols.requests import Early
+
+        sent: set[tuple[str, int]] = set()
+
+        def found(navigation: Navigation, certain: bool) -> list[tuple[Use, Plain]]:
+            asked = self._asked(navigation)
+            if asked is None:
+                return []
+            spelled = _Spelled(navigation, self.encoding)
+            uses = [
+                use
+                for use in navigation.references(asked)
+                if (use.tier == "certain" if certain else use.tier != "possible" or asked.guessed)
+                and (include_declaration or use.kind != "definition")
+                and (use.path, use.at) not in sent
+            ]
+            uses.sort(key=lambda use: (use.path, use.at))
+            return [(use, spelled.location(use.path, use.at, use.name)) for use in uses]
+
+        def emit(uses: list[tuple[Use, Plain]]) -> None:
+            if uses:
+                sent.update((use.path, use.at) for use, _ in uses)
+                value = [location for _, location in uses]
+                self.server.protocol.tell("$/progress", {"token": self.partial, "value": value})
+
+        asking = await self._asking()
+        if asking is None:
+            return None
+        early = Early(lambda one: found(one, True), emit) if self.partial is not None else None
+        undecided = 0
+        unread: dict[str, str] = {}
+
+        def all_found(navigation: Navigation) -> list[tuple[Use, Plain]]:
+            nonlocal undecided, unread
+            uses = found(navigation, False)
+            undecided = navigation.resolver.undecided
+            asked = self._asked(navigation)
+            unread = navigation.unread(asked.name, asked.path) if asked is not None else {}
+            return uses
+
+        with Reporter(self.server, self.work_done, None, "References") as progress:
+            async with self.workspace.turns:
+                uses = await self._ask(asking, all_found, progress, early)
+        if undecided:
+            self._log(
+                f"{undecided} more uses of {asking.names[0]!r} have receivers of unknown type, and"
+                " other classes define it, too"
+            )
+        for path, problem in unread.items():
+            self._log(f"{path} holds {asking.names[0]!r}, but nothing is known of it: {problem}")
+        if self.partial is not None:
+            emit(uses)
+            return []
+        return [location for _, location in uses] or None
+
+    # --- asking ----------------------------------------------------------------------------
+
+    async def _asking(self, body: types.Range | None = None) -> Asking | None:
+        """What has to be known first: the document, and all files with the name at the place."""
+        from winnow.search.symbols.requests import Asking, sources_of
+
+        if self.path is None:
+            return None
+        path, sources = self.path, sources_of(self.workspace)
+
+        def asked() -> Asking | None:
+            source = sources.read(path)
+            at = self._offset(source) if source else None
+            if source is None or at is None:
+                return None
+            found, quoted = source.word_at(at), source.string_at(at)
+            # The string of an import leads to a file beside this one.
+            paths = [path, *(self._paths_of(quoted[1]) if quoted else ())]
+            if found is None:
+                return Asking(paths=paths) if quoted else None
+            called: list[str] = []
+            if body is not None:
+                for line in range(body.start.line, min(body.end.line, body.start.line + LINES) + 1):
+                    called += _CALLED.findall(source.line(line))
+            return Asking(names=list(dict.fromkeys([found[1], *called])), paths=paths)
+
+        return await asyncio.to_thread(asked)
+
+    def _paths_of(self, module: str) -> list[str]:
+        """The files that an import from a path can mean, with any end."""
+        assert self.path is not None
+        if not module.startswith("."):
+            return []
+        from winnow.search.symbols.requests import workspace_path
+
+        whole = Path(os.path.normpath(os.path.join(os.path.dirname(self.path), module)))
+        found: list[Path] = []
+        for folder, stem in ((whole.parent, whole.stem), (whole, "index")):
+            # Nothing outside of the workspace is looked at.
+            if workspace_path(self.workspace, folder) is None:
+                continue
+            with contextlib.suppress(OSError, ValueError):
+                found += [one for one in folder.iterdir() if one.name.partition(".")[0] == stem]
+        inside = (workspace_path(self.workspace, one) for one in found if one.is_file())
+        return [path for path in inside if path is not None]
+
+    def _offset(self, source: Source) -> int | None:
+        if self.position is None:
+            return None
+        return source.offset(self.position.line, self.position.character, self.encoding)
+
+    def _asked(self, navigation: Navigation) -> Asked | None:
+        assert self.path is not None
+        source = navigation.sources.read(self.path)
+        at = self._offset(source) if source else None
+        return navigation.at(self.path, at) if at is not None else None
+
+    async def _ask(
+        self,
+        asking: Asking,
+        work: Callable[[Navigation], T],
+        progress: Reporter | None = None,
+        early: Early[Any] | None = None,
+    ) -> T:
+        from winnow.search.symbols.requests import ask, index_reasons
+        from winnow.types import no_progress
+
+        try:
+            answered = await with_restarts(
+                lambda: ask(self.workspace, asking, work, progress or no_progress, early)
+            )
+        except SearchError as error:
+            raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
+        for reason in index_reasons(answered):
+            self._log(reason)
+        return answered.result
+
+    def _log(self, text: str) -> None:
+        message = {"type": int(types.MessageType.Info), "message": f"Winnow: {text}"}
+        self.server.protocol.tell("window/logMessage", message)
+
+
+# --- what is answered ----------------------------------------------------------------------
+
+
+class _Spelled:
+    """Places as LSP spells them."""
+
+    def __init__(self, navigation: Navigation, encoding: str) -> None:
+        self.navigation = navigation
+        self.encoding = encoding
+
+    def position(self, source: Source, at: int) -> Plain:
+        return {"line": source.line_at(at), "character": source.column(at, self.encoding)}
+
+    def range(self, source: Source, start: int, end: int) -> Plain:
+        return {"start": self.position(source, start), "end": self.position(source, end)}
+
+    def location(self, path: str, at: int, name: str) -> Plain:
+        source = self.navigation.sources.read(path)
+        end = at + len(name.encode())
+        zero = {"line": 0, "character": 0}
+        found = self.range(source, at, end) if source else {"start": zero, "end": zero}
+        return {"uri": Path(path).as_uri(), "range": found}
+
+    def tree(self, source: Source, definitions: Iterable[Definition]) -> list[Plain]:
+        """The outline: members stand in what they are members of, where that is around them. Those
+        that stand elsewhere are called by their qualified names."""
+        roots: list[Plain] = []
+        around: list[tuple[Definition, Plain]] = []
+        for one in definitions:
+            while around and around[-1][0].end <= one.start:
+                around.pop()
+            outer, children = _outer(one, around)
+            above = outer.qualified_name if outer is not None else ""
+            name = one.qualified_name
+            symbol = {
+                "name": name.removeprefix(f"{above}.") or " ",
+                "detail": one.signature,
+                "kind": SYMBOL_KINDS.get(one.kind, VARIABLE),
+                "range": self.range(source, one.start, one.end),
+                "selectionRange": self.range(source, one.at, one.at + len(one.name.encode())),
+                "children": [],
+            }
+            (roots if children is None else children).append(symbol)
+            around.append((one, symbol))
+        return roots
+
+    def flat(self, path: str, definitions: Iterable[Definition]) -> list[Plain]:
+        return [
+            {
+                "name": one.name or " ",
+                "kind": SYMBOL_KINDS.get(one.kind, VARIABLE),
+                "location": self.location(path, one.at, one.name),
+                **({"containerName": one.container} if one.container else {}),
+            }
+            for one in definitions
+        ]
+
+    def item(self, place: Place) -> Plain:
+        """A function as the call hierarchy has it; a file stands for what is in no function."""
+        location = self.location(place.path, place.at, place.name)
+        source = self.navigation.sources.read(place.path)
+        definition = place.definition
+        whole = location["range"]
+        if definition is not None and source is not None:
+            whole = self.range(source, definition.start, definition.end)
+        return {
+            "name": place.name or Path(place.path).name,
+            "kind": SYMBOL_KINDS.get(definition.kind, VARIABLE) if definition else _FILE,
+            "detail": definition.container if definition else "",
+            "uri": location["uri"],
+            "range": whole,
+            "selectionRange": location["range"],
+        }
+
+
+def _outer(
+    one: Definition, around: list[tuple[Definition, Plain]]
+) -> tuple[Definition | None, list[Plain] | None]:
+    """What a definition is listed in, of those that may stand around it, and the list: what it is
+    a member of, else the innermost that can have members; None for the file."""
+    from winnow.symbols.facts import CONTAINERS
+
+    enclosing = [
+        (outer, symbol)
+        for outer, symbol in reversed(around)
+        if outer.start <= one.start and one.end <= outer.end and one.container
+    ]
+    for outer, symbol in enclosing:
+        if outer.qualified_name == one.container:
+            return outer, symbol["children"]
+    for outer, symbol in enclosing:
+        if outer.kind in CONTAINERS:
+            return outer, symbol["children"]
+    return None, None
+
+
+def _definitions(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+    return [spelled.location(one.path, one.at, one.name) for one in asked.places[:DEFINITIONS]]
+
+
+def _highlights(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+    kinds = {"write": 3, "definition": 3, "read": 2, "call": 2}
+    return [
+        {
+            "range": spelled.location(use.path, use.at, use.name)["range"],
+            "kind": kinds.get(use.kind, 1),
+        }
+        for use in navigation.references(asked, asked.path)
+    ]
+
+
+def _functions(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+    from winnow.symbols.resolve.places import FUNCTIONS
+
+    return [
+        spelled.item(place)
+        for place in asked.places
+        if place.definition is not None and place.definition.kind in FUNCTIONS
+    ][:DEFINITIONS]
+
+
+def _incoming(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+    return list(_calls(spelled, navigation.callers(asked), "from", asked.name))
+
+
+def _outgoing(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+    return list(_calls(spelled, navigation.callees(asked), "to", None))
+
+
+def _calls(
+    spelled: _Spelled, calls: Iterable[Call], side: str, name: str | None
+) -> Iterator[Plain]:
+    for call in calls:
+        yield {
+            side: spelled.item(call.place),
+            "fromRanges": [
+                spelled.location(call.path, at, name or call.place.name)["range"]
+                for at in call.calls
+            ],
+        }

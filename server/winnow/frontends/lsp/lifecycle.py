@@ -1,0 +1,253 @@
+"""The language server's requests and lifecycle: one loop over the tools, and the session."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
+
+from winnow import config as configuration
+from winnow.errors import InvalidParams, RootRefused, SearchError
+from winnow.frontends.lsp.convert import folders_of, path_of
+from winnow.frontends.lsp.editor import (
+    CallToolParams,
+    add_editor_features,
+    ask_editor,
+    offers_model,
+)
+from winnow.frontends.lsp.features import add_features
+from winnow.frontends.lsp.indexing import build_index, switch_index, tell_changes, watch_files
+from winnow.frontends.lsp.progress import Reporter, background_progress, without_tokens
+from winnow.frontends.lsp.protocol import (
+    CALL_TOOL,
+    INVALID_PARAMS,
+)
+from winnow.frontends.lsp.server import WinnowServer
+from winnow.frontends.server_process import end_on_signals, end_with_client
+from winnow.search.index.background import open_index
+from winnow.storage import config_files
+from winnow.storage.paths import shown_path
+from winnow.storage.state_folder import notices
+from winnow.text.scope import repository_root
+from winnow.tools import TOOLS
+from winnow.tools.registry import Tool, check_texts
+from winnow.types import Result
+from winnow.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+REQUEST_FAILED = -32803
+SECTION = "winnow"
+CONFIGURATION_SECONDS = 5.0
+
+
+def create_server() -> WinnowServer:
+    """A server with every tool as a request, to be started on a transport."""
+    server = WinnowServer()
+    for tool in TOOLS.values():
+        server.feature(tool.method)(_handler(server, tool))
+    _add_call_tool(server)
+    add_features(server)
+    add_editor_features(server)
+    _add_lifecycle(server)
+    return server
+
+
+# --- requests ------------------------------------------------------------------------------
+
+
+def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
+    async def handle(params: Any) -> Any:
+        result = await _answer(server, tool, params)
+        try:
+            return msgspec.Raw(msgspec.json.encode(result))
+        except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+            return msgspec.to_builtins(result)
+
+    return handle
+
+
+async def _answer(server: WinnowServer, tool: Tool[Any, Any], params: Any) -> Result:
+    """A tool's result for the params of a request. Raises JsonRpcException."""
+    if server.searching is None:
+        raise JsonRpcServerNotInitialized("initialize first")
+    try:
+        raw, work_done, partial = without_tokens(params)
+        server.searching.buffers = server.protocol.documents.texts()
+        with Reporter(server, work_done, partial, tool.name) as progress:
+            result: Result = await tool.call(server.searching, raw, progress)
+            return result
+    except SearchError as error:
+        code = INVALID_PARAMS if isinstance(error, InvalidParams) else REQUEST_FAILED
+        raise JsonRpcException(error.message, code, error.data) from None
+
+
+def _add_call_tool(server: WinnowServer) -> None:
+    @server.feature(CALL_TOOL)
+    async def call_tool(params: Any) -> dict[str, str]:
+        """The answer of the tool of a name, as agents read it: for an editor that hands the tools
+        of `$/tools` to a model."""
+        try:
+            raw, work_done, _ = without_tokens(params)
+            check_texts(raw, "")
+            asked = msgspec.convert(raw, CallToolParams)
+        except (msgspec.ValidationError, InvalidParams) as error:
+            raise JsonRpcInvalidParams(str(error)) from None
+        if server.searching is None:
+            raise JsonRpcServerNotInitialized("initialize first")
+        tool = TOOLS.get(asked.name)
+        if tool is None or not tool.for_agents or not tool.offered(server.searching.config):
+            raise JsonRpcInvalidParams(f"there is no tool {asked.name!r}, or it is turned off")
+        told = {} if work_done is None else {"workDoneToken": work_done}
+        return {"text": tool.plain(await _answer(server, tool, {**asked.arguments, **told}))}
+
+
+# --- settings ----------------------------------------------------------------------------
+
+
+def configure(server: WinnowServer, client: dict[str, Any] | None = None) -> None:
+    """Merge all layers of the configuration anew, and tell what is wrong with them."""
+    workspace = server.searching
+    if workspace is None:
+        return
+    folder = repository_root(workspace.folders[0]) if workspace.folders else None
+    merged, problems = config_files.load(workspace.environment, folder)
+    for layer, source in ((server.options, "initializationOptions"), (client, "settings")):
+        merged, wrong = configuration.merged(merged, layer or {}, source)
+        problems += wrong
+    was_enabled = workspace.config.index.enabled
+    workspace.reconfigure(merged)
+    if merged.index.enabled != was_enabled:
+        if server.has_begun:
+            _in_background(server, switch_index(server))
+        elif workspace.has_index:
+            _in_background(server, workspace.index.follow_settings())
+    ignored = notices(workspace.roots(), workspace.user)
+    problems += [one for one in ignored if one not in server.noticed]
+    server.noticed.update(ignored)
+    for problem in problems:
+        server.window_show_message(
+            types.ShowMessageParams(types.MessageType.Warning, f"Winnow: {problem}")
+        )
+
+
+def tell_refused(server: WinnowServer) -> None:
+    """Tell the user of each open folder that is not searched as a whole, once."""
+    workspace = server.searching
+    if workspace is None:
+        return
+    for folder in workspace.folders:
+        if folder not in server.refused and (why := workspace.refusal(folder)):
+            server.refused.add(folder)
+            problem = RootRefused(shown_path(str(folder))[0], why)
+            server.window_show_message(
+                types.ShowMessageParams(types.MessageType.Warning, f"Winnow: {problem}")
+            )
+
+
+# --- lifecycle -----------------------------------------------------------------------------
+
+
+def _add_lifecycle(server: WinnowServer) -> None:
+    @server.feature(types.INITIALIZE)
+    async def initialize(params: types.InitializeParams) -> None:
+        server.searching = Workspace(folders_of(params))
+        server.searching.turns.ready = server.protocol.room
+        server.searching.reporting = functools.partial(
+            background_progress, server, "Reading documents", "documents"
+        )
+        server.searching.start_indexing = lambda consent: _in_background(
+            server, build_index(server, consent)
+        )
+        if offers_model(params.capabilities):
+            server.searching.offer_model(functools.partial(ask_editor, server))
+        options = params.initialization_options
+        server.options = options if isinstance(options, dict) else {}
+        configure(server)
+        server.protocol.documents.tell = functools.partial(_viewed, server.searching)
+        end_on_signals(server.searching)
+        if params.process_id is not None:
+            _in_background(server, end_with_client(server.searching, params.process_id))
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(_: types.InitializedParams) -> None:
+        _in_background(server, _begin(server))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(params: types.DidSaveTextDocumentParams) -> None:
+        tell_changes(server, [params.text_document.uri])
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def watched(params: types.DidChangeWatchedFilesParams) -> None:
+        tell_changes(server, [change.uri for change in params.changes])
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def changed(params: types.DidChangeConfigurationParams) -> None:
+        settings = params.settings
+        if isinstance(settings, dict) and isinstance(settings.get(SECTION), dict):
+            configure(server, settings[SECTION])
+        else:
+            _in_background(server, _pull_configuration(server))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        if server.searching is None:
+            return
+        gone = {path_of(folder.uri) for folder in params.event.removed}
+        new = [path for folder in params.event.added if (path := path_of(folder.uri))]
+        kept = [folder for folder in server.searching.folders if folder not in gone]
+        server.searching.folders = list(dict.fromkeys(kept + new))
+        tell_refused(server)
+        _in_background(server, build_index(server))
+
+    @server.feature(types.SHUTDOWN)
+    async def shutdown(_: None) -> None:
+        if server.searching is not None:
+            await server.searching.aclose()
+
+
+def _in_background(server: WinnowServer, work: Any) -> None:
+    task = asyncio.create_task(work)
+    server.background.add(task)
+    task.add_done_callback(server.background.discard)
+
+
+async def _begin(server: WinnowServer) -> None:
+    """What is done for a session without being asked: its settings first, they may forbid it."""
+    if server.searching is not None:
+        _in_background(server, open_index(server.searching))
+    await _pull_configuration(server)
+    tell_refused(server)
+    server.has_begun = True
+    _in_background(server, watch_files(server))
+    await build_index(server)
+
+
+def _viewed(workspace: Workspace, path: Path) -> None:
+    """Take down that the editor shows a file, which may be because of a search."""
+    if workspace.config.learning.enabled:
+        workspace.learning.viewed(path)
+
+
+async def _pull_configuration(server: WinnowServer) -> None:
+    """Ask the client for its settings, if it can be asked."""
+    workspace = server.client_capabilities.workspace
+    if not (workspace and workspace.configuration):
+        return
+    question = types.ConfigurationParams(items=[types.ConfigurationItem(section=SECTION)])
+    try:
+        answer = await asyncio.wait_for(
+            server.workspace_configuration_async(question), CONFIGURATION_SECONDS
+        )
+    except (JsonRpcException, asyncio.TimeoutError) as error:
+        logger.warning("The client does not tell its settings: %s", error)
+        return
+    if answer and isinstance(answer[0], dict):
+        configure(server, answer[0])

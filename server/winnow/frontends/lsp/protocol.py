@@ -1,0 +1,362 @@
+"""JSON-RPC for strangers: every request gets an answer, whatever it looks like.
+
+pygls turns messages into typed objects while it parses them, and a request that does not fit is
+never answered: its sender waits for ever. Here a message is parsed as plain data first and given
+its types afterwards, so that what does not fit is answered with an error. The params of custom
+requests stay plain data; the tool validates them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import functools
+import json
+import logging
+import uuid
+from collections.abc import Generator, Sequence
+from typing import Any, get_args, get_origin
+
+import msgspec
+from cattrs import Converter, transform_error
+from cattrs.errors import IterableValidationError, IterableValidationNote
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import (
+    JsonRPCNotification,
+    JsonRPCRequestMessage,
+    JsonRPCResponseMessage,
+    LanguageServerProtocol,
+    default_converter,
+    lsp_method,
+)
+
+import winnow
+from winnow.frontends.lsp.admission import TOKEN_OPTION
+from winnow.frontends.lsp.decoding import INVALID_REQUEST, Refusal
+from winnow.frontends.lsp.documents import Documents
+from winnow.frontends.lsp.outgoing import Outgoing
+from winnow.tools import TOOLS
+
+logger = logging.getLogger(__name__)
+
+# Requests that are not tools.
+SUGGEST_TERMS = "$/suggestTerms"
+CALL_TOOL = "$/callTool"
+REQUESTS = (CALL_TOOL, SUGGEST_TERMS)
+
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+MESSAGE_CHARACTERS = 1000
+
+
+def plain_converter() -> Converter:
+    """pygls' converter, with messages of unknown methods left as plain data."""
+    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
+
+    def request(data: Any, _: Any) -> JsonRPCRequestMessage:
+        return JsonRPCRequestMessage(
+            data["id"], data["method"], data["jsonrpc"], data.get("params")
+        )
+
+    def notification(data: Any, _: Any) -> JsonRPCNotification:
+        return JsonRPCNotification(data["method"], data["jsonrpc"], data.get("params"))
+
+    def response(data: Any, _: Any) -> JsonRPCResponseMessage:
+        return JsonRPCResponseMessage(data["id"], data["jsonrpc"], data.get("result"))
+
+    # cattrs would make a text of a number, and search for that.
+    for kind in (str, int, bool):
+        converter.register_structure_hook(kind, _plain)
+    # lsprotocol takes anything for an id or a token, and pygls fails where it looks for it.
+    for name in (int | str, int | str | None):
+        converter.register_structure_hook(name, _name)
+    converter.register_structure_hook_func(_is_list, functools.partial(_list, converter))
+    converter.register_structure_hook(JsonRPCRequestMessage, request)
+    converter.register_structure_hook(JsonRPCNotification, notification)
+    converter.register_structure_hook(JsonRPCResponseMessage, response)
+    return converter
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """A value of a plain type, or of an enumeration of these, as it is."""
+    if issubclass(kind, enum.Enum):
+        return kind(value)
+    if type(value) is not kind:
+        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _name(value: Any, kind: Any) -> Any:
+    """An id or a token, as it is."""
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    raise TypeError(f"expected a string or an integer, got {type(value).__name__}")
+
+
+def _is_list(kind: Any) -> bool:
+    origin: Any = get_origin(kind)
+    return origin is Sequence or origin is list
+
+
+def _list(converter: Converter, value: Any, kind: Any) -> list[Any]:
+    """A list, as far as its first element that does not fit. cattrs makes an exception of each, for
+    seconds where there are thousands, and takes a text for a list of letters."""
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"expected a list, got {type(value).__name__}")
+    (of,) = get_args(kind)
+    found = []
+    for place, one in enumerate(value):
+        try:
+            found.append(converter.structure(one, of))
+        except Exception as error:
+            said = f"While structuring {kind} @ index {place}"
+            error.__notes__ = [IterableValidationNote(said, place, of)]  # type: ignore[attr-defined]
+            raise IterableValidationError(said, [error], kind) from error
+    return found
+
+
+class WinnowProtocol(LanguageServerProtocol):
+    """pygls' protocol, with an answer for everything that has the look of a request.
+
+    Open documents are kept in ``documents``; pygls' own workspace holds none of them.
+    """
+
+    # pygls reads every property while it sets itself up.
+    _outgoing: Outgoing | None = None
+
+    def __init__(self, server: LanguageServer, converter: Converter) -> None:
+        super().__init__(server, converter)
+        self.documents = Documents()
+        # Tasks of requests and notifications, until they have ended. pygls forgets a request when
+        # it is cancelled, and remembers a notification for ever.
+        self.running: set[asyncio.Task[Any]] = set()
+        self._has_begun = False
+        self._is_ending = False  # somebody has asked for it: pygls notes that once it is done
+        self._news = asyncio.Event()
+
+    def connect(self, outgoing: Outgoing, news: asyncio.Event) -> None:
+        """Send messages there, and set the event whenever a request has ended."""
+        self._outgoing = outgoing
+        self._news = news
+        self.set_writer(outgoing)
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether the client takes what it is sent."""
+        return self._outgoing is None or self._outgoing.has_room
+
+    async def room(self) -> None:
+        """Wait until the client takes what it is sent."""
+        if self._outgoing is not None:
+            await self._outgoing.room()
+
+    def handle(self, message: Any) -> None:
+        """Handle a decoded message, or answer one that was refused."""
+        if not isinstance(message, Refusal):
+            self.handle_message(message)
+        elif not message.is_notification:
+            self.refuse(message.id, message.code, message.problem)
+        elif message.uri:
+            self._lose_document(message.uri, message.problem)
+        else:
+            logger.warning("Refused a notification: %s", message.problem)
+
+    def _execute_handler(
+        self, msg_id: Any, handler: Any, callback: Any, args: Any = None, kwargs: Any = None
+    ) -> None:
+        super()._execute_handler(msg_id, handler, callback, args, kwargs)
+        future: Any = self._request_futures.get(msg_id)
+        if future is None:
+            return
+        if isinstance(future, asyncio.Task):
+            self.running.add(future)
+        future.add_done_callback(functools.partial(self._forget, msg_id))
+
+    def _forget(self, msg_id: Any, future: Any) -> None:
+        if self._request_futures.get(msg_id) is future:
+            del self._request_futures[msg_id]
+        self.running.discard(future)
+        self._news.set()
+
+    def handle_message(self, message: Any) -> None:
+        """Check a message, give it its types, and hand it on."""
+        problem = self._problem(message)
+        if problem:
+            self.refuse(_id(message), INVALID_REQUEST, problem)
+            return
+        _drop_token(message)
+        try:
+            typed = self.structure_message(message)
+        except Exception as error:
+            logger.debug("A message that does not fit", exc_info=True)
+            if "id" in message and "method" in message:
+                self.refuse(message["id"], INVALID_PARAMS, _misfit(error))
+            elif message.get("method") == types.TEXT_DOCUMENT_DID_CHANGE:
+                self._lose_document(_uri(message.get("params")), _misfit(error))
+            return
+        if {"id", "method"} <= message.keys() and not hasattr(typed, "id"):
+            self.refuse(message["id"], INVALID_REQUEST, f"{message['method']} is a notification")
+            return
+        method = message.get("method")
+        self._is_ending |= method == types.SHUTDOWN
+        if method == types.EXIT:  # it may come before the end of `shutdown`, which decides the code
+            self._shutdown |= self._is_ending
+        super().handle_message(typed)
+
+    def _handle_response(
+        self, msg_id: Any, result: Any | None = None, error: types.ResponseError | None = None
+    ) -> None:
+        """Take the client's answer to a request of the server's. pygls keeps the client's requests
+        with these, which are tasks: one with this id is not meant."""
+        if not isinstance(self._request_futures.get(msg_id), asyncio.Task):
+            super()._handle_response(msg_id, result, error)
+
+    def _lose_document(self, uri: Any, problem: str) -> None:
+        """A change of a document does not fit: from now on its text is not known here."""
+        if isinstance(uri, str) and self.documents.get(uri):
+            self.documents.close(uri)
+            text = (
+                f"Winnow has lost track of {uri}, a change of it was not valid ({problem}): until"
+                " it is opened again, searches find what is on disk"
+            )
+            self.tell("window/showMessage", {"type": types.MessageType.Warning, "message": text})
+
+    def _problem(self, message: Any) -> str | None:
+        if not isinstance(message, dict):
+            return "a message is one object"
+        if message.get("jsonrpc") != self.VERSION:
+            return "`jsonrpc` must be '2.0'"
+        # Whoever could not read a message tells so with an id of null.
+        unread = message.get("id") is None and "error" in message
+        if "id" in message and _id(message) is None and not unread:
+            return "`id` must be a string or an integer"
+        if "method" not in message:
+            return None if {"result", "error"} & message.keys() else "`method` is missing"
+        if not isinstance(message["method"], str):
+            return "`method` must be a string"
+        if self._is_ending and "id" in message:
+            return "the server is shutting down"
+        if message["method"] == types.INITIALIZE and "id" in message and self._has_begun:
+            return "the server is initialized already"
+        return None
+
+    def refuse(self, msg_id: str | int | None, code: int, problem: str) -> None:
+        """Answer a message with an error; an id that is not known is null."""
+        logger.info("Refused a message: %s", problem)
+        error = {"code": code, "message": problem[:MESSAGE_CHARACTERS]}
+        # Not by way of lsprotocol's type, which leaves out an id of null.
+        self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "error": error})
+
+    def _send_response(
+        self,
+        msg_id: str | int,
+        result: Any | None = None,
+        error: types.ResponseError | None = None,
+    ) -> None:
+        if error is not None:
+            if error.code == INTERNAL_ERROR:
+                error = without_traceback(error)
+            # A message may repeat what was sent, which may be a megabyte.
+            error.message = error.message[:MESSAGE_CHARACTERS]
+        if error is None and isinstance(result, msgspec.Raw):
+            self._send_encoded(msg_id, bytes(result))
+        elif error is None and isinstance(result, (dict, list)):
+            # Plain already: pygls would walk through all of it to find types.
+            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": result})
+        else:
+            super()._send_response(msg_id, result, error)
+
+    def _send_encoded(self, msg_id: str | int, result: bytes) -> None:
+        """Send a result that is JSON already: as plain data, an answer of 8 MB takes 50 more."""
+        if self.writer is None:
+            return
+        body = b'{"jsonrpc":"%b","id":%b,"result":%b}' % (
+            self.VERSION.encode(),
+            json.dumps(msg_id).encode(),  # it may be half of a surrogate pair
+            result,
+        )
+        kind = f"{self.CONTENT_TYPE}; charset={self.CHARSET}"
+        header = f"Content-Length: {len(body)}\r\nContent-Type: {kind}\r\n\r\n".encode()
+        self.writer.write(header + body if self._include_headers else body)
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification whose params are plain data."""
+        self._send_data({"jsonrpc": self.VERSION, "method": method, "params": params})
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(
+        self, params: types.InitializeParams
+    ) -> Generator[Any, Any, types.InitializeResult]:
+        """Announce the custom requests beside the standard capabilities."""
+        self._has_begun = True
+        result = yield from super().lsp_initialize(params)
+        result.capabilities.experimental = {
+            "winnow": {
+                "version": winnow.__version__,
+                "requests": [*(tool.method for tool in TOOLS.values()), *REQUESTS],
+            }
+        }
+        return result
+
+    # In the place of pygls' own, which keep documents of another kind, see `documents`.
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        """Take the text of a document from the editor."""
+        document = params.text_document
+        self.documents.open(document.uri, document.version, document.text)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Follow the editor's changes to a document, counted as `initialize` has agreed on."""
+        document = params.text_document
+        encoding = self.workspace.position_encoding or types.PositionEncodingKind.Utf16
+        self.documents.change(document.uri, document.version, params.content_changes, encoding)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        """Go back to the text on disk."""
+        self.documents.close(params.text_document.uri)
+
+
+def without_traceback(error: types.ResponseError) -> types.ResponseError:
+    """A defect as the client sees it: an incident id, under which the log has the rest."""
+    incident = uuid.uuid4().hex[:12]
+    trace = error.data.get("traceback", []) if isinstance(error.data, dict) else []
+    logger.error("Incident %s: %s\n%s", incident, error.message, "".join(trace))
+    return types.ResponseError(
+        code=INTERNAL_ERROR,
+        message=f"Internal error (incident {incident} in the server's log)",
+        data={"incident": incident},
+    )
+
+
+def _id(message: Any) -> str | int | None:
+    value = message.get("id") if isinstance(message, dict) else None
+    return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
+
+
+def _uri(params: Any) -> Any:
+    document = params.get("textDocument") if isinstance(params, dict) else None
+    return document.get("uri") if isinstance(document, dict) else None
+
+
+def _drop_token(message: Any) -> None:
+    """Take the token out of `initialize`: nothing that is logged or stored may hold it."""
+    params = message.get("params")
+    options = params.get("initializationOptions") if isinstance(params, dict) else None
+    if message.get("method") == types.INITIALIZE and isinstance(options, dict):
+        options.pop(TOKEN_OPTION, None)
+
+
+def _misfit(error: Exception) -> str:
+    """Which field of a standard request does not fit, in words."""
+    cause = error.__cause__ or error
+    try:
+        problems = transform_error(cause, path="params")
+    except Exception:
+        return "the params do not fit the method"
+    # cattrs says "required field missing @ params.params.query".
+    said = (problem.replace("params.params", "params") for problem in problems[:3])
+    return "; ".join(said)[:500]

@@ -1,0 +1,94 @@
+"""workspace/symbol: the symbols of all files that match what somebody types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcServerNotInitialized
+
+from winnow.errors import NoWorkspace, SearchError
+from winnow.frontends.lsp.progress import Reporter
+from winnow.text.ignore_files import with_restarts
+
+if TYPE_CHECKING:
+    from winnow.frontends.lsp.server import WinnowServer
+    from winnow.symbols.search.find import Symbol
+
+REQUEST_FAILED = -32803
+# As many as a list can show; further letters bring up others.
+LIMIT = 200
+QUERY_CHARACTERS = 10_000  # no symbol has a longer name
+FIRST = 20
+SYMBOL_KINDS = {
+    "module": 2, "namespace": 3, "class": 5, "method": 6, "property": 7, "field": 8,
+    "constructor": 9, "enum": 10, "interface": 11, "trait": 11, "function": 12, "variable": 13,
+    "constant": 14, "section": 15, "object": 19, "enum_member": 22, "struct": 23, "union": 23,
+    "event": 24, "operator": 25, "type": 26, "macro": 14,
+}  # fmt: skip
+VARIABLE = 13
+# Where a definition keeps its column in each encoding.
+_COLUMNS = {"utf-8": 0, "utf-32": 1, "utf-16": 2}
+
+Plain = dict[str, Any]
+
+
+async def workspace_symbols(
+    server: WinnowServer, params: types.WorkspaceSymbolParams
+) -> list[Plain]:
+    """The symbols, the best first; in two portions for a client that takes partial results."""
+    # Not needed to start a server.
+    from winnow.search.symbols.search import typed_symbols
+
+    workspace = server.searching
+    if workspace is None:
+        raise JsonRpcServerNotInitialized("initialize first")
+    if len(params.query) > QUERY_CHARACTERS:
+        return []
+    workspace.buffers = server.protocol.documents.texts()
+    encoding = server.position_encoding
+    with Reporter(server, params.work_done_token, None, "Symbols") as progress:
+        try:
+            found = await with_restarts(
+                lambda: typed_symbols(workspace, params.query, LIMIT, progress)
+            )
+        except NoWorkspace:
+            return []
+        except SearchError as error:
+            raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
+    symbols = [_spelled(symbol, encoding) for symbol in found]
+    if params.partial_result_token is None:
+        return symbols
+    for portion in (symbols[:FIRST], symbols[FIRST:]):
+        if portion:
+            value = {"token": params.partial_result_token, "value": portion}
+            server.protocol.tell("$/progress", value)
+    return []
+
+
+def _spelled(symbol: Symbol, encoding: str) -> Plain:
+    definition = symbol.definition
+    column = definition.columns[_COLUMNS[encoding]]
+    name = definition.name
+    size = len(name) if name.isascii() or encoding == "utf-32" else _units(name, encoding)
+    found: Plain = {
+        "name": symbol.name,
+        "kind": SYMBOL_KINDS.get(definition.kind, VARIABLE),
+        "location": {
+            "uri": Path(symbol.file.path).as_uri(),
+            "range": {
+                "start": {"line": definition.line, "character": column},
+                "end": {"line": definition.line, "character": column + size},
+            },
+        },
+    }
+    if definition.container:
+        found["containerName"] = definition.container
+    return found
+
+
+def _units(text: str, encoding: str) -> int:
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

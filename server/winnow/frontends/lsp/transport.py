@@ -1,0 +1,112 @@
+"""Serving on standard streams or on a TCP port of this machine.
+
+Not by pygls' own loops. A thread reads and a thread writes, so that the event loop never waits for
+the client; see `incoming` and `outgoing`. And a connection ends by ending its requests first, each
+of which ends its children: cancelling every task at once, asyncio's inner ones too, leaves a child
+that is just being started uncounted, and hangs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import io
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from winnow.frontends.lsp.admission import admit
+from winnow.frontends.lsp.framing import Frames
+from winnow.frontends.lsp.incoming import Incoming
+from winnow.frontends.lsp.outgoing import Outgoing
+from winnow.frontends.lsp.server import WinnowServer
+from winnow.frontends.server_process import HardEnd, is_hung_up, run
+
+logger = logging.getLogger(__name__)
+
+# A request that waits takes some 30 KB.
+STARTED_REQUESTS = 256
+# How long the last answers may take to be written when the connection is over.
+FLUSH_SECONDS = 0.5
+
+
+class _Connection(Struct, frozen=True):
+    """Both directions of a connection, and the message that was read to admit it."""
+
+    frames: Frames
+    write: Callable[[bytes], object]
+    file: int
+    first: Any = None
+
+
+def serve_io(server: WinnowServer) -> int:
+    """Serve the client on stdin and stdout until it is gone; return the exit code."""
+    for stream in (sys.stdin, sys.stdout):
+        # A parent can hand over a pipe that does not wait, which threads of ours should.
+        with contextlib.suppress(OSError, AttributeError):
+            os.set_blocking(stream.fileno(), True)
+    # Files of our own: Python would wait for the locks of sys.stdin and sys.stdout when it ends.
+    stdin = io.FileIO(sys.stdin.fileno(), closefd=False)
+    stdout = io.FileIO(sys.stdout.fileno(), "wb", closefd=False)
+    connection = _Connection(
+        Frames(io.BufferedReader(stdin)), functools.partial(_write_all, stdout), stdin.fileno()
+    )
+
+    async def serve() -> int:
+        return await _converse(server, connection)
+
+    return run(serve())
+
+
+def serve_tcp(server: WinnowServer, host: str, port: int, token: str, *, generated: bool) -> int:
+    """Serve the first client that connects and has the token, until it is gone; return the exit
+    code.
+
+    The address is written to stderr, with the port where 0 was given, and so is a token that was
+    generated.
+    """
+
+    async def serve() -> int:
+        admitted = await admit(host, port, token, generated=generated)
+        with admitted.socket as peer:
+            connection = _Connection(
+                admitted.frames, peer.sendall, peer.fileno(), first=admitted.first
+            )
+            return await _converse(server, connection)
+
+    return run(serve())
+
+
+def _write_all(file: io.FileIO, message: bytes) -> None:
+    view = memoryview(message)
+    while view:
+        view = view[file.write(view) or 0 :]
+
+
+async def _converse(server: WinnowServer, connection: _Connection) -> int:
+    end = HardEnd()
+    protocol = server.protocol
+    news = asyncio.Event()
+    outgoing = Outgoing(connection.write, news)
+    incoming = Incoming(news, outgoing, lambda: len(protocol.running) < STARTED_REQUESTS)
+    protocol.connect(outgoing, news)
+    if connection.first is not None:
+        protocol.handle(connection.first)
+    incoming.read(connection.frames, functools.partial(is_hung_up, connection.file))
+    try:
+        while (message := await incoming.next()) is not None:
+            protocol.handle(message)
+            # A turn for the requests: many messages may have come at once.
+            await asyncio.sleep(0)
+        return 0
+    except SystemExit as ended:  # the client sent `exit`
+        return int(ended.code or 0)
+    finally:
+        end.arm(0, server.kill_children)
+        await server.finish()
+        await outgoing.flush(FLUSH_SECONDS)

@@ -1,0 +1,363 @@
+"""The tools as an MCP server on standard input and output, for agents.
+
+The only module that knows the package `mcp`, which `winnow-ls[mcp]` installs. Tools come from their
+one definition: here they are named in MCP's words, called, and their answers handed on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import uuid
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import mcp_types as types
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+import winnow
+from winnow.config import Config
+from winnow.documents.library.locations import PREVIEW_SCHEME, file_uri, preview_uri
+from winnow.errors import SearchError
+from winnow.frontends import server_process
+from winnow.search.index.background import keep_index, load_index, load_names, open_index
+from winnow.tools import TOOLS, for_agents
+from winnow.tools.registry import Tool
+from winnow.types import Progress, Result
+from winnow.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+# Of an answer, where the caller names no other number: agents read many, and pay for each again in
+# every turn. Some refuse those of more than 25,000.
+MAX_TOKENS = 8_000
+BUDGET = "max_tokens"
+# Documents on one page of `resources/list`.
+PAGE = 100
+INSTRUCTIONS = f"""\
+Searches the code and the documents of one workspace, as they are on disk now.
+Start with code_search (one query: file, symbol, text or question), or with keyword_search where \
+the words are vague; grep, glob and find_references for exact answers; search_docs for PDFs and \
+office documents.
+Answers are shortened to {BUDGET}; `completeness` and `warnings` say what is missing, and `cursor` \
+goes on."""
+
+Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+
+
+def serve(
+    folders: Sequence[Path],
+    config: Config,
+    *,
+    max_tokens: int = MAX_TOKENS,
+    structured: bool = True,
+) -> int:
+    """Serve the client on standard input and output until it is gone; the exit code.
+
+    Answers have ``max_tokens`` at most, unless a caller names another number, and are sent as text
+    and, if ``structured``, as data, too.
+    """
+
+    async def converse() -> int:
+        return await _Session(Workspace(folders, config), max_tokens, structured).converse()
+
+    return server_process.run(converse())
+
+
+class _Session:
+    """One client: its requests, and the background of its workspace."""
+
+    def __init__(self, workspace: Workspace, max_tokens: int, structured: bool) -> None:
+        self.workspace = workspace
+        self.max_tokens = max_tokens
+        self.structured = structured
+        self._background: set[asyncio.Task[None]] = set()
+        self._has_begun = False
+        self._server: Server[Any] = Server(
+            "winnow",
+            version=winnow.__version__,
+            instructions=INSTRUCTIONS,
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource,
+        )
+
+    async def converse(self) -> int:
+        workspace = self.workspace
+        workspace.start_indexing = self._index
+        server_process.end_on_signals(workspace, (signal.SIGTERM, signal.SIGINT))
+        # A descriptor of its own: the SDK puts another file in the place of standard input.
+        stdin = os.dup(sys.stdin.fileno())
+        ending = asyncio.create_task(server_process.end_with_input(workspace, stdin))
+        self._background.add(ending)
+        try:
+            async with stdio_server() as (read, write):
+                options = self._server.create_initialization_options()
+                await self._server.run(read, write, options)
+        except Exception as error:
+            if not _is_broken_pipe(error):
+                raise
+            logger.info("The client is gone: %s", error)
+        finally:
+            # The SDK writes from threads, which may be waiting for a client that does not read.
+            server_process.HardEnd().arm(0, workspace.processes.close)
+            for task in self._background:
+                task.cancel()
+            await asyncio.gather(*self._background, return_exceptions=True)
+            await workspace.aclose()
+        return 0
+
+    def _index(self, consent: bool) -> None:
+        """Bring the index up to date in the background."""
+        if not (self.workspace.config.index.enabled or consent):
+            return
+
+        async def index() -> None:
+            await open_index(self.workspace)
+            await load_index()
+            await keep_index(self.workspace, lambda done, total: None, consent)
+            await load_names(self.workspace)
+
+        task = asyncio.create_task(index())
+        self._background.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("The index is not kept", exc_info=error)
+
+    def _begin(self) -> None:
+        """Begin the index, once a client has shown that it is one: agents start servers that they
+        then ask nothing."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._index(False)
+
+    # --- tools -----------------------------------------------------------------------------
+
+    async def list_tools(self, _: Context, __: object) -> types.ListToolsResult:
+        self._begin()
+        tools = for_agents(self.workspace.config).values()
+        return types.ListToolsResult(tools=[self._description(tool) for tool in tools])
+
+    def _description(self, tool: Tool[Any, Any]) -> types.Tool:
+        schema, effects = tool.input_schema, tool.effects
+        if BUDGET in schema["properties"]:
+            budget = {**schema["properties"][BUDGET], "default": self.max_tokens}
+            schema = {**schema, "properties": {**schema["properties"], BUDGET: budget}}
+        return types.Tool(
+            name=tool.name,
+            title=tool.title,
+            description=tool.description,
+            input_schema=schema,
+            output_schema=_bare(tool.output_schema) if self.structured else None,
+            annotations=types.ToolAnnotations(
+                title=tool.title,
+                read_only_hint=not effects.changes,
+                destructive_hint=effects.destroys,
+                idempotent_hint=effects.repeatable,
+                open_world_hint=effects.reaches_out,
+            ),
+        )
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        tool = for_agents(self.workspace.config).get(params.name)
+        if tool is None:
+            problem = f"there is no tool {params.name[:100]!r}, or it is turned off"
+            raise MCPError(types.INVALID_PARAMS, problem)
+        raw = dict(params.arguments or {})
+        # A model that has to name every param sends null for those that it does not want.
+        if raw.get(BUDGET) is None and any(field.name == BUDGET for field in tool.fields):
+            raw[BUDGET] = self.max_tokens
+        try:
+            result = await self._call(context, tool, raw)
+        except SearchError as error:
+            # For the model, who can do something about it; no error of the protocol.
+            return types.CallToolResult(
+                content=[types.TextContent(text=error.message)],
+                is_error=True,
+                _meta={"winnow/error": error.data},
+            )
+        return types.CallToolResult(
+            content=[types.TextContent(text=tool.plain(result))],
+            structured_content=msgspec.to_builtins(result) if self.structured else None,
+        )
+
+    async def _call(self, context: Context, tool: Tool[Any, Any], raw: object) -> Result:
+        """A tool's result. Raises SearchError, and for a defect an MCPError that says no more than
+        where the log has it."""
+        try:
+            async with _progress(context) as progress:
+                return await _undisturbed(tool.call(self.workspace, raw, progress))
+        except SearchError:
+            raise
+        except Exception:
+            incident = uuid.uuid4().hex[:12]
+            logger.exception("Incident %s", incident)
+            said = f"Internal error (incident {incident} in the server's log)"
+            raise MCPError(types.INTERNAL_ERROR, said, {"incident": incident}) from None
+        finally:
+            self._begin()
+
+    # --- documents -------------------------------------------------------------------------
+
+    async def list_resources(
+        self, _: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        # Not needed to start a server.
+        from winnow.search.documents.search import documents_of
+
+        after = (params.cursor if params else None) or ""
+        try:
+            documents = await _undisturbed(documents_of(self.workspace))
+        except SearchError as error:
+            raise MCPError(types.INTERNAL_ERROR, error.message, error.data) from None
+        documents = [one for one in documents if one.path > after]
+        page = documents[:PAGE]
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=preview_uri(file_uri(one.file), "builtin"),
+                    name=one.path,
+                    description=f"The text of this document ({one.format})",
+                    mime_type="text/plain",
+                )
+                for one in page
+            ],
+            next_cursor=page[-1].path if len(documents) > PAGE else None,
+        )
+
+    async def list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            uri_template=f"{PREVIEW_SCHEME}://{{+path}}",
+            name="Text of a document",
+            description="A PDF, office document, e-book, mail or archive as text, by its absolute"
+            " path; search_docs answers such URIs.",
+            mime_type="text/plain",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        if not uri.startswith(f"{PREVIEW_SCHEME}:"):
+            raise MCPError(types.INVALID_PARAMS, f"no such resource: {uri[:200]}")
+        tool = TOOLS["document_text"]
+        try:
+            # The place in it is for editors: a resource is the whole text.
+            result = await self._call(context, tool, {"path": uri.partition("#")[0]})
+        except SearchError as error:
+            raise MCPError(types.INVALID_PARAMS, error.message, error.data) from None
+        text = types.TextResourceContents(uri=uri, mime_type="text/plain", text=tool.plain(result))
+        return types.ReadResourceResult(contents=[text])
+
+
+def _bare(schema: Any) -> Any:
+    """A schema without the sentences in it: programs check answers with it, and some agents hand it
+    to their model, at four times the tokens of all other descriptions."""
+    if isinstance(schema, list):
+        return [_bare(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _bare(one) for name, one in value.items()}
+        if key in ("properties", "$defs")
+        else _bare(value)
+        for key, value in schema.items()
+        if key not in ("title", "description")
+    }
+
+
+# --- progress and cancellation -------------------------------------------------------------
+
+
+class _Progress(Progress):
+    """Progress of one request. What the client has not taken yet gives way to what is said next."""
+
+    def __init__(self, session: ServerSession) -> None:
+        self._session = session
+        self._news = asyncio.Event()
+        self._is_over = False
+        self._message, self._percentage = "", 0
+        self._step = 0.0
+
+    def __call__(
+        self, message: str, *, percentage: int | None = None, partial: Result | None = None
+    ) -> None:
+        self._message, self._percentage = message, percentage or 0
+        self._news.set()
+
+    def finish(self) -> None:
+        """Send what is left, and no more."""
+        self._is_over = True
+        self._news.set()
+
+    async def send(self) -> None:
+        """Send what is said, until it is over."""
+        while self._message or not self._is_over:
+            await self._news.wait()
+            self._news.clear()
+            if self._message:
+                message, self._message = self._message, ""
+                # MCP's progress has to grow with each message; most of ours have no percentage.
+                self._step = max(self._step + 0.01, float(self._percentage))
+                total = 100.0 if self._percentage else None
+                await self._session.report_progress(self._step, total, message)
+
+
+@contextlib.asynccontextmanager
+async def _progress(context: Context) -> AsyncIterator[Progress]:
+    """Progress of a request, for a client that asked for it."""
+    if context.meta is None or context.meta.get("progress_token") is None:
+        yield Progress()
+        return
+    progress = _Progress(context.session)
+    sending = asyncio.create_task(progress.send())
+    try:
+        yield progress
+        progress.finish()
+        await sending
+    finally:
+        sending.cancel()
+
+
+async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
+    """What the work gives; a cancellation is handed on to it once, and its end waited for.
+
+    anyio, by which the SDK cancels, does so anew at every wait, also those for a child that has
+    just been killed.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.gather(task, return_exceptions=True)
+        raise
+
+
+def _is_broken_pipe(error: BaseException) -> bool:
+    """Whether an error, or all errors of a group, say that nobody reads any more."""
+    inner = getattr(error, "exceptions", None)
+    if inner is not None:
+        return all(map(_is_broken_pipe, inner))
+    return isinstance(error, ConnectionError)

@@ -1,0 +1,173 @@
+"""The tools as methods, for Python programs: `from winnow import Workspace`.
+
+A thin front as the others are: it opens a workspace of the engine, and calls tools by their names.
+What type checkers and editors know of the methods stands in `tool_methods.pyi`, which is written
+from the definitions of the tools.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from winnow import config as configuration
+from winnow.errors import InvalidParams
+from winnow.storage import config_files
+from winnow.storage.state_folder import User, notices
+from winnow.text.scope import repository_root
+from winnow.tools import TOOLS
+from winnow.tools.registry import Tool
+from winnow.types import Progress, Result, no_progress
+from winnow.workspace import Workspace as Engine
+
+if TYPE_CHECKING:
+    from winnow.frontends.tool_methods import ToolMethods
+else:
+    ToolMethods = object
+
+Settings = Mapping[str, Any]
+
+
+class Workspace(ToolMethods):
+    """Folders that can be searched while it is open; every tool is a method of it.
+
+        async with Workspace("path/to/project") as workspace:
+            found = await workspace.grep("load_plugin", max_results=5)
+
+    Args:
+        folders: What to search; without any the current folder.
+        settings: What is to be otherwise than the user's and the workspace's settings say, such as
+            ``{"llm": {"enabled": False}}``; see docs/settings.md.
+        environment: Where keys of models are looked up, and what children inherit; by default that
+            of this process.
+
+    Raises:
+        ValueError: A setting is wrong.
+
+    Attributes:
+        folders: The folders, absolute.
+        problems: What is wrong with the user's and the workspace's files of settings, in words;
+            those values are not used. And which folders `.winnow` are ignored, because Winnow did
+            not create them for this user.
+    """
+
+    def __init__(
+        self,
+        *folders: str | os.PathLike[str],
+        settings: Settings | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.folders = [Path(os.path.abspath(folder)) for folder in folders or ["."]]
+        self._environment = dict(os.environ if environment is None else environment)
+        config, self.problems = config_files.load(
+            self._environment, repository_root(self.folders[0])
+        )
+        self._config, wrong = configuration.merged(config, settings or {}, "settings")
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        user = User.of(self._environment, self._config.index.location)
+        self.problems += notices(map(repository_root, self.folders), user)
+        self._engine: Engine | None = None
+
+    async def __aenter__(self) -> Workspace:
+        if self._engine is not None:
+            raise RuntimeError("the workspace is open already")
+        self._engine = Engine(self.folders, self._config, self._environment)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End what is running, and write down what is to be remembered."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await engine.aclose()
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], progress: Progress = no_progress
+    ) -> Result:
+        """The result of the tool of a name.
+
+        Args:
+            tool: The name, such as ``"keyword_search"``.
+            arguments: Its params, as plain data, structs or paths.
+            progress: Is told what is being done, and handed partial results if it is
+                ``streaming``.
+
+        Raises:
+            SearchError: What the caller can act on: its ``message`` says what would help, its
+                ``data["kind"]`` what it is.
+            RuntimeError: The workspace is not open.
+        """
+        if self._engine is None:
+            raise RuntimeError("the workspace is not open: async with Workspace(…) as workspace")
+        if tool not in TOOLS:
+            raise InvalidParams("tool", f"there is no tool {tool[:100]!r}")
+        result: Result = await TOOLS[tool].call(self._engine, _plain(arguments), progress)
+        return result
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Result]]:
+            if name not in TOOLS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return _method(self, TOOLS[name])
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *TOOLS})
+
+
+def _plain(value: Any) -> Any:
+    """A value as it would come from outside: what is in it is checked there."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _method(
+    workspace: Workspace, tool: Tool[Any, Any]
+) -> Callable[..., Coroutine[Any, Any, Result]]:
+    """A tool as a method: required params also by position, the others by name."""
+    signature = signature_of(tool)
+
+    async def method(*arguments: Any, **named: Any) -> Result:
+        return await workspace.call(tool.name, signature.bind(*arguments, **named).arguments)
+
+    method.__name__ = tool.name
+    method.__qualname__ = f"Workspace.{tool.name}"
+    method.__doc__ = tool.description
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    return method
+
+
+def signature_of(tool: Tool[Any, Any]) -> inspect.Signature:
+    """How a tool is called as a method, without types."""
+    fields = sorted(tool.fields, key=lambda field: not field.required)
+    return inspect.Signature(
+        [
+            inspect.Parameter(field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            if field.required
+            else inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default
+            )
+            for field in fields
+        ]
+    )

@@ -1,0 +1,220 @@
+"""What is kept of one file, or of a text in its place: read once, decoded, masked, and parsed.
+
+Runs in a worker, see :mod:`winnow.index.build.worker`. Offsets in facts are into the text in UTF-8,
+without a mark, whatever the file's encoding is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+import msgspec
+
+from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
+from winnow.index.store.file_record import (
+    CANNOT_BE_READ,
+    NO_SOURCE,
+    OF_SECRETS,
+    TOO_LARGE,
+    FileFacts,
+    FileState,
+    Job,
+    failed,
+    file_state,
+    key_begun,
+    key_of,
+    language_at,
+    may_have_facts,
+    without_facts,
+)
+from winnow.index.postings.contents import Contents, Embed, contents_of
+from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
+from winnow.index.vectors.embeddings import embedder
+from winnow.privacy.secrets import is_secret_file, masked
+from winnow.symbols.extract.driver import extract
+from winnow.symbols.facts import Facts
+from winnow.symbols.language import Language, language_of
+from winnow.symbols.extract.packed import packed
+from winnow.text.encodings import SAMPLE_BYTES, binary_kind, decoded
+from winnow.text.paths import open_regular
+
+# Beyond this, and with lines that long on average, nobody has written a text by hand, and what it
+# defines says nothing: bundles, tables of numbers.
+MINIFIED_BYTES = 20_000
+LINE_BYTES = 400
+LONGEST_LINE_BYTES = 200_000
+# Texts that answer no question about a code base, though programs are made of them.
+DATA = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
+# Of a larger file, nothing is known.
+MOST_SEARCHED = 32 * 1024 * 1024
+PIECE_BYTES = 512 * 1024
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# ripgrep takes its mark for that of UTF-16.
+UTF_32_LE_MARK = b"\xff\xfe\x00\x00"
+
+
+def extract_file(job: Job) -> FileFacts | None:
+    """What is kept of a file, or why there is nothing; None where no such file is in the folder."""
+    root, path = os.fsdecode(job.root), os.fsdecode(job.path)
+    if job.text is not None:
+        return _taken(job, path, FileState(0, 0, len(job.text)), job.text)
+    try:
+        descriptor = open_regular(os.path.join(root, path), root)
+    except (NotFound, PathOutsideWorkspace):
+        return None
+    except SearchError:  # it is no regular file, or cannot be read
+        return failed(job, CANNOT_BE_READ)
+    with os.fdopen(descriptor, "rb") as file:
+        state = file_state(os.fstat(file.fileno()))
+        if state.size > job.max_bytes:
+            return _large(job, path, state, file)
+        raw = file.read(job.max_bytes + 1)
+    return _taken(job, path, state, raw)
+
+
+def _large(job: Job, path: str, state: FileState, file: BinaryIO) -> FileFacts:
+    """Of a file that is too large for more, which strings it can hold: without that, each search
+    for any would have to read it."""
+    language = language_of(path)
+    problem = f"{TOO_LARGE} {job.max_bytes:,} bytes"
+    found = without_facts(state, problem, language)
+    secret = job.masked and is_secret_file(path)
+    begin = file.read(SAMPLE_BYTES)
+    if secret or state.size > MOST_SEARCHED or begin.startswith(UTF_16_MARKS):
+        return found
+    if _is_binary(begin):
+        return msgspec.structs.replace(found, binary=True)
+    file.seek(0)
+    key = key_begun(path, language)
+    try:
+        trigrams = trigrams_of_pieces(_harmless(job, key, _pieces(file)))
+    except _NotInPieces:
+        return found
+    contents = contents_of(path, b"", (), "", covered=True)
+    return msgspec.structs.replace(
+        found,
+        key=key.digest(),
+        contents=msgspec.structs.replace(contents, trigrams=trigrams),
+    )
+
+
+class _NotInPieces(Exception):
+    """A large file has a secret, or a line that is too long."""
+
+
+def _harmless(job: Job, key: hashlib.blake2b, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces, of which none has a secret, added to the key. Raises _NotInPieces."""
+    for piece in pieces:
+        key.update(piece)
+        if job.masked and masked(piece, job.rules)[1]:
+            raise _NotInPieces
+        yield piece
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """A file in pieces that end with lines. Raises _NotInPieces."""
+    rest = b""
+    while raw := file.read(PIECE_BYTES):
+        raw = rest + raw
+        end = raw.rfind(b"\n") + 1
+        rest = raw[end:]
+        if len(rest) > PIECE_BYTES:
+            raise _NotInPieces
+        yield raw[:end]
+    yield rest
+
+
+def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
+    language = language_at(path, raw)
+    if job.masked and is_secret_file(path):
+        return without_facts(state, OF_SECRETS, language)
+    source = _in_utf_8(raw)
+    if source is None:
+        problem = _plain(path, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
+        found = without_facts(state, problem, language)
+        return msgspec.structs.replace(found, binary=_is_binary(raw))
+    secrets = 0
+    if job.masked:
+        source, secrets = masked(source, job.rules)
+    facts, problem = _facts(job, path, language, source)
+    return FileFacts(
+        FileState(state.mtime_ns, state.ctime_ns, state.size, problem),
+        facts.language if facts else language.name if language else "",
+        packed(facts) if facts else None,
+        key_of(path, raw, language),
+        _contents(path, raw, source, facts, embedder(job.embeddings), covered=not secrets),
+        _is_binary(raw),
+    )
+
+
+def _in_utf_8(raw: bytes) -> bytes | None:
+    """A text in UTF-8, without a mark; None if it is none. Where it is so already, which is nearly
+    always, it is not there twice: one may have some MB."""
+    text = decoded(raw)
+    source = None if text is None else text.encode("utf-8", "replace")
+    return raw if source == raw else source
+
+
+def _facts(
+    job: Job, path: str, language: Language | None, source: bytes
+) -> tuple[Facts | None, str]:
+    """The facts of a text, or why there are none."""
+    if language is None:
+        return None, _plain(path, "its language is not known")
+    if problem := _unwritten(source):
+        return None, problem
+    if len(source) > job.max_parsed:
+        return None, f"its symbols would take too much memory: {len(source):,} bytes"
+    # A header may be of another language than its name says.
+    return extract(language, source), ""
+
+
+def _contents(
+    path: str,
+    raw: bytes,
+    source: bytes,
+    facts: Facts | None,
+    embed: Embed | None,
+    *,
+    covered: bool,
+) -> Contents | None:
+    """What is kept of a text for search; None where ripgrep sees another text than this one."""
+    seen = searched_text(raw)
+    if seen is None or raw.startswith(UTF_32_LE_MARK):
+        return None
+    # Of what nobody has written, only that it has a string is worth to know.
+    ranked = b"" if path.endswith(DATA) or (facts is None and _unwritten(source)) else source
+    definitions = facts.definitions if facts else ()
+    language = facts.language if facts else ""
+    kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
+    # What is masked is not kept in trigrams either.
+    text_of_trigrams = seen if covered else source
+    if text_of_trigrams == ranked:
+        return kept
+    return msgspec.structs.replace(kept, trigrams=trigrams_of(text_of_trigrams))
+
+
+def _is_binary(raw: bytes) -> bool:
+    """Whether ripgrep passes a file over that begins so."""
+    return b"\0" in raw[:SAMPLE_BYTES] and not raw.startswith(UTF_16_MARKS)
+
+
+def _plain(path: str, problem: str) -> str:
+    """Why there are no facts of a file: of one that is no source, nobody expects any."""
+    return problem if may_have_facts(path) else NO_SOURCE
+
+
+def _unwritten(source: bytes) -> str:
+    """Why a text is none that somebody has written, if it is so."""
+    if len(source) < MINIFIED_BYTES:
+        return ""
+    lines = source.count(b"\n") + 1
+    if len(source) > lines * LINE_BYTES:
+        return f"it is minified or generated: {len(source) // lines:,} bytes a line"
+    longest = max(map(len, source.split(b"\n")))
+    if longest > LONGEST_LINE_BYTES:
+        return f"it is minified or generated: it has a line of {longest:,} bytes"
+    return ""

@@ -1,0 +1,104 @@
+"""In which order the files of a folder are indexed: what somebody may ask about first.
+
+First what is open or was, then what git has touched lately, then what searches have asked for. All
+else: sources before tests, these before what others or programs have written, data last; in each of
+these, what lies less deep comes first, which is where a tree says what it is about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from winnow.errors import SearchError
+from winnow.symbols.language import language_of
+from winnow.symbols.search.weight import DATA, place_of
+from winnow.text.git_files import is_linked_from_outside
+from winnow.processes.children import Processes
+from winnow.text.selection import GIT_ENVIRONMENT, GIT_SAFE
+
+COMMITS = 500
+GIT_SECONDS = 2.0
+GIT_BYTES = 1024 * 1024
+PATH_BYTES = 4096
+_KINDS = {None: 0, "test": 1, "vendored": 2, "generated": 2}
+_OF_DATA = 3
+
+
+def ordered(
+    paths: Iterable[str],
+    *,
+    open_documents: Sequence[str] = (),
+    recent: Sequence[str] = (),
+    asked: Sequence[str] = (),
+    touched: Sequence[str] = (),
+) -> list[str]:
+    """The paths in the order in which they are to be indexed.
+
+    What is named in the other lists counts where it is among the ``paths``, the first of each list
+    first: documents that are open, those that were, files that git has ``touched``, that searches
+    have ``asked`` for.
+    """
+    left = dict.fromkeys(paths)
+    first = []
+    for path in (*open_documents, *recent, *touched, *asked):
+        if path in left:
+            del left[path]
+            first.append(path)
+    return first + sorted(left, key=_importance)
+
+
+def _importance(path: str) -> tuple[int, int, str]:
+    language = language_of(path)
+    is_data = language is None or language.name in DATA
+    kind = _OF_DATA if is_data else _KINDS[place_of(path)]
+    return kind, path.count("/"), path
+
+
+# --- git -----------------------------------------------------------------------------------
+
+
+async def touched_lately(
+    root: Path, processes: Processes, git: str | None, environment: Mapping[str, str]
+) -> list[str]:
+    """The files that the last commits have touched, the last ones first; as many as git names in
+    two seconds, none where the folder is no repository or there is no ``git``."""
+    if git is None:
+        return []
+    found: dict[str, None] = {}
+    with contextlib.suppress(SearchError):
+        async for path in _log(root, processes, git, environment):
+            found.setdefault(path)
+    return list(found)
+
+
+async def _log(
+    root: Path, processes: Processes, git: str, environment: Mapping[str, str]
+) -> AsyncIterator[str]:
+    inherited = {key: value for key, value in environment.items() if not key.startswith("GIT_")}
+    # By its own configuration, the repository may name programs that show signatures and
+    # differences.
+    harmless = ("--no-show-signature", "--no-ext-diff", "--no-textconv")
+    what = ("-z", "--format=", "--name-only", "--no-renames", "--diff-filter=d", f"-n{COMMITS}")
+    async with processes.start(
+        [git, "-C", str(root), *GIT_SAFE, "log", *harmless, *what, "--"],
+        cwd=root,
+        deadline=asyncio.get_running_loop().time() + GIT_SECONDS,
+        environment={
+            **inherited,
+            **GIT_ENVIRONMENT,
+            "GIT_CEILING_DIRECTORIES": str(root.parent),
+        },
+        # The repository's own configuration can include any file.
+        fenced=not await asyncio.to_thread(is_linked_from_outside, root),
+    ) as child:
+        size = 0
+        async for record in child.records(b"\0", PATH_BYTES):
+            size += len(record)
+            if size > GIT_BYTES:
+                return
+            if path := record.strip(b"\n"):
+                yield os.fsdecode(path)

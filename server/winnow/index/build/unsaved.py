@@ -1,0 +1,143 @@
+"""Documents that stand in the place of files: what is known of their texts as they are now.
+
+That is taken when a query asks, and kept as long as the document has that text: the next letter
+that somebody types is one more file for a worker, and nothing of it comes into a store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Collection, Mapping
+
+from msgspec import Struct
+
+from winnow.errors import SearchError
+from winnow.index.store.file_record import FileFacts, FileState, Job
+from winnow.index.build.folder import FolderIndex, FolderSettings
+from winnow.index.build.disk_scan import is_as_known, text_of
+from winnow.index.build.workers import Workers
+from winnow.symbols.facts import Facts
+from winnow.symbols.extract.packed import facts_of
+from winnow.text.buffers import is_unsaved
+
+# What a query waits for them.
+UNSAVED_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+class Unsaved(Struct, frozen=True):
+    """A document that stands in the place of a file: its text, and what is known of it, if that is
+    known."""
+
+    text: str
+    taken: FileFacts | None = None
+    facts: Facts | None = None
+
+
+class Documents:
+    """What is known of documents, by the absolute paths of their files."""
+
+    def __init__(self, workers: Workers, settings: Callable[[], FolderSettings]) -> None:
+        self._workers = workers
+        self._settings = settings
+        self._known: dict[str, Unsaved] = {}
+        self._taken_as = ""
+        self._taking: dict[str, tuple[str, asyncio.Task[Unsaved | None]]] = {}
+
+    async def known(self, texts: Mapping[str, str]) -> dict[str, Unsaved]:
+        """What is known of documents with these texts, of an earlier one where the time was too
+        short; all others are forgotten, and all where settings say what is kept of a text."""
+        if self._taken_as != (variant := self._settings().variant):
+            self._known.clear()
+            self._taken_as = variant
+        for path in [path for path in self._known if path not in texts]:
+            del self._known[path]
+        found = {path: self._known[path] for path in texts if path in self._known}
+        tasks = {path: task for path, text in texts.items() if (task := self._begin(path, text))}
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=UNSAVED_SECONDS)
+        # Another query may have had it forgotten meanwhile.
+        for path, task in tasks.items():
+            if task.done() and not task.cancelled() and (taken := task.result()) is not None:
+                found[path] = taken
+        return found
+
+    async def aclose(self) -> None:
+        """End what is under way."""
+        tasks = [task for _, task in self._taking.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, path: str, text: str) -> asyncio.Task[Unsaved | None] | None:
+        """What takes the facts of a document; None if they are known. It goes on when a query
+        waits no longer: else each one would begin anew."""
+        if path in self._known and self._known[path].text == text:
+            return None
+        begun = self._taking.get(path)
+        if begun is None or begun[0] != text:
+            if begun is not None:
+                begun[1].cancel()
+            begun = self._taking[path] = text, asyncio.create_task(self._take(path, text))
+        return begun[1]
+
+    async def _take(self, path: str, text: str) -> Unsaved | None:
+        """What is known of a text, which is kept; None where there are no workers."""
+        settings = self._settings()
+        try:
+            found = None
+            if len(text) <= settings.max_bytes:
+                found = await self._extracted(path, text, settings)
+            facts = facts_of(found.facts) if found and found.facts else None
+            taken = self._known[path] = Unsaved(text, found, facts)
+            return taken
+        except SearchError as error:
+            logger.warning("Unsaved documents: %s", error)
+            return None
+        finally:
+            if self._taking[path][1] is asyncio.current_task():
+                del self._taking[path]
+
+    async def _extracted(self, path: str, text: str, settings: FolderSettings) -> FileFacts | None:
+        job = Job(
+            b"",
+            os.fsencode(path),
+            0,
+            text.encode("utf-8", "replace"),
+            settings.masked,
+            settings.max_parsed,
+            settings.embeddings,
+            settings.rules,
+        )
+        async with contextlib.aclosing(self._workers.extract([job], urgent=True)) as answers:
+            async for _, found in answers:
+                return found
+        return None
+
+
+def texts_in_place(
+    folder: FolderIndex,
+    documents: Mapping[str, str | None],
+    known: Mapping[str, FileState],
+    asked: Collection[str],
+) -> dict[str, str]:
+    """The texts that stand in the place of files: of documents that differ from these, and of those
+    that are asked for and not known as they are. A file that no search covers stays unknown to all
+    others while it is edited."""
+    found: dict[str, str] = {}
+    for path, document in documents.items():
+        real = os.path.join(folder.root, path)
+        if document is not None and is_unsaved(real, document):
+            covered = path in known or not folder.complete or not os.path.lexists(real)
+            text = document if covered or path in asked else None
+        elif path in asked and not is_as_known(str(folder.root), path, known.get(path)):
+            text = document if document is not None else text_of(folder.root, path)
+        else:
+            text = None
+        if text is not None:
+            found[folder.prefix + path] = text
+    return found

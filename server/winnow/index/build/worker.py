@@ -1,0 +1,33 @@
+"""A worker: a child process that takes jobs from its standard input and answers with facts.
+
+The only process in which tree-sitter runs. Started by :mod:`winnow.index.build.workers`; ends with its
+standard input, that is with the server, however that has ended.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from winnow.index.build.extraction import extract_file
+from winnow.index.store.file_record import FileFacts, Job, failed
+from winnow.processes.worker_side import serve
+
+
+def main() -> None:
+    """Answer jobs until the input ends."""
+    encode = msgspec.msgpack.Encoder().encode
+    decoder = msgspec.msgpack.Decoder(Job)
+    serve(lambda message: encode(_answer(decoder.decode(message))), float(sys.argv[1]))
+
+
+def _answer(job: Job) -> FileFacts | None:
+    try:
+        return extract_file(job)
+    except (RecursionError, MemoryError) as error:
+        return failed(job, f"its facts cannot be taken: {type(error).__name__}")
+
+
+if __name__ == "__main__":
+    main()

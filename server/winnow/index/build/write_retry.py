@@ -1,0 +1,65 @@
+"""Whether a folder in which nothing could be written can be written again: a disk that was full has
+room, another process that held the store has let it go."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.storage import state_folder
+from winnow.storage.database import DatabaseError, StoreDamaged
+from winnow.storage.writing import temporary_file
+
+if TYPE_CHECKING:
+    from winnow.index.store.store import Store
+
+# What has been indexed meanwhile has to be indexed again, so it is tried ever less often.
+FIRST_SECONDS = 60.0
+LONGEST_SECONDS = 3600.0
+# There is to be room for this many times what a temporary store has by then, and these bytes. As
+# many are written to see whether that is possible.
+ROOM_TIMES = 2
+ROOM_BYTES = 32 * 1024 * 1024
+TRIED_BYTES = 1024 * 1024
+
+
+class Hindrance:
+    """What keeps the index of a folder from being kept there."""
+
+    def __init__(self, root: Path, user: state_folder.User | None = None) -> None:
+        self._root = root
+        self._user = user
+        self._seconds = FIRST_SECONDS
+        self._until = 0.0
+        self.lasts = False
+
+    def begin(self) -> None:
+        """Note that nothing could be written just now."""
+        self.lasts = True
+        self._until = time.monotonic() + self._seconds
+        self._seconds = min(2 * self._seconds, LONGEST_SECONDS)
+
+    async def is_over(self, instead: Store | None) -> bool:
+        """Whether it has just turned out that one can write again; ``instead`` is the store that is
+        used until then."""
+        if not self.lasts or time.monotonic() < self._until:
+            return False
+        self._until = time.monotonic() + self._seconds
+        self.lasts = not await asyncio.to_thread(_has_room, self._root, self._user, instead)
+        return not self.lasts
+
+
+def _has_room(root: Path, user: state_folder.User | None, instead: Store | None) -> bool:
+    try:
+        folder = state_folder.create(root, user)
+        wanted = ROOM_BYTES + (ROOM_TIMES * instead.size() if instead is not None else 0)
+        if shutil.disk_usage(folder).free < wanted:
+            return False
+        with temporary_file(folder) as file:
+            file.write(bytes(TRIED_BYTES))
+    except (OSError, DatabaseError, StoreDamaged):
+        return False
+    return True

@@ -1,0 +1,125 @@
+"""What can be ranked in all folders of a workspace, put together of what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.segment import in_memory
+from winnow.index.store.file_record import FileFacts
+from winnow.index.store.file_table import TableState
+from winnow.index.store.reader import Reader
+from winnow.symbols.facts import Definition
+from winnow.symbols.view import View
+
+# Where folders are several, or a document has no file yet, what is derived from paths is kept here,
+# for the last such list.
+_KEPT: list[dict[str, Any]] = [{}]
+OF = "of these paths"  # no name that anybody else gives to what is kept
+
+
+def joined(
+    view: View,
+    stores: Sequence[tuple[str, Reader]],
+    states: Sequence[TableState],
+    unsaved: Mapping[str, FileFacts],
+    replaced: Mapping[str, object],
+) -> Corpus:
+    """All that can be ranked: ``stores`` are prefixes of paths and readers, ``states`` their files,
+    ``unsaved`` what is kept of documents by absolute path. What is ``replaced`` does not count as
+    it is on disk. Raises StoreDamaged."""
+    numbers = _Numbers([prefix for prefix, _ in stores], states)
+    parts: list[Part] = []
+    for place, ((prefix, reader), state) in enumerate(zip(stores, states, strict=True)):
+        hidden = [
+            number
+            for path in replaced
+            if path.startswith(prefix) and (number := state.number(path[len(prefix) :])) is not None
+        ]
+        for part in state.with_segments(reader, np.array(hidden, np.int32)):
+            files = part.files + np.int32(numbers.first[place])
+            parts.append(Part(part.segment, part.documents, files))
+    texts = {path: one for path, one in unsaved.items() if one.contents is not None}
+    files = [numbers.of_document(path) for path in texts]
+    if texts:
+        # Two documents may have the same text.
+        segment = in_memory({one.key: one.contents for one in texts.values() if one.contents})
+        places = {key: place for place, key in enumerate(segment.keys)}
+        documents = [places[one.key] for one in texts.values()]
+        parts.append(Part(segment, np.array(documents, np.uint16), np.array(files, np.int32)))
+    return Corpus(
+        parts=parts,
+        paths=numbers.paths,
+        roots=[prefix.rstrip("/") or "/" for prefix, _ in stores],
+        root_of=numbers.roots,
+        definitions=_definitions(view, numbers),
+        kept=numbers.kept,
+    )
+
+
+class _Numbers:
+    """The numbers of files in all folders: those of a folder, from its ``first`` on."""
+
+    def __init__(self, prefixes: Sequence[str], states: Sequence[TableState]) -> None:
+        self._prefixes = list(prefixes)
+        self._states = list(states)
+        counts = [len(state.paths) for state in states]
+        self.first = [sum(counts[:place]) for place in range(len(counts))]
+        self.roots: npt.NDArray[np.int32] = np.repeat(
+            np.arange(len(counts), dtype=np.int32), counts
+        )
+        if len(states) == 1:
+            self.paths, self.kept = states[0].paths, states[0].kept
+        else:
+            self.paths = [path for state in states for path in state.paths]
+            self.kept = _kept_for(self.paths)
+        self._new: dict[str, int] = {}
+
+    def find(self, path: str) -> int | None:
+        """The number of a file by its absolute path."""
+        if path in self._new:
+            return self._new[path]
+        for place in self._holding(path):
+            number = self._states[place].number(path[len(self._prefixes[place]) :])
+            if number is not None:
+                return self.first[place] + number
+        return None
+
+    def of_document(self, path: str) -> int:
+        """The number of a document, which may have no file yet."""
+        number = self.find(path)
+        if number is None:
+            place = self._holding(path)[0]
+            number = len(self.paths)
+            self.paths = [*self.paths, path[len(self._prefixes[place]) :]]
+            self.roots = np.append(self.roots, np.int32(place))
+            self.kept = _kept_for(self.paths)
+            self._new[path] = number
+        return number
+
+    def _holding(self, path: str) -> list[int]:
+        """The folders that hold a path, the deepest first."""
+        places = [place for place, one in enumerate(self._prefixes) if path.startswith(one)]
+        return sorted(places, key=lambda place: -len(self._prefixes[place]))
+
+
+def _kept_for(paths: list[str]) -> dict[str, Any]:
+    """What was derived from these very paths."""
+    if _KEPT[-1].get(OF) != paths:
+        _KEPT[:] = [{OF: paths}]  # whoever has the one before goes on with it
+    return _KEPT[-1]
+
+
+def _definitions(view: View, numbers: _Numbers) -> Callable[[str], list[tuple[int, Definition]]]:
+    def definitions(name: str) -> list[tuple[int, Definition]]:
+        return [
+            (number, definition)
+            for file, definition in view.definitions(name)
+            if (number := numbers.find(file.path)) is not None
+        ]
+
+    return definitions

@@ -1,0 +1,280 @@
+"""What is kept of one text for search: made by a worker, put into a segment by the server.
+
+It depends on the text and on the end of its file's name alone, so that the same text elsewhere, or
+back after a change, need not be read again. What depends on the path is added by whoever asks.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from winnow.index.postings.chunks import chunks_of
+from winnow.index.postings.comments import comments_of
+from winnow.index.postings.terms import name_term, term_number, term_numbers, words
+from winnow.index.postings.trigrams import Trigrams, trigrams_of
+from winnow.symbols.facts import CONTAINERS, Definition
+
+Unit = Literal["chunk", "document"]
+
+
+class Field(Struct, frozen=True):
+    """A kind of terms, with postings of its own: of each chunk, or of each document."""
+
+    name: str
+    unit: Unit
+
+
+# In the order of `Contents.fields`. A change of it, as of whatever makes contents, gives the store
+# another version by itself.
+FIELDS = (
+    # Everything that stands in the chunk.
+    Field("body", "chunk"),
+    # The parts of the names that the chunk defines.
+    Field("definition", "chunk"),
+    # What is said in comments and docstrings.
+    Field("comment", "document"),
+    # The same, before the first function or value: what the text says of itself.
+    Field("head", "document"),
+    # The parts of the names of classes and the like.
+    Field("type", "document"),
+    # All names that are defined, as wholes, see :func:`winnow.index.postings.terms.name_term`.
+    Field("name", "document"),
+    # The words of lines that import, as wholes: which other files it is made of.
+    Field("import", "document"),
+)
+# Numbers that are kept for each document, in the order of `Contents.measures`: lines; definitions
+# that are not in functions, and how many of them are functions; lines that import or pass on what
+# is defined elsewhere; whether it says of itself that a program has written it.
+MEASURES = ("lines", "definitions", "functions", "imports", "generated")
+# How many numbers describe a chunk, see `Contents.chunks`.
+CHUNK_COLUMNS = 3
+
+
+class Postings(Struct, frozen=True, array_like=True):
+    """The terms of one field of one text, as arrays in the machine's order, entry by entry.
+
+    ``terms`` are 64-bit numbers (see :func:`winnow.index.postings.terms.term_number`), ``units``
+    16-bit numbers of the chunk (0 in a field of documents), ``counts`` 8-bit, at most 255. Entries
+    are sorted by term and unit. ``lengths`` has for each unit how many terms stand there, 32-bit.
+    """
+
+    terms: bytes = b""
+    units: bytes = b""
+    counts: bytes = b""
+    lengths: bytes = b""
+
+
+class Contents(Struct, frozen=True, array_like=True):
+    """What is kept of one text.
+
+    ``chunks`` are three 32-bit numbers for each chunk, of at most 65,535: its first and its last
+    line, from 1, and which of the definitions it is in or has first, from 1, or 0 for none.
+    ``vectors`` are 8-bit, one row a chunk and one more for the document as a whole, empty where no
+    model is at hand. ``covered`` is False where the trigrams do not tell all of the text: parts of
+    it were masked or left out, and a search of the text must read the file.
+    """
+
+    trigrams: Trigrams
+    chunks: bytes
+    fields: Sequence[Postings]
+    measures: Sequence[float]
+    vectors: bytes = b""
+    covered: bool = True
+
+
+# What a program writes into a file that nobody is to edit. Go's is in its documentation.
+_GENERATED = re.compile(
+    r"(?i)\bdo not (?:edit|modify)\b|@generated\b|\b(?:auto-?|automatically |code )generated\b"
+    r"|\bgenerated (?:by|from)\b"
+)
+_GENERATED_CHARACTERS = 2_000
+# Lines that import or pass on what is defined elsewhere, in most languages. Nothing in it may run
+# over many lines, or back and forth: whatever is a text comes here.
+_IMPORT = re.compile(
+    r"^[ \t]*(?:import\b|from\b.*\bimport\b|#[ \t]*include\b|using[ \t]+[\w.]+;|alias[ \t]+[A-Z]"
+    r"|(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:use|mod)[ \t]+[\w:{\\][^=;]{0,4000};|@_exported\b"
+    r"|(?:require|require_relative|autoload|load)\b|(?:\}|export[ \t].*)[ \t]*from[ \t]*['\"]).*$",
+    re.M,
+)
+# Where importing is an expression: JavaScript, Lua, Zig.
+_IMPORTED = re.compile(r"(?<![\w.])(?:require|@import)\b[ \t]*[(\"'].*")
+# Kinds of what is asked for by its name, and has members.
+TYPES = (CONTAINERS | {"type"}) - {"section"}
+FUNCTIONS = frozenset(("function", "method", "constructor", "macro"))
+# What a file says of itself is at its beginning.
+_HEAD_LINES = 80
+
+
+# Of a longer line, the rest is data.
+_LINE_CHARACTERS = 2_000
+
+
+# Makes the vectors of some texts, each cut into words: a row of 8-bit numbers for each.
+Embed = Callable[[Iterable[Sequence[str]]], bytes]
+# Of the names that a text defines, and of what it says of itself, so many words stand for it all.
+_CARD_NAMES = 60
+_CARD_WORDS = 120
+
+
+def contents_of(
+    path: str,
+    text: bytes,
+    definitions: Sequence[Definition],
+    language: str,
+    *,
+    covered: bool,
+    embed: Embed | None = None,
+) -> Contents:
+    """What is kept of a text in UTF-8. Of the path only the name's end may count. Without
+    ``embed`` there are no vectors."""
+    chunks = chunks_of(text, definitions)
+    lines = _lines(text)
+    whole = "\n".join(lines)
+    known = [one for one in definitions if not one.local]
+    first = min((one.line for one in known if one.kind not in TYPES), default=len(lines))
+    comments = "\n".join(comments_of(whole, language))
+    head = "\n".join(comments_of("\n".join(lines[: min(first, _HEAD_LINES)]), language))
+    types = [one.name for one in known if one.kind in TYPES and not one.declared]
+    functions = sum(one.kind in FUNCTIONS for one in known)
+    imports = [*dict.fromkeys([*_IMPORT.findall(whole), *_IMPORTED.findall(whole)])]
+    documents = (
+        _bag(words(comments)),
+        _bag(words(head)),
+        _bag(types),
+        Counter(term_number(name_term(one.name)) for one in known),
+        Counter(term_number(name_term(word)) for line in imports for word in set(words(line))),
+    )
+    del whole, comments  # of a text of megabytes, the words of its chunks are as large
+    card = [one.name for one in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
+    body = _Field()
+
+    def said() -> Iterator[list[str]]:
+        """The words of each chunk, which are in the body then."""
+        for a, b in chunks:
+            found = words("\n".join(lines[a - 1 : b]))
+            body.add(_bag(found))
+            yield found
+
+    vectors = (embed or _nothing)(chain(said(), [card]))
+    return Contents(
+        trigrams=trigrams_of(text),
+        chunks=_numbered(chunks, definitions).tobytes(),
+        fields=[
+            body.postings(),
+            _postings(map(_bag, _names_by_chunk(chunks, known))),
+            *(_postings([bag]) for bag in documents),
+        ],
+        measures=[
+            len(lines),
+            len(known),
+            functions,
+            len(imports),
+            float(bool(_GENERATED.search(head[:_GENERATED_CHARACTERS]))),
+        ],
+        vectors=vectors,
+        covered=covered,
+    )
+
+
+def _nothing(texts: Iterable[Sequence[str]]) -> bytes:
+    """No vectors; the texts are made all the same."""
+    for _ in texts:
+        pass
+    return b""
+
+
+def _lines(text: bytes) -> list[str]:
+    """The lines of a text, each as far as it is not data."""
+    lines = text.decode("utf-8", "replace").split("\n")
+    if len(text) > _LINE_CHARACTERS:
+        return [line[:_LINE_CHARACTERS] for line in lines]
+    return lines
+
+
+def _numbered(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]) -> array[int]:
+    """See `Contents.chunks`."""
+    found = array("I")
+    known = [(number, one) for number, one in enumerate(definitions, 1) if not one.local]
+    known.sort(key=lambda each: each[1].line)
+    lines = [one.line + 1 for _, one in known]
+    begun = 0
+    around: list[tuple[int, Definition]] = []
+    for first, last in chunks:
+        # Those of an earlier chunk that have not ended, and those that have begun since.
+        behind = bisect_right(lines, first)
+        around += known[begun:behind]
+        around = [each for each in around if each[1].end_line + 1 >= first]
+        begun = behind
+        holding = [each for each in around if each[1].end_line + 1 >= last]
+        at = bisect_left(lines, first)
+        if holding:
+            number, _ = min(holding, key=lambda each: each[1].end_line - each[1].line)
+        else:
+            number = known[at][0] if at < len(known) and lines[at] <= last else 0
+        found.extend((first, last, number))
+    return found
+
+
+def _names_by_chunk(
+    chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]
+) -> list[list[str]]:
+    """The names that each chunk defines."""
+    firsts = [first for first, _ in chunks]
+    names: list[list[str]] = [[] for _ in chunks]
+    for one in definitions:
+        names[max(bisect_right(firsts, one.line + 1) - 1, 0)].append(one.name)
+    return names
+
+
+def _bag(found: Iterable[str]) -> Counter[int]:
+    """How often each term stands in some words, by its number."""
+    bag: Counter[int] = Counter()
+    for word, count in Counter(found).items():
+        for number in term_numbers(word):
+            bag[number] += count
+    return bag
+
+
+class _Field:
+    """A field of a text while it is read, unit by unit."""
+
+    def __init__(self) -> None:
+        self._terms, self._units, self._counts = array("Q"), array("H"), array("I")
+        self._lengths = array("I")
+
+    def add(self, bag: Counter[int]) -> None:
+        """The next unit, by how often each term stands in it."""
+        self._terms.extend(bag.keys())
+        self._units.extend([len(self._lengths)] * len(bag))
+        self._counts.extend(bag.values())
+        self._lengths.append(sum(bag.values()))
+
+    def postings(self) -> Postings:
+        terms = np.frombuffer(self._terms, np.uint64)
+        units = np.frombuffer(self._units, np.uint16)
+        counts = np.minimum(np.frombuffer(self._counts, np.uint32), 255)
+        # Units are in order already, and stay so.
+        order = np.argsort(terms, kind="stable")
+        return Postings(
+            terms=terms[order].tobytes(),
+            units=units[order].tobytes(),
+            counts=counts[order].astype(np.uint8).tobytes(),
+            lengths=self._lengths.tobytes(),
+        )
+
+
+def _postings(bags: Iterable[Counter[int]]) -> Postings:
+    """The postings of a field, from the bag of each unit."""
+    field = _Field()
+    for bag in bags:
+        field.add(bag)
+    return field.postings()

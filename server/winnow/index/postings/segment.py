@@ -1,0 +1,282 @@
+"""A segment: the contents of some thousand texts in one file that is never changed.
+
+It is mapped into memory, so that what nobody asks for takes none. Texts have numbers in it
+(documents), from 0, and so have their chunks, and the blocks of lines whose trigrams are known.
+Which files have these texts today is not said here.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.index.postings.building import (
+    KEY_BYTES,
+    MOST_DOCUMENTS,
+    TERM_TYPE,
+    TRIGRAM_TYPE,
+    write_texts,
+)
+from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents
+from winnow.index.postings.layout import (
+    UNFINISHED,
+    Arrays,
+    SegmentDamaged,
+    SegmentWriter,
+    open_arrays,
+    writing,
+)
+from winnow.index.postings.lists import Lists
+from winnow.index.postings.trigrams import Condition, Required
+
+__all__ = [
+    "MOST_DOCUMENTS",
+    "UNFINISHED",
+    "Segment",
+    "SegmentDamaged",
+    "chunk_numbers",
+    "in_memory",
+    "write_segment",
+]
+
+# How many lists are read for a condition in each segment: of a long string the rarest trigrams say
+# nearly all that there is to know, and a regular expression may have hundreds of alternatives.
+MOST_LISTS = 256
+MOST_OF_ONE = 16
+
+_Mask = npt.NDArray[np.bool_]
+
+
+class Segment:
+    """The contents of some texts; safe to use from several threads.
+
+    ``keys`` are the names by which the store knows the texts, 16 bytes each, by document.
+    ``chunk_documents`` and ``described`` are by chunk, the chunks of a document one after the
+    other; what describes a chunk is its first and its last line, from 1, and the number of a
+    definition, see `Contents.chunks`. ``measures`` has a row for each document. ``vectors`` has a
+    row for each chunk, and ``document_vectors`` for each document; None where no text has any.
+    Where some have and some have not, ``with_vectors`` tells by document whose are real: the
+    others' are zeros.
+
+    Arrays cannot be written to. Where the file was damaged after it was written, everything may
+    raise SegmentDamaged, but numbers that are possible and wrong are only found by :meth:`verify`.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Open a segment, without reading it. Raises SegmentDamaged, and OSError."""
+        self._open(open_arrays(file))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Segment:
+        """A segment from what would be its file. Raises SegmentDamaged."""
+        segment = cls.__new__(cls)
+        segment._open(Arrays(data))
+        return segment
+
+    def _open(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self._totals: dict[str, tuple[int, int]] = {}
+        covered = arrays.get("covered", "|u1")
+        self.documents = len(covered)
+        if self.documents > MOST_DOCUMENTS:
+            raise SegmentDamaged("there are too many documents")
+        self.covered: npt.NDArray[np.bool_] = covered != 0
+        self.keys: Sequence[bytes] = _Keys(arrays.get("keys", "|u1", self.documents, KEY_BYTES))
+        self.described: npt.NDArray[np.uint32] = arrays.get("chunks", "<u4", None, CHUNK_COLUMNS)
+        self.chunks = len(self.described)
+        self.measures: npt.NDArray[np.float32] = arrays.get(
+            "measures", "<f4", self.documents, len(MEASURES)
+        )
+        self.vectors: npt.NDArray[np.int8] | None = None
+        self.document_vectors: npt.NDArray[np.int8] | None = None
+        self.with_vectors: npt.NDArray[np.bool_] = np.zeros(self.documents, np.bool_)
+        if arrays.has("vectors"):
+            self.vectors = arrays.get("vectors", "|i1", self.chunks, None)
+            dimensions = self.vectors.shape[1]
+            self.document_vectors = arrays.get(
+                "document_vectors", "|i1", self.documents, dimensions
+            )
+            self.with_vectors = arrays.get("with_vectors", "|u1", self.documents) != 0
+        self.blocks = len(arrays.get("block_documents", "<u2"))
+        self.trigrams = Lists(arrays, "trigrams", TRIGRAM_TYPE, self.blocks)
+        units = {"chunk": self.chunks, "document": self.documents}
+        self.fields = {
+            field.name: Lists(arrays, field.name, TERM_TYPE, units[field.unit]) for field in FIELDS
+        }
+
+    @functools.cached_property
+    def chunk_documents(self) -> npt.NDArray[np.uint16]:
+        return self._owners("chunk_documents", self.chunks)
+
+    @functools.cached_property
+    def block_documents(self) -> npt.NDArray[np.uint16]:
+        return self._owners("block_documents", self.blocks)
+
+    def _owners(self, name: str, count: int) -> npt.NDArray[np.uint16]:
+        documents = self.arrays.get(name, "<u2", count)
+        if len(documents) and (
+            documents[-1] >= self.documents or (documents[1:] < documents[:-1]).any()
+        ):
+            raise SegmentDamaged("chunks or blocks are not in the order of documents")
+        return documents
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return self.arrays.size
+
+    def verify(self) -> None:
+        """Read all of it. Raises SegmentDamaged if it is not what was written."""
+        self.arrays.verify()
+
+    def close(self) -> None:
+        """Let go of the file; arrays that were given before stay valid. It is not used any more."""
+        # The file is unmapped with the last of the arrays.
+        self.__dict__.clear()
+
+    def documents_with(self, condition: Condition) -> npt.NDArray[np.uint16]:
+        """The documents that may match: that have the trigrams, or are not covered by them."""
+        if condition.over_lines:
+            found = _Evaluation(self.trigrams, self._having).holding(condition.required)
+        else:
+            found = self._having(_Evaluation(self.trigrams).holding(condition.required))
+        return np.flatnonzero(found | ~self.covered).astype(np.uint16)
+
+    def _having(self, blocks: _Mask) -> _Mask:
+        """The documents that have one of some blocks."""
+        found = np.zeros(self.documents, np.bool_)
+        found[self.block_documents[blocks]] = True
+        return found
+
+    def postings(
+        self, field: str, terms: Sequence[int]
+    ) -> list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]]:
+        """The chunks or documents in which each term stands, ascending, and how often."""
+        lists = self.fields[field]
+        places = lists.find(np.array(terms, np.uint64))
+        nothing = np.zeros(0, np.uint32), np.zeros(0, np.uint8)
+        return [nothing if place is None else lists.entries(place) for place in places]
+
+    def chunks_of(
+        self, documents: npt.NDArray[np.integer[Any]]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The number of the first chunk of each document, and how many it has."""
+        firsts = np.searchsorted(self.chunk_documents, documents)
+        return firsts, np.searchsorted(self.chunk_documents, documents, "right") - firsts
+
+    def about_having(self, field: str, terms: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """In about how many chunks or documents each term stands; quick, since none are read."""
+        return self.fields[field].about(terms)
+
+    def lengths(self, field: str) -> npt.NDArray[np.uint32]:
+        """How many terms each chunk or document has in a field."""
+        return self.arrays.get(f"{field}.lengths", "<u4", self.fields[field].universe)
+
+    def totals(self, field: str) -> tuple[int, int]:
+        """How many chunks or documents there are, and how many terms these have in a field."""
+        found = self._totals.get(field)
+        if found is None:
+            lengths = self.lengths(field)
+            found = self._totals[field] = len(lengths), int(lengths.sum(dtype=np.int64))
+        return found
+
+
+def chunk_numbers(
+    firsts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The numbers of all chunks of some documents, as :meth:`Segment.chunks_of` has them."""
+    before = np.cumsum(counts) - counts
+    found: npt.NDArray[np.int64] = np.arange(counts.sum()) + np.repeat(firsts - before, counts)
+    return found
+
+
+class _Keys(Sequence[bytes]):
+    """Rows of bytes, which are made into objects when they are asked for."""
+
+    def __init__(self, rows: npt.NDArray[np.uint8]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return [row.tobytes() for row in self._rows[index]]
+        key: bytes = self._rows[index].tobytes()
+        return key
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (row.tobytes() for row in self._rows)
+
+
+class _Evaluation:
+    """A condition on trigrams, as far as it pays. Sets are masks of all blocks, or what ``taken``
+    makes of such a mask."""
+
+    def __init__(self, trigrams: Lists, taken: Callable[[_Mask], _Mask] | None = None) -> None:
+        self._trigrams = trigrams
+        self._taken = taken or np.asarray
+        self._left = MOST_LISTS
+
+    def holding(self, required: Required) -> _Mask:
+        """What a condition holds for, and perhaps others."""
+        return self._of(required, self._taken(np.ones(self._trigrams.universe, np.bool_)))
+
+    def _of(self, required: Required, among: _Mask) -> _Mask:
+        found = among
+        places: list[int] | None = []
+        if required.trigrams:
+            places = self._trigrams.shortest(required.trigrams, MOST_OF_ONE)
+        if places is None:
+            return np.zeros_like(among)
+        for place in places:
+            if self._left <= 0 or not found.any():
+                return found
+            self._left -= 1
+            found = found & self._taken(self._trigrams.mask(place))
+        for alternatives in required.either:
+            if self._left <= 0 or not found.any():
+                return found
+            found = self._any(alternatives, found)
+        return found
+
+    def _any(self, alternatives: Sequence[Required], among: _Mask) -> _Mask:
+        found = np.zeros_like(among)
+        rest = among
+        for alternative in alternatives:
+            if self._left <= 0:
+                return among
+            if not rest.any():
+                break
+            found |= self._of(alternative, rest)
+            rest = among & ~found
+        return found
+
+
+def write_segment(file: Path, texts: Mapping[bytes, Contents]) -> int:
+    """Make a segment of texts by their keys, durably; gives its size in bytes. Raises OSError.
+
+    Documents are numbered in the order of the mapping.
+    """
+    with writing(file) as writer:
+        write_texts(writer, texts)
+        return writer.finish()
+
+
+def in_memory(texts: Mapping[bytes, Contents]) -> Segment:
+    """A segment that is on no disk, for unsaved documents."""
+    stream = io.BytesIO()
+    writer = SegmentWriter(stream, io.BytesIO)
+    write_texts(writer, texts)
+    writer.finish()
+    return Segment.from_bytes(stream.getvalue())

@@ -1,0 +1,268 @@
+"""The facts of all folders of a workspace at one moment, with unsaved documents in their place."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from winnow.index.build.disk_scan import changes_of, keys_of
+from winnow.index.store.reader import Reader, ReaderStopped, Written
+from winnow.index.symbol_names import NameTables
+from winnow.symbols.extract.packed import last_name
+from winnow.symbols.facts import Definition, Facts, Skeleton
+from winnow.symbols.view import File
+from winnow.text.paths import read_below
+
+if TYPE_CHECKING:
+    from winnow.index.postings.corpus import Corpus
+    from winnow.index.store.file_record import FileFacts
+    from winnow.index.store.file_table import FileTable
+    from winnow.symbols.search.names import Names
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# What stands in the place of files, by absolute path; None for a file that is gone.
+Overlay = Mapping[str, Facts | None]
+
+
+class StoreView:
+    """A :class:`winnow.symbols.view.View` of the stores of some folders.
+
+    ``roots`` are absolute, with ``/``, and ``readers`` are those of their stores, in the same
+    order. Used in a ``with`` block, or closed by the caller, the view closes them. One thread at a
+    time may use it. Where that is not the one that closes it, it goes through :meth:`read`.
+    """
+
+    def __init__(
+        self, roots: Sequence[str], readers: Sequence[Reader], overlay: Overlay | None = None
+    ) -> None:
+        self._roots = list(roots)
+        self._stores = [
+            (root.rstrip("/") + "/", reader) for root, reader in zip(roots, readers, strict=True)
+        ]
+        # Of folders in folders, the deepest holds a file.
+        self._deepest_first = sorted(self._stores, key=lambda one: -len(one[0]))
+        self._overlay = dict(overlay or {})
+        self._by_folder: dict[str, dict[str, list[File]]] = {}
+        self._lock = threading.Lock()  # of what follows
+        self._uses = 1  # the caller's, until the view is closed
+        self._closed = False
+
+    def __enter__(self) -> StoreView:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the readers; where a thread reads on for a request that was cancelled, it stops
+        soon, and closes them itself: a connection may go to the next one only when it is free."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        for _, reader in self._stores:
+            reader.stop()
+        self._leave()
+
+    async def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the work gives, done in a thread. When this is cancelled the thread goes on, until
+        the view is closed: what the work reads then raises ReaderStopped."""
+        return await asyncio.to_thread(self._using, partial(work, *args, **kwargs))
+
+    def _using(self, work: Callable[[], T]) -> T:
+        with self._lock:
+            if self._closed:
+                raise ReaderStopped
+            self._uses += 1
+        try:
+            return work()
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._uses -= 1
+            is_last = not self._uses
+        if is_last:
+            for _, reader in self._stores:
+                reader.close()
+
+    @property
+    def stores(self) -> tuple[object, ...]:
+        """What stands for the stores that are read: another one for a store that was made anew."""
+        return tuple(reader.store for _, reader in self._stores)
+
+    def roots(self) -> list[str]:
+        return list(self._roots)
+
+    def manifest(self, path: str) -> bytes | None:
+        return read_below(path, self._roots)
+
+    def written(self) -> list[Written]:
+        """By which transactions the stores were written last."""
+        return [reader.written for _, reader in self._stores]
+
+    def names(self, tables: NameTables) -> list[Names]:
+        """Tables of the names of all definitions; a name in them may have none any more."""
+        found = [tables.of_store(prefix, reader) for prefix, reader in self._stores]
+        return [*found, tables.of_unsaved(self._overlay)] if self._overlay else found
+
+    def corpus(self, tables: Sequence[FileTable], unsaved: Mapping[str, FileFacts]) -> Corpus:
+        """All that can be ranked: the texts of the stores, whose tables are given in their order,
+        with unsaved documents, by absolute path, in the place of their files."""
+        # numpy takes time to load.
+        from winnow.index.corpus import joined
+
+        states = [table.at(reader) for table, (_, reader) in zip(tables, self._stores, strict=True)]
+        return joined(self, self._stores, states, unsaved, self._overlay)
+
+    def changed(self, paths: Iterable[str]) -> list[str]:
+        """Those of some files whose texts are not what their facts were taken from."""
+        below: dict[str, tuple[Reader, list[str]]] = {}
+        for path in paths:
+            located = None if path in self._overlay else self._locate(path)
+            if located is not None:
+                reader, inside = located
+                folder = path[: len(path) - len(inside)]
+                below.setdefault(folder, (reader, []))[1].append(inside)
+        found: list[str] = []
+        for folder, (reader, some) in below.items():
+            changes = changes_of(Path(folder), reader.known_files(some).items())
+            # One that was only touched, or was read right after it was written, has the same text.
+            now = keys_of(Path(folder), changes.changed)
+            known = reader.keys_of(now)
+            changed = [
+                path for path in changes.changed if path not in now or now[path][1] != known[path]
+            ]
+            found += (folder + path for path in (*changed, *changes.gone))
+        return found
+
+    def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
+        for prefix, reader in self._stores:
+            yield from self._from_disk(prefix, reader.occurrences(name))
+        for file, facts in self._unsaved():
+            if name in facts.occurrences:
+                yield file, facts.occurrences[name]
+
+    def occurrences_in(self, path: str, name: str) -> bytes:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.occurrences.get(name, b"") if facts else b""
+        located = self._locate(path)
+        return located[0].occurrences_in(located[1], name) if located else b""
+
+    def names_in(self, path: str) -> Collection[str]:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.occurrences.keys() if facts else ()
+        located = self._locate(path)
+        return located[0].names_in(located[1]) if located else ()
+
+    def all_occurrences(self, path: str) -> Mapping[str, bytes]:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.occurrences if facts else {}
+        located = self._locate(path)
+        return located[0].all_occurrences(located[1]) if located else {}
+
+    def definitions(self, name: str) -> Iterator[tuple[File, Definition]]:
+        for prefix, reader in self._stores:
+            yield from self._from_disk(prefix, reader.definitions(name))
+        for file, facts in self._unsaved():
+            for definition in facts.definitions:
+                if definition.name == name:
+                    yield file, definition
+
+    def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
+        for prefix, reader in self._stores:
+            yield from self._from_disk(prefix, reader.subclasses(name))
+        for file, facts in self._unsaved():
+            for scope, bases in facts.skeleton.bases.items():
+                if name in map(last_name, bases):
+                    yield file, scope
+
+    def files_named(self, name: str) -> list[File]:
+        found = [
+            File(prefix + file.path, file.language)
+            for prefix, reader in self._stores
+            for file in reader.files_named(name)
+            if prefix + file.path not in self._overlay
+        ]
+        return found + [file for file, _ in self._unsaved() if file.path.endswith("/" + name)]
+
+    def files_ending(self, ending: str) -> Sequence[File]:
+        folders, _, name = ending.rpartition("/")
+        # A thousand files may be called `__init__.py`, and be asked for a thousand times.
+        if name not in self._by_folder:
+            by_folder: dict[str, list[File]] = {}
+            for file in self.files_named(name):
+                by_folder.setdefault(file.path.rsplit("/", 2)[-2], []).append(file)
+            self._by_folder[name] = by_folder
+        known = self._by_folder[name]
+        if not folders:
+            return [file for files in known.values() for file in files]
+        found = known.get(folders.rpartition("/")[2], ())
+        return [file for file in found if file.path.endswith(f"/{ending}")]
+
+    def skeleton(self, path: str) -> Skeleton | None:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.skeleton if facts else None
+        located = self._locate(path)
+        return located and located[0].skeleton(located[1])
+
+    def definitions_in(self, path: str) -> list[Definition]:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return facts.definitions if facts else []
+        located = self._locate(path)
+        return located[0].definitions_in(located[1]) if located else []
+
+    def definition_at(self, path: str, place: int) -> Definition | None:
+        """One of the definitions of a file, by its place among them; None if there is none."""
+        if path in self._overlay:
+            facts = self._overlay[path]
+            known = facts.definitions if facts else []
+            return known[place] if place < len(known) else None
+        located = self._locate(path)
+        return located[0].definition_at(located[1], place) if located else None
+
+    def file(self, path: str) -> File | None:
+        if path in self._overlay:
+            facts = self._overlay[path]
+            return File(path, facts.language) if facts else None
+        located = self._locate(path)
+        found = located and located[0].file(located[1])
+        return found and File(path, found.language)
+
+    def problems(self) -> dict[File, str]:
+        return {
+            File(prefix + file.path, file.language): problem
+            for prefix, reader in self._stores
+            for file, problem in reader.problems().items()
+            if prefix + file.path not in self._overlay
+        }
+
+    def _locate(self, path: str) -> tuple[Reader, str] | None:
+        """The store that knows of a file, and the file's path there."""
+        for prefix, reader in self._deepest_first:
+            if path.startswith(prefix):
+                return reader, path[len(prefix) :]
+        return None
+
+    def _from_disk(self, prefix: str, rows: Iterable[tuple[File, T]]) -> Iterator[tuple[File, T]]:
+        for file, value in rows:
+            path = prefix + file.path
+            if path not in self._overlay:
+                yield File(path, file.language), value
+
+    def _unsaved(self) -> Iterator[tuple[File, Facts]]:
+        for path, facts in self._overlay.items():
+            if facts is not None:
+                yield File(path, facts.language), facts

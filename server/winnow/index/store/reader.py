@@ -1,0 +1,435 @@
+"""Reading a store: the facts of all files of a folder, as they are at one moment."""
+
+from __future__ import annotations
+
+import os
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from msgspec import Struct
+
+from winnow.index.store.file_record import FULL, NO_SOURCE, FileState
+from winnow.index.store.segments import Segments
+from winnow.storage.database import Connection, Cursor, StoreDamaged, damage
+from winnow.symbols.extract.packed import Packed, definition_of, skeleton_of
+from winnow.symbols.facts import Definition, Skeleton
+from winnow.symbols.view import File
+
+# Encoded; decoded, skeletons take about ten times as much.
+SKELETON_BYTES = 2 * 1024 * 1024
+# As many rows are asked for in one statement: SQLite compiles each number of them once.
+TOGETHER = 32
+
+
+# A store, and the number of the last transaction in it.
+Written = tuple[object, int]
+
+
+class ReaderStopped(Exception):
+    """Nobody waits any more for what is being read."""
+
+
+class KnownText(Struct, frozen=True):
+    """What is kept of a text; its contents are a ``document`` of a ``segment``, if there are
+    any."""
+
+    language: str
+    problem: str
+    facts: Packed | None
+    segment: int | None
+    document: int
+    binary: bool
+
+
+class Counts(Struct, frozen=True):
+    """How much a store holds."""
+
+    files: int
+    names: int
+    definitions: int
+
+
+class Reader:
+    """A store at one moment. One thread at a time may use it; any may stop it."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        skeletons: Skeletons,
+        segments: Segments,
+        release: Callable[[Connection], None],
+    ) -> None:
+        self.connection = connection
+        self.open_segments = segments
+        self._skeletons = skeletons
+        self._release = release
+        self._ids: dict[str, int | None] = {}
+        self._stamp: int | None = None
+        self._stopped = False
+
+    @property
+    def store(self) -> object:
+        """What all readers of a store have in common, and no others."""
+        return self._skeletons
+
+    def close(self) -> None:
+        """Hand the connection back, which no thread may be using then."""
+        self.stop()
+        self._release(self.connection)
+
+    def stop(self) -> None:
+        """Raise ReaderStopped where something is read next: a thread cannot be ended otherwise.
+
+        Single reads take milliseconds, and whatever is long consists of thousands of them.
+        """
+        self._stopped = True
+
+    def files(self) -> dict[str, FileState]:
+        """All files by their paths."""
+        return dict(self.each_file(self.stamp()))
+
+    def each_file(self, stamp: int) -> Iterator[tuple[str, FileState]]:
+        """The files as they come, as far as they were not written after a transaction: together,
+        80,000 would take 35 MB."""
+        rows = self._each(
+            "SELECT path, mtime_ns, ctime_ns, size, problem FROM file WHERE parked=0 AND stamp<=?",
+            stamp,
+        )
+        for row in rows:
+            yield os.fsdecode(row[0]), FileState(*row[1:])
+
+    def problems(self) -> dict[File, str]:
+        """The files of which no facts could be taken, and why, the smallest first; some are of no
+        known language."""
+        rows = self._rows(
+            "SELECT path, language, problem FROM file WHERE problem<>'' AND problem<>? AND parked=0"
+            " ORDER BY size, path",
+            NO_SOURCE,
+        )
+        return {File(os.fsdecode(path), language): problem for path, language, problem in rows}
+
+    def file(self, path: str) -> File | None:
+        """The file, if facts of it are known."""
+        row = self._row(
+            "SELECT id, language, problem FROM file WHERE path=? AND parked=0", os.fsencode(path)
+        )
+        return File(path, row[1]) if row and not row[2] else None
+
+    def known(self, paths: Iterable[str]) -> dict[str, FileState]:
+        """Of some files, and all files below some folders, those that are known."""
+        found = {}
+        columns = "SELECT path, mtime_ns, ctime_ns, size, problem FROM file WHERE parked=0 AND"
+        for path in map(os.fsencode, paths):
+            # With OR, SQLite would read the whole table.
+            rows = self._rows(
+                f"{columns} path=? UNION ALL {columns} path>? AND path<?",
+                *(path, path + b"/", path + b"0"),  # what follows the slash
+            )
+            found.update({os.fsdecode(row[0]): FileState(*row[1:]) for row in rows})
+        return found
+
+    def known_files(self, paths: Iterable[str]) -> dict[str, FileState]:
+        """Of some files those that are known."""
+        rows = self._rows_of("mtime_ns, ctime_ns, size, problem", paths)
+        return {path: FileState(*row) for path, row in rows.items()}
+
+    def keys_of(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """The keys of the texts that files had; of those that are known."""
+        return {path: key for path, (key,) in self._rows_of("key", paths).items()}
+
+    def files_named(self, name: str) -> list[File]:
+        """The files with this name, in whatever folder."""
+        rows = self._rows(
+            "SELECT path, language FROM file WHERE base=? AND problem='' AND parked=0",
+            os.fsencode(name),
+        )
+        return [File(os.fsdecode(path), language) for path, language in rows]
+
+    def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
+        """The files in which a name stands, with its packed occurrences."""
+        rows = self._rows(
+            "SELECT path, language, packed FROM occurrence JOIN file ON file.id=occurrence.file"
+            " WHERE name=? AND parked=0",
+            name,
+        )
+        for path, language, found in rows:
+            yield File(os.fsdecode(path), language), found
+
+    def occurrences_in(self, path: str, name: str) -> bytes:
+        """The packed occurrences of a name in one file; empty if there are none."""
+        statement = "SELECT packed FROM occurrence WHERE name=? AND file=?"
+        row = self._row(statement, name, self._id(path))
+        return row[0] if row else b""
+
+    def names_in(self, path: str) -> list[str]:
+        """All names that stand in a file."""
+        row = self._row("SELECT names FROM content WHERE file=?", self._id(path))
+        return unpacked_names(row[0]) if row else []
+
+    def all_occurrences(self, path: str) -> dict[str, bytes]:
+        """The packed occurrences of every name in a file."""
+        return {name: self.occurrences_in(path, name) for name in self.names_in(path)}
+
+    def definitions(self, name: str) -> Iterator[tuple[File, Definition]]:
+        """Everything of this name."""
+        rows = self._rows(
+            "SELECT path, language, data FROM name"
+            " JOIN definition ON definition.name=name.id JOIN file ON file.id=definition.file"
+            " WHERE name.text=? AND parked=0",
+            name,
+        )
+        for path, language, data in rows:
+            with damage():
+                yield File(os.fsdecode(path), language), definition_of(data)
+
+    def definitions_in(self, path: str) -> list[Definition]:
+        """The definitions of a file, in the order of the text."""
+        rows = self._rows("SELECT data FROM definition WHERE file=? ORDER BY place", self._id(path))
+        with damage():
+            return [definition_of(data) for (data,) in rows]
+
+    def definition_at(self, path: str, place: int) -> Definition | None:
+        """One of the definitions of a file, by its place in the text; None if there is none."""
+        row = self._row(
+            "SELECT data FROM definition JOIN file ON file.id=definition.file"
+            " WHERE path=? AND parked=0 AND place=?",
+            os.fsencode(path),
+            place,
+        )
+        with damage():
+            return definition_of(row[0]) if row else None
+
+    def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
+        """The classes that name it as their base: file and number of scope."""
+        rows = self._rows(
+            "SELECT path, language, scope FROM base JOIN file ON file.id=base.file"
+            " WHERE name=? AND parked=0",
+            name,
+        )
+        for path, language, scope in rows:
+            yield File(os.fsdecode(path), language), scope
+
+    def skeleton(self, path: str) -> Skeleton | None:
+        """The skeleton of a file; None if there are no facts of it."""
+        number = self._id(path)
+        if number is None:
+            return None
+        known = self._skeletons.get(number)
+        if known is None:
+            row = self._row("SELECT skeleton FROM content WHERE file=?", number)
+            if row is None:
+                return None
+            with damage():
+                known = skeleton_of(row[0])
+            self._skeletons.keep(number, known, len(row[0]))
+        return known
+
+    def names_after(self, number: int, limit: int) -> list[tuple[int, str]]:
+        """Names of definitions with their numbers, in the order in which they came to be known.
+
+        A name is never changed or taken away, even if nothing is called so any more.
+        """
+        return list(
+            self._rows("SELECT id, text FROM name WHERE id>? ORDER BY id LIMIT ?", number, limit)
+        )
+
+    def counts(self) -> Counts:
+        row = self._row(
+            "SELECT (SELECT count(*) FROM file WHERE parked=0),"
+            " (SELECT ifnull(max(id), 0) FROM name),"
+            " (SELECT count(*) FROM definition JOIN file ON id=file WHERE parked=0)"
+        )
+        assert row is not None
+        return Counts(*row)
+
+    def notes(self) -> dict[str, str]:
+        """The short texts that are kept."""
+        return dict(self._rows("SELECT name, value FROM note"))
+
+    def size(self) -> int:
+        """How many bytes the database and its segments use."""
+        row = self._row(
+            "SELECT (page_count - freelist_count) * page_size"
+            " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+        )
+        (segments,) = self._row("SELECT ifnull(sum(bytes), 0) FROM segment")
+        return int(row[0]) + int(segments)
+
+    def file_count(self) -> int:
+        """How many files are known."""
+        (count,) = self._row("SELECT count(*) FROM file WHERE parked=0")
+        return int(count)
+
+    def problem_counts(self) -> dict[str, int]:
+        """How many files have each problem."""
+        return dict(
+            self._rows(
+                "SELECT problem, count(*) FROM file WHERE problem<>'' AND parked=0 GROUP BY problem"
+            )
+        )
+
+    def binaries(self) -> int:
+        """How many files ripgrep passes over as binary."""
+        (count,) = self._row("SELECT count(*) FROM file WHERE binary=1 AND parked=0")
+        return int(count)
+
+    # --- texts -----------------------------------------------------------------------------
+
+    def segments(self) -> dict[int, str]:
+        """The segments by their numbers, with their names."""
+        return dict(self._rows("SELECT id, name FROM segment ORDER BY id"))
+
+    def sizes(self) -> dict[int, int]:
+        """How many documents each segment has."""
+        return dict(self._rows("SELECT id, documents FROM segment ORDER BY id"))
+
+    def keys_in(self, segment: int) -> list[tuple[int, bytes]]:
+        """The documents of a segment that files have, and the keys that these know them by."""
+        return self._rows("SELECT document, key FROM file WHERE segment=?", segment)
+
+    def has_strays(self) -> bool:
+        """Whether a file has its text in a segment that is not there."""
+        strays = self._row(
+            "SELECT 1 FROM file WHERE segment IS NOT NULL"
+            " AND segment NOT IN (SELECT id FROM segment) LIMIT 1"
+        )
+        return strays is not None
+
+    def known_text(self, key: bytes) -> KnownText | None:
+        """All that is kept of a text; None if nothing is."""
+        row = self._row(
+            "SELECT id, language, problem, segment, document, binary FROM file"
+            " WHERE key=? AND problem<>? LIMIT 1",
+            key,
+            FULL,
+        )
+        if row is None:
+            return None
+        number, language, problem, segment, document, binary = row
+        return KnownText(
+            language, problem, self._packed(number, language), segment, document or 0, bool(binary)
+        )
+
+    def _packed(self, number: int, language: str) -> Packed | None:
+        row = self._row("SELECT skeleton, names FROM content WHERE file=?", number)
+        if row is None:
+            return None
+        definitions = self._rows(
+            "SELECT text, data FROM definition JOIN name ON name.id=definition.name"
+            " WHERE file=? ORDER BY place",
+            number,
+        )
+        standing = "SELECT packed FROM occurrence WHERE name=? AND file=?"
+        occurrences = {}
+        for name in unpacked_names(row[1]):
+            found = self._row(standing, name, number)
+            if found is None:
+                raise StoreDamaged("a name stands nowhere")
+            occurrences[name] = found[0]
+        bases = self._rows("SELECT name, scope FROM base WHERE file=?", number)
+        return Packed(language, definitions, row[0], occurrences, bases)
+
+    def has_keys(self) -> bool:
+        """Whether any text is known."""
+        return self._row("SELECT 1 FROM file WHERE key<>x'' LIMIT 1") is not None
+
+    def stamp(self) -> int:
+        """The number of the last transaction."""
+        if self._stamp is None:
+            row = self._row("SELECT value FROM note WHERE name='stamp'")
+            self._stamp = int(row[0]) if row else 0
+        return self._stamp
+
+    @property
+    def written(self) -> Written:
+        """Which store it reads, and the number of the last transaction in that."""
+        return self._skeletons, self.stamp()
+
+    def texts_since(self, stamp: int) -> Iterator[tuple[str, int | None, int, bool]]:
+        """The files that were written since: path, segment, document and whether it is binary."""
+        rows = self._each(
+            "SELECT path, segment, document, binary FROM file WHERE stamp>? AND parked=0", stamp
+        )
+        for path, segment, document, binary in rows:
+            yield os.fsdecode(path), segment, document or 0, bool(binary)
+
+    def gone_since(self, stamp: int) -> list[str]:
+        """The files that have gone since; there may be others of that name now."""
+        rows = self._rows("SELECT path FROM gone WHERE stamp>?", stamp)
+        return [os.fsdecode(path) for (path,) in rows]
+
+    def _id(self, path: str) -> int | None:
+        if path not in self._ids:
+            row = self._row("SELECT id FROM file WHERE path=? AND parked=0", os.fsencode(path))
+            self._ids[path] = row[0] if row else None
+        return self._ids[path]
+
+    def _each(self, statement: str, *values: object) -> Iterator[Any]:
+        """The rows one by one."""
+        with damage():
+            yield from self._execute(statement, values)
+
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        with damage():
+            return self._execute(statement, values).fetchall()
+
+    def _row(self, statement: str, *values: object) -> Any:
+        with damage():
+            return self._execute(statement, values).fetchone()
+
+    def _rows_of(self, columns: str, paths: Iterable[str]) -> dict[str, Any]:
+        """Columns of the files that are known, by path."""
+        found: dict[str, Any] = {}
+        left = map(os.fsencode, paths)
+        while some := list(islice(left, TOGETHER)):
+            asked = ",".join("?" * len(some))
+            statement = f"SELECT path, {columns} FROM file WHERE path IN ({asked}) AND parked=0"  # noqa: S608
+            found.update((os.fsdecode(path), row) for path, *row in self._rows(statement, *some))
+        return found
+
+    def _execute(self, statement: str, values: tuple[object, ...]) -> Cursor:
+        if self._stopped:
+            raise ReaderStopped
+        return self.connection.execute(statement, values)
+
+
+class Skeletons:
+    """Decoded skeletons by the number of their file, those that were asked for last.
+
+    A file that is written again has another number: what is kept here is never stale.
+    """
+
+    def __init__(self, limit: int = SKELETON_BYTES) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[int, tuple[Skeleton, int]] = OrderedDict()
+        self._room = limit
+
+    def get(self, number: int) -> Skeleton | None:
+        with self._lock:
+            if number not in self._kept:
+                return None
+            self._kept.move_to_end(number)
+            return self._kept[number][0]
+
+    def keep(self, number: int, skeleton: Skeleton, size: int) -> None:
+        with self._lock:
+            if number in self._kept:
+                return
+            self._kept[number] = (skeleton, size)
+            self._room -= size
+            while self._room < 0:
+                _, (_, freed) = self._kept.popitem(last=False)
+                self._room += freed
+
+
+def unpacked_names(packed: bytes) -> list[str]:
+    """The names that stand in a file, as `content.names` holds them."""
+    try:
+        text = zlib.decompress(packed).decode("utf-8", "surrogatepass")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise StoreDamaged(str(error)) from error
+    return text.split("\0") if text else []

@@ -1,0 +1,738 @@
+"""The store: what is known of all files of a folder, in a database that outlives the server.
+
+It is SQLite with a write-ahead log: readers see the state of one moment and never wait, a batch of
+files is one transaction, and a process that is killed leaves the state before it. Several servers
+and the command line may use one store at a time. Reading writes nothing. What is kept of texts is
+in segments beside it, see :mod:`winnow.index.store.segments`.
+
+Every page and every block has a checksum, which is compared when it is read (see
+:mod:`winnow.storage.database`). Where damage is confirmed, a successor is built beside the store,
+which goes on answering. Each has a file `index-<version>.<generation>.db`, of which the newest
+counts; a successor that is still being built has an empty file `….building` beside it.
+
+Paths are relative to the folder, with ``/``; names that are no Unicode are kept byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import logging
+import os
+import re
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import winnow
+import winnow.index
+import winnow.index.postings
+import winnow.privacy.secrets
+import winnow.symbols
+from winnow.index.postings.building import MOST_DOCUMENTS
+from winnow.index.store import rows
+from winnow.index.store.file_record import FileFacts, FileState
+from winnow.index.store.reader import KnownText, Reader, Skeletons
+from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
+from winnow.index.store.segments import Segments
+from winnow.storage import database, state_folder
+from winnow.storage.database import Connection, DatabaseError, StoreDamaged, damage
+from winnow.storage.lock import locked_briefly
+from winnow.storage.untrusted import require_regular
+from winnow.storage.writing import replace_file
+
+# How long one process waits for another's transaction, which takes some tenths of a second.
+BUSY_SECONDS = 10.0
+WRITER_CACHE_KB = 8 * 1024
+READER_CACHE_KB = 2 * 1024
+IDLE_READERS = 4
+# Databases of other versions of Winnow that nobody has written for so long are deleted.
+OLD_SECONDS = 6 * 3600.0
+# What is full is emptied a little further, or the next file would have it emptied again.
+TRIM_SHARE = 0.05
+# Segments grow as the levels of a log-structured merge tree do (O'Neil et al., 1996): so many of
+# about one size become one of the next. One that is half full at least stays as it is.
+MERGED = 8
+LEVELS = (64, 512, MOST_DOCUMENTS // 2)
+# A search looks into each segment: 20 queries of six trees took 10 to 20 % less when several had
+# become one, in 0.1 seconds. Small ones are made one, of so many documents at most.
+COMPACT = 1024
+# Notes: when all of a store was checked last, and why it has taken the place of another one.
+CHECKED = "checked"
+REPLACED = "replaced"
+BUILDING = ".building"
+_GENERATION = re.compile(r"index-[0-9a-f]+(?:\.(\d+))?\.db")
+# Whether a file has this state, or is deleted: see Store.write.
+IsStill = Callable[[str, "FileState | None"], bool]
+# Packages and modules whose code decides what is kept.
+MAKERS = (winnow.symbols, winnow.index.postings, winnow.privacy.secrets)
+MAKER_FILES = ("build/extraction.py", "store/file_record.py")
+# A note: somebody has asked for the index of a folder with very many files.
+CONSENT = "consent"
+
+logger = logging.getLogger(__name__)
+
+
+@functools.cache
+def version(variant: str = "") -> str:
+    """What is kept depends on this: the tables, the code that makes facts and contents, the
+    grammars, and settings, for which the ``variant`` stands."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as version_of
+
+    told = f"{SCHEMA_VERSION} {winnow.__version__} {variant}"
+    known = hashlib.blake2b(told.encode(), digest_size=6)
+    for name in ("tree-sitter", "tree-sitter-language-pack"):
+        with contextlib.suppress(PackageNotFoundError):
+            known.update(version_of(name).encode())
+    for package in MAKERS:
+        for folder in package.__path__:
+            for file in sorted(Path(folder).rglob("*.py")):
+                known.update(file.read_bytes())
+    for folder in winnow.index.__path__:
+        for name in MAKER_FILES:
+            known.update(Path(folder, name).read_bytes())
+    return known.hexdigest()
+
+
+class Store:
+    """What is known of the files of one folder; safe to use from several threads.
+
+    Reading is done through :meth:`read`, which gives the state of one moment.
+    """
+
+    def __init__(
+        self, file: Path, user: state_folder.User | None = None, *, temporary: bool = False
+    ) -> None:
+        """Open or make a database. Raises StoreDamaged for a file that is none of ours, and
+        DatabaseError and OSError where there can be none."""
+        self.file = file
+        self._user = user
+        self.segments = Segments(file.parent, file.stem)
+        self._temporary = temporary
+        self._lock = threading.Lock()  # of the writer
+        self._idle: list[Connection] = []
+        self._skeletons = Skeletons()
+        self._closed = False
+        self._users = 0
+        self._users_changed = threading.Condition()
+        mark = "" if temporary else state_folder.mark_of(file.parent, file, user)
+        self._writer = self._connect(WRITER_CACHE_KB)
+        try:
+            database.make_tables(self._writer, SCHEMA, mark)
+        except BaseException:
+            self._writer.close()
+            raise
+        self._inodes = _inodes(file)
+
+    @classmethod
+    def open(cls, root: Path, variant: str = "", user: state_folder.User | None = None) -> Store:
+        """Return the store of a folder; a temporary one where nothing can be written there."""
+        try:
+            folder = state_folder.create(root, user)
+            _delete_old(folder, version(variant))
+            with _alone(folder, version(variant)):
+                store = cls._newest(folder, version(variant), user)
+        except (OSError, DatabaseError, StoreDamaged):
+            return cls.temporary()
+        with contextlib.suppress(OSError, DatabaseError, StoreDamaged):
+            store._let_go()  # what killed processes have left
+        return store
+
+    @classmethod
+    def _newest(cls, folder: Path, kind: str, user: state_folder.User | None) -> Store:
+        """Return the newest store that is not being built, or the one that is, or a new one. Those
+        that cannot be opened are deleted: what they hold can be made from the files."""
+        problem = ""
+        found = generations(folder, kind)
+        for file in sorted(found, key=is_building):
+            try:
+                return cls._opened_twice(file, user)
+            except StoreDamaged as error:
+                problem = problem or str(error)
+                logger.warning("The index %s cannot be read (%s): it is replaced", file, error)
+        for file in found:
+            delete_files(file)
+        store = cls(_file_of(folder, kind, _next_generation(found)), user)
+        if problem:
+            store.note(REPLACED, _replaced(problem))
+        return store
+
+    @classmethod
+    def _opened_twice(cls, file: Path, user: state_folder.User | None) -> Store:
+        """Open a store; damage counts if it is found again. Raises StoreDamaged."""
+        require_regular(*database.database_files(file))
+        try:
+            return cls(file, user)
+        except StoreDamaged as error:
+            logger.info("The index %s is opened again: %s", file, error)
+        return cls(file, user)
+
+    @classmethod
+    def successor(cls, damaged: Store, variant: str, why: str) -> Store:
+        """Return the store that is to take the place of a damaged one, as far as it has been built.
+
+        Raises OSError and DatabaseError.
+        """
+        if damaged.is_temporary:  # else its successor would outlive the process
+            return cls.temporary()
+        folder, kind = damaged.file.parent, version(variant)
+        with _alone(folder, kind):
+            for file in generations(folder, kind):
+                if is_building(file):
+                    with contextlib.suppress(StoreDamaged):
+                        return cls._opened_twice(file, damaged._user)
+                    delete_files(file)
+            file = _file_of(folder, kind, _next_generation(generations(folder, kind)))
+            replace_file(_building_mark(file), b"")
+            store = cls(file, damaged._user)
+            store.note(REPLACED, _replaced(why))
+            if CONSENT in damaged.readable_notes():
+                store.note(CONSENT, "yes")
+            return store
+
+    def publish(self) -> None:
+        """Have every process that opens the folder's store get this one, and delete the older."""
+        folder, kind = self.file.parent, self.kind
+        with _alone(folder, kind):
+            _building_mark(self.file).unlink(missing_ok=True)
+            for file in generations(folder, kind):
+                if file != self.file:
+                    delete_files(file)
+
+    @property
+    def kind(self) -> str:
+        """The version of Winnow and of the settings that the store was made by."""
+        return self.file.name.removeprefix("index-").partition(".")[0]
+
+    @property
+    def lock_file(self) -> Path:
+        """The file whose lock the process has that builds the folder's index."""
+        return self.file.with_name(f"index-{self.kind}.lock")
+
+    @classmethod
+    def temporary(cls) -> Store:
+        """A store that ends with the process."""
+        return cls(Path(tempfile.mkdtemp(prefix="winnow-"), "index.db"), temporary=True)
+
+    @property
+    def is_temporary(self) -> bool:
+        return self._temporary
+
+    @property
+    def inode(self) -> int:
+        """Which file the database is."""
+        return self._inodes[0]
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """For the time of the block, the store is not closed. Raises FileNotFoundError if it is."""
+        with self._users_changed:
+            if self._closed:
+                raise FileNotFoundError(f"{self.file} is closed")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._users_changed:
+                self._users -= 1
+                self._users_changed.notify_all()
+
+    def close(self) -> None:
+        """Close all connections that no reader has, when nobody uses the store any more."""
+        with self._users_changed:
+            if self._closed:
+                return
+            self._closed = True
+            self._users_changed.wait_for(lambda: not self._users)
+        with self._lock:
+            for connection in (*self._idle, self._writer):
+                connection.close()
+            self._idle.clear()
+        self.segments.close()
+        if self._temporary:
+            shutil.rmtree(self.file.parent, ignore_errors=True)
+
+    def is_current(self) -> bool:
+        """Whether the database is still the one at its path, with its log: a user may have deleted
+        it."""
+        return _inodes(self.file) == self._inodes
+
+    def check(self) -> None:
+        """Read the whole database and all segments; raise StoreDamaged if they are not whole."""
+        with self.read() as reader, damage():
+            database.check(reader.connection)
+            if reader.has_strays():
+                raise StoreDamaged("a text is in a segment that does not exist")
+            for number, name in reader.segments().items():
+                self.segments.verify(name)
+                keys = self.segments.get(name).keys
+                for document, key in reader.keys_in(number):
+                    if not 0 <= document < len(keys) or keys[document] != key:
+                        raise StoreDamaged("a text is not the one that its row names")
+
+    def find_damage(self) -> str | None:
+        """Return what is wrong with the files on disk; None if nothing is, or if that cannot be
+        found out now.
+
+        They are opened anew: what this store has open may be of files that were replaced, or an
+        error may have been the disk's.
+        """
+        again = self
+        try:
+            if not self._temporary:
+                again = Store(self.file, self._user)
+            again.check()
+        except StoreDamaged as error:
+            return str(error)
+        except (OSError, DatabaseError) as error:
+            logger.info("The index %s cannot be checked: %s", self.file, error)
+        finally:
+            if again is not self:
+                again.close()
+        return None
+
+    def readable_notes(self) -> dict[str, str]:
+        """Return the notes of a store that may be damaged, as far as they can be read."""
+        try:
+            with self.read() as reader:
+                return reader.notes()
+        except (OSError, DatabaseError, StoreDamaged):
+            return {}
+
+    # --- writing ---------------------------------------------------------------------------
+
+    def write(
+        self,
+        batch: Mapping[str, FileFacts],
+        gone: Iterable[str] = (),
+        is_still: IsStill = lambda path, state: True,
+    ) -> None:
+        """Keep what is known of files, by path, in the place of what was, and park what is known
+        of those that are ``gone``; one transaction.
+
+        Another process may have written a newer state of a file since this one read it. Where that
+        can be, ``is_still`` decides whether the file has the given state (None: it is deleted);
+        otherwise the newer row stays.
+
+        Raises DatabaseError and OSError where the disk is full or another process holds
+        the store.
+        """
+        texts = {one.key: one.contents for one in batch.values() if one.contents is not None}
+        name, size = self.segments.write(texts) if texts else ("", 0)
+        self._keep(batch, gone, name, size, list(texts), is_still)
+        self._merge()
+
+    def compact(self) -> None:
+        """Make one segment of the small ones, to be searched from now on; and what there is to
+        merge then, or the next file that is saved would have to wait for it."""
+        self._make_one(_small)
+        self._merge()
+
+    def take_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
+        """Of files by path, with their state and key, take those whose text another store knows;
+        gives their paths."""
+        with other.read() as reader:
+            known = {
+                key: one
+                for key in {key for _, key in files.values()}
+                if (one := reader.known_text(key)) is not None
+            }
+            batch = {
+                path: _taken(known[key], state, key)
+                for path, (state, key) in files.items()
+                if key in known
+            }
+            name, size, keys = self._copied(other, reader, known)
+        self._keep(batch, (), name, size, keys)
+        self._merge()
+        return list(batch)
+
+    def _copied(
+        self, other: Store, reader: Reader, known: Mapping[bytes, KnownText]
+    ) -> tuple[str, int, list[bytes]]:
+        """Make a segment of what another store keeps of some texts; its name, size and texts."""
+        import numpy as np
+
+        by_segment: dict[int, dict[int, bytes]] = {}
+        for key, one in known.items():
+            if one.segment is not None:
+                by_segment.setdefault(one.segment, {})[one.document] = key
+        if not by_segment:
+            return "", 0, []
+        names, parts, keys = reader.segments(), [], []
+        for number, documents in by_segment.items():
+            segment = other.segments.get(names[number])
+            other.segments.verify(names[number])
+            keep = np.zeros(segment.documents, np.bool_)
+            keep[list(documents)] = True
+            parts.append((segment, keep))
+            keys += [documents[document] for document in sorted(documents)]
+        name, size = self.segments.merge(parts)
+        return name, size, keys
+
+    def _keep(
+        self,
+        batch: Mapping[str, FileFacts],
+        gone: Iterable[str],
+        name: str,
+        size: int,
+        keys: Sequence[bytes],
+        is_still: IsStill = lambda path, state: True,
+    ) -> None:
+        """Write rows; a segment of this name and size has the texts with these keys."""
+        try:
+            with self._transaction() as connection:
+                stamp = rows.next_stamp(connection)
+                batch = {
+                    path: one
+                    for path, one in batch.items()
+                    if not rows.is_newer(connection, path, one.state) or is_still(path, one.state)
+                }
+                for path in batch:
+                    rows.park(connection, path, stamp, gone=False)
+                for path in (one for one in gone if is_still(one, None)):
+                    rows.park(connection, path, stamp, gone=True)
+                segment = self._segment_row(connection, name, len(keys), size) if name else 0
+                places = {key: (segment, document) for document, key in enumerate(keys)}
+                rows.insert(connection, batch, places, stamp)
+                rows.forget_parked(connection)
+        except BaseException:
+            if name:
+                self.segments.drop(name)
+            raise
+
+    def adopt(
+        self,
+        files: Mapping[str, tuple[FileState, bytes]],
+        is_still: IsStill = lambda path, state: True,
+    ) -> list[str]:
+        """Of files by path, with their state and key, take those whose text is known: of a file
+        that was, or of another one. Gives their paths. For ``is_still`` see :meth:`write`."""
+        with self._transaction() as connection:
+            stamp = rows.next_stamp(connection)
+            return [
+                path
+                for path, (state, key) in files.items()
+                if (not rows.is_newer(connection, path, state) or is_still(path, state))
+                and rows.adopt(connection, path, state, key, stamp)
+            ]
+
+    def note(self, name: str, value: str) -> None:
+        """Keep a short text for as long as the store lasts."""
+        with self._transaction() as connection:
+            rows.next_stamp(connection)
+            connection.execute("INSERT OR REPLACE INTO note VALUES (?,?)", (name, value))
+
+    def stamp(self) -> int:
+        """The number of the last transaction."""
+        with self.read() as reader:
+            return reader.stamp()
+
+    def size(self) -> int:
+        """How many bytes are in use on disk."""
+        with self.read() as reader:
+            return reader.size()
+
+    def trim(self, limit: int) -> int:
+        """Bring the store below a size in bytes; of how many files nothing is kept any more.
+
+        What is parked goes first, then what is known of the files that were written longest ago.
+        """
+        if self.size() <= limit:
+            return 0
+        with self._transaction() as connection:
+            rows.next_stamp(connection)
+            rows.forget_parked(connection, 0)
+        self._collect()
+        target = int(limit * (1 - TRIM_SHARE))
+        size, emptied = self.size(), 0
+        while size > target:
+            count = self._empty(1 - target / size)
+            self._collect()
+            emptied += count
+            size = self.size()
+            if not count:
+                break
+        return emptied
+
+    def _empty(self, share: float) -> int:
+        """Keep nothing of the oldest files, which are about this share of all bytes; how many."""
+        with self._transaction() as connection:
+            stamp = rows.next_stamp(connection)
+            found = database.rows_of(
+                connection, "SELECT id, size FROM file WHERE key<>x'' ORDER BY mtime_ns, id"
+            )
+            room = share * sum(size for _, size in found)
+            emptied = 0
+            for number, size in found:
+                rows.empty(connection, number, stamp)
+                emptied += 1
+                room -= size
+                if room <= 0:
+                    break
+        return emptied
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with self._lock, damage(), database.transaction(self._writer):
+            yield self._writer
+
+    # --- segments --------------------------------------------------------------------------
+
+    def _merge(self) -> None:
+        """Make larger segments of small ones, where there are many."""
+        for _ in LEVELS:
+            if not self._make_one(_to_merge):
+                return
+
+    def _make_one(self, choose: Callable[[Mapping[int, int]], list[int]]) -> bool:
+        """Make one segment of some that are chosen by their sizes, of the documents that live;
+        whether there are any."""
+        with self.read() as reader:
+            some = choose(reader.sizes())
+            names = reader.segments()
+            live = {number: rows.live_documents(reader.connection, number) for number in some}
+        if some:
+            self._merge_segments(names, live)
+        return bool(some)
+
+    def _merge_segments(self, names: Mapping[int, str], live: Mapping[int, list[int]]) -> None:
+        """Make one segment of some, of the documents that live."""
+        import numpy as np
+
+        parts = []
+        for number, documents in live.items():
+            segment = self.segments.get(names[number])
+            keep = np.zeros(segment.documents, np.bool_)
+            keep[documents] = True
+            parts.append((segment, keep))
+        count = sum(map(len, live.values()))
+        name, size = self.segments.merge(parts) if count else ("", 0)
+        try:
+            with self._transaction() as connection:
+                there = {row[0] for row in database.rows_of(connection, "SELECT id FROM segment")}
+                same = all(
+                    number in there and rows.live_documents(connection, number) == documents
+                    for number, documents in live.items()
+                )
+                if not same:  # another process was faster, or a file has changed
+                    if name:
+                        self.segments.drop(name)
+                    return
+                target = self._segment_row(connection, name, count, size) if name else 0
+                stamp, first = rows.next_stamp(connection), 0
+                for number, documents in live.items():
+                    rows.move(connection, number, documents, target, first, stamp)
+                    first += len(documents)
+                    connection.execute("DELETE FROM segment WHERE id=?", (number,))
+                    # Before the row is gone for others, or they would delete the file at once.
+                    self.segments.touch(names[number])
+        except BaseException:
+            if name:
+                self.segments.drop(name)
+            raise
+        self._let_go()
+
+    def _collect(self) -> None:
+        """Free what no row names any more: pages of the database, documents of segments."""
+        with self.read() as reader:
+            names, sizes = reader.segments(), reader.sizes()
+            live = {number: rows.live_documents(reader.connection, number) for number in names}
+        for number, documents in live.items():
+            if len(documents) < sizes[number]:
+                self._merge_segments(names, {number: documents})
+        with self._transaction() as connection:
+            rows.next_stamp(connection)
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def _segment_row(self, connection: Connection, name: str, documents: int, size: int) -> int:
+        """The number of a segment that was written. Raises OSError if somebody who took it for one
+        that was left behind has deleted it: this process may have been stopped for long."""
+        self.segments.stat(name)
+        return rows.segment_row(connection, name, documents, size)
+
+    def _let_go(self) -> None:
+        """Delete the segments that no row names, once nobody can be reading them."""
+        # Nobody can write a row meanwhile.
+        with self._transaction() as connection:
+            rows_of_names = database.rows_of(connection, "SELECT name FROM segment")
+            names = [row[0] for row in rows_of_names]
+            self.segments.keep_only(names)
+
+    # --- reading ---------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Reader]:
+        """The store as it is now, for as long as the block lasts, whatever is written meanwhile."""
+        reader = self.reader()
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+    def reader(self) -> Reader:
+        """As :meth:`read`; the caller closes it."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        connection = connection or self._connect(READER_CACHE_KB)
+        try:
+            with damage():
+                connection.execute("BEGIN")
+                connection.execute(
+                    "SELECT 1 FROM file LIMIT 1"
+                ).fetchall()  # it is held from here on
+            if not self.is_current():  # the connection may be of the one that is there now
+                raise FileNotFoundError(f"{self.file} is another file now")
+        except BaseException:
+            connection.close()
+            raise
+        return Reader(connection, self._skeletons, self.segments, self._release)
+
+    def _release(self, connection: Connection) -> None:
+        with contextlib.suppress(DatabaseError):
+            connection.execute("ROLLBACK")
+        with self._lock:
+            if not self._closed and len(self._idle) < IDLE_READERS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _connect(self, cache_kb: int) -> Connection:
+        return database.connect(
+            self.file,
+            busy_seconds=BUSY_SECONDS,
+            cache_kb=cache_kb,
+            layout="PRAGMA auto_vacuum=INCREMENTAL;",
+        )
+
+
+def _inodes(file: Path) -> list[int]:
+    """Which files a database and its log are. While it is open, all are there and none becomes
+    another one; 0 stands for one that is missing."""
+    return [_inode(Path(f"{file}{suffix}")) for suffix in ("", "-wal", "-shm")]
+
+
+def _inode(file: Path) -> int:
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return 0
+
+
+def _taken(known: KnownText, state: FileState, key: bytes) -> FileFacts:
+    state = FileState(state.mtime_ns, state.ctime_ns, state.size, known.problem)
+    return FileFacts(state, known.language, known.facts, key, binary=known.binary)
+
+
+def generations(folder: Path, kind: str) -> list[Path]:
+    """Return the databases of a version, the newest first."""
+    numbered = [
+        (int(found[1] or 0), file)
+        for file in folder.glob(f"index-{kind}*.db")
+        if (found := _GENERATION.fullmatch(file.name))
+    ]
+    return [file for _, file in sorted(numbered, reverse=True)]
+
+
+def is_building(file: Path) -> bool:
+    """Return whether a database is a successor that is not complete yet."""
+    return os.path.lexists(_building_mark(file))
+
+
+def newest_file(folder: Path, variant: str) -> Path | None:
+    """Return the database that counts for a version, if there is one."""
+    found = generations(folder, version(variant))
+    return min(found, key=is_building, default=None)
+
+
+def delete(store: Store) -> None:
+    """Delete a store with its older and newer generations, as far as that is possible."""
+    with contextlib.suppress(OSError), _alone(store.file.parent, store.kind):
+        for file in generations(store.file.parent, store.kind) or [store.file]:
+            delete_files(file)
+
+
+def delete_files(file: Path) -> None:
+    """Delete a database and its segments, as far as that is possible."""
+    database.delete_database(file)
+    _delete_segments(file)
+    with contextlib.suppress(OSError):
+        _building_mark(file).unlink(missing_ok=True)
+
+
+def _delete_segments(file: Path) -> None:
+    for segment in file.parent.glob(f"{file.stem}-*.seg*"):
+        with contextlib.suppress(OSError):
+            segment.unlink()
+
+
+def _building_mark(file: Path) -> Path:
+    return file.with_suffix(BUILDING)
+
+
+def _file_of(folder: Path, kind: str, generation: int) -> Path:
+    return folder / (f"index-{kind}.{generation}.db" if generation else f"index-{kind}.db")
+
+
+def _next_generation(found: Sequence[Path]) -> int:
+    if not found:
+        return 0
+    newest = _GENERATION.fullmatch(found[0].name)
+    return int(newest[1] or 0) + 1 if newest else 0
+
+
+def _replaced(why: str) -> str:
+    """Return the note on why a store has taken the place of another one."""
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return f"{now}: the index before it was damaged ({why})"
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, kind: str) -> Iterator[None]:
+    """For the time of the block, keep other processes from opening or deleting a store: who opens
+    one between two steps of that would write into the log of another one."""
+    with locked_briefly(folder / f"index-{kind}.open", BUSY_SECONDS):
+        yield
+
+
+def _delete_old(folder: Path, kind: str) -> None:
+    """Delete stores of other versions, unless a process has written them lately."""
+    limit = time.time() - OLD_SECONDS
+    for file in (*folder.glob("index-*.db*"), *folder.glob("symbols-*.db*")):
+        with contextlib.suppress(OSError):
+            if not file.name.startswith(f"index-{kind}.") and file.lstat().st_mtime < limit:
+                file.unlink()
+                for suffix in (".sum", ".lock", ".open", ".damaged", BUILDING):
+                    file.with_suffix(suffix).unlink(missing_ok=True)
+                _delete_segments(file)
+
+
+def _to_merge(sizes: Mapping[int, int]) -> list[int]:
+    """The segments that are to become one, by the numbers of documents in each."""
+    smallest = 0
+    for level in LEVELS:
+        some = sorted((size, number) for number, size in sizes.items() if smallest <= size < level)
+        if len(some) >= MERGED:
+            return _fitting(some, MOST_DOCUMENTS)
+        smallest = level
+    return []
+
+
+def _small(sizes: Mapping[int, int]) -> list[int]:
+    """The same, of those that are small together."""
+    some = _fitting(sorted((size, number) for number, size in sizes.items()), COMPACT)
+    return some if len(some) > 1 else []
+
+
+def _fitting(segments: Sequence[tuple[int, int]], most: int) -> list[int]:
+    """The first of some segments, by size and number, that have no more documents together."""
+    documents = itertools.accumulate(size for size, _ in segments)
+    fit = sum(count <= most for count in documents)
+    return [number for _, number in segments[:fit]]

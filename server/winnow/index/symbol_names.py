@@ -1,0 +1,75 @@
+"""The names of all definitions, in memory, for those that are found by a part of their name.
+
+A store only ever adds names, so a table of them only grows: before each search, by what was
+written since the last one. Tables are made when something is first searched for.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from winnow.symbols.facts import Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from winnow.index.store.reader import Reader
+    from winnow.symbols.search.names import Names
+
+# Names are read from the store in portions of this many.
+PORTION = 20_000
+
+
+class NameTables:
+    """The tables of a workspace's stores, by their folders, and that of unsaved documents."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stores: dict[str, _StoreNames] = {}
+        self._unsaved: dict[str, Facts] = {}
+        self._unsaved_names: Names | None = None
+
+    def of_store(self, folder: str, reader: Reader) -> Names:
+        """The names of a store, as the reader sees it."""
+        with self._lock:
+            known = self._stores.get(folder)
+            if known is None or known.store is not reader.store:
+                known = self._stores[folder] = _StoreNames(reader)
+            known.grow(reader)
+            return known.names
+
+    def of_unsaved(self, overlay: Mapping[str, Facts | None]) -> Names:
+        """The names that unsaved documents define."""
+        # numpy takes time to load.
+        from winnow.symbols.search.names import Names
+
+        facts = {path: one for path, one in overlay.items() if one is not None}
+        with self._lock:
+            same = facts.keys() == self._unsaved.keys() and all(
+                one is self._unsaved[path] for path, one in facts.items()
+            )
+            if self._unsaved_names is None or not same:
+                names = dict.fromkeys(
+                    definition.name for one in facts.values() for definition in one.definitions
+                )
+                self._unsaved_names = Names()
+                self._unsaved_names.add(names)
+                self._unsaved = facts
+            return self._unsaved_names
+
+
+class _StoreNames:
+    """The names of one store, up to the number of the ``last`` one that was read."""
+
+    def __init__(self, reader: Reader) -> None:
+        from winnow.symbols.search.names import Names
+
+        self.store = reader.store  # one that is made anew has other numbers
+        self.names = Names(reader.open_segments.folder)
+        self.last = 0
+
+    def grow(self, reader: Reader) -> None:
+        while rows := reader.names_after(self.last, PORTION):
+            self.names.add(text for _, text in rows)
+            self.last = rows[-1][0]

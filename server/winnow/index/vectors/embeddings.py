@@ -1,0 +1,255 @@
+"""Static embeddings: vectors of texts from a table of vectors of words' pieces.
+
+The vector of a text is the sum of those of its words, and of a word that of its pieces, so it costs
+a few look-ups and no network of neurons. A word counts by 1 + log of how often it stands there,
+without its case, and punctuation not at all: on the annotated questions that the ranker is trained
+on, this finds more than the plain mean of all pieces.
+
+The table is that of the package `wordllama` (Miller, "WordLlama", 2024), which
+`winnow-ls[embeddings]` installs, or of any model in the layout of model2vec (Tulkens and van
+Dongen, "Model2Vec", 2024). It is mapped into memory, and nothing is ever downloaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.index.postings.terms import WORD_CHARACTERS, words
+from winnow.index.vectors.safetensors import Damaged, tables_of
+from winnow.index.vectors.tokenizer import Tokenizer, tokenizer_at
+
+Rows = npt.NDArray[np.float32]
+
+# What `index.embeddings` may be, besides a folder.
+OFF = "off"
+AUTO = "auto"
+NOT_INSTALLED = "there are no embeddings: pip install 'winnow-ls[embeddings]'"
+_PACKAGE = "wordllama"
+_PACKAGE_FILES = (
+    "weights/l2_supercat_256.safetensors",
+    "tokenizers/l2_supercat_tokenizer_config.json",
+)
+_FOLDER_FILES = ("model.safetensors", "tokenizer.json")
+# The names that tables of vectors have in such files.
+_TABLES = ("embeddings", "embedding.weight")
+# Of a table that was trained so, the first numbers of each vector say most.
+MOST_DIMENSIONS = 256
+# A unit vector of n numbers has about 1/√n in each, and hardly any is over four times that: that is
+# the most that 8 bits hold.
+_MOST_DEVIATIONS = 4.0
+_MOST_NUMBER = 127
+# Words of which the pieces are kept: those of a code base repeat.
+_CACHED_WORDS = 1 << 14
+# Texts whose words are looked up together.
+_TOGETHER = 32
+# Texts whose vectors are made smaller at a time: before, a vector has as much as four times a KB.
+_QUANTIZED = 256
+_SAMPLES, _SAMPLE_BYTES = 64, 4096
+_LEAST_LENGTH = 1e-9
+
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+
+
+class Model:
+    """A table of vectors; any number of threads may use it. ``name`` is another one for other
+    vectors; ``dimensions`` is how many numbers a vector has."""
+
+    def __init__(
+        self, name: str, tables: Mapping[str, npt.NDArray[Any]], tokenizer: Tokenizer
+    ) -> None:
+        """Raises Damaged where the tables are not those of such a model and its tokenizer."""
+        table = next((tables[one] for one in _TABLES if one in tables), None)
+        if table is None or table.ndim != 2 or not table.size:
+            raise Damaged("there is no table of vectors in it")
+        self._weights, self._mapping = tables.get("weights"), tables.get("mapping")
+        _check(table, self._weights, self._mapping, tokenizer.size)
+        self.name = name
+        self._table = table[:, :MOST_DIMENSIONS]
+        self.dimensions = self._table.shape[1]
+        self._pieces = tokenizer.pieces
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def embed(self, texts: Sequence[str]) -> Rows:
+        """A unit vector for each text; zeros where nothing of the text is known."""
+        return self.embed_words([words(text) for text in texts])
+
+    def embed_words(self, texts: Sequence[Sequence[str]]) -> Rows:
+        """The same, for texts that are cut into words and identifiers."""
+        found = np.zeros((len(texts), self.dimensions), np.float32)
+        for at in range(0, len(texts), _TOGETHER):
+            self._add(found[at : at + _TOGETHER], texts[at : at + _TOGETHER])
+        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _LEAST_LENGTH)
+        return found
+
+    def _add(self, found: Rows, texts: Sequence[Sequence[str]]) -> None:
+        counts = list(map(Counter, texts))
+        asked = list(dict.fromkeys(chain.from_iterable(counts)))
+        numbers = {word: number for number, word in enumerate(asked)}
+        weights = np.zeros((len(texts), len(numbers)), np.float32)
+        for row, count in zip(weights, counts, strict=True):
+            row[[numbers[word] for word in count]] = list(count.values())
+        there = weights > 0
+        np.log(weights, out=weights, where=there)
+        weights += there
+        pieces = self._of_words(asked)
+        sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        ids = np.fromiter(chain.from_iterable(pieces), np.int64, sizes.sum())
+        if len(ids):
+            # Identifiers have many pieces in common; each is looked up once.
+            order = np.argsort(ids, kind="stable")
+            starts = np.flatnonzero(np.append(True, np.diff(ids[order])))
+            of_pieces = weights[:, np.repeat(np.arange(len(sizes)), sizes)[order]]
+            of_pieces = np.add.reduceat(of_pieces, starts, axis=1)
+            np.matmul(of_pieces, self._vectors(ids[order[starts]]), out=found)
+
+    def _vectors(self, ids: npt.NDArray[np.int64]) -> Rows:
+        places = ids if self._mapping is None else self._mapping[ids]
+        vectors: Rows = self._table[places].astype(np.float32)
+        if self._weights is not None:
+            vectors *= self._weights[ids, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = vectors.sum()
+        if not np.isfinite(total):  # the table is damaged; one vector would spoil all texts
+            vectors[~np.isfinite(vectors).all(axis=1)] = 0
+        return vectors
+
+    def _of_words(self, asked: Iterable[str]) -> list[tuple[int, ...]]:
+        """The pieces of words, and so of their parts: identifiers are made of the same ones."""
+        if len(self._known) > _CACHED_WORDS:
+            self._known = {}
+        known = self._known
+        found = {word: known.get(word) for word in asked}
+        new = {word: _parts(word) for word, pieces in found.items() if pieces is None}
+        cut = {part: known.get(part) for part in chain.from_iterable(new.values())}
+        unknown = [part for part, pieces in cut.items() if pieces is None]
+        cut.update(zip(unknown, self._pieces(unknown), strict=True))
+        of_new = {
+            word: tuple(piece for part in parts for piece in cut[part] or ())
+            for word, parts in new.items()
+        }
+        known.update({part: cut[part] or () for part in unknown})
+        known.update(of_new)
+        return [of_new[word] if its is None else its for word, its in found.items()]
+
+
+def _check(
+    table: npt.NDArray[Any],
+    weights: npt.NDArray[Any] | None,
+    mapping: npt.NDArray[Any] | None,
+    size: int,
+) -> None:
+    """Raise Damaged where a piece has no vector or no weight."""
+    if mapping is not None:
+        if mapping.ndim != 1 or mapping.dtype.kind not in "iu" or len(mapping) < size:
+            raise Damaged("its mapping does not name a vector for each piece of the tokenizer")
+        if mapping.min(initial=0) < 0 or mapping.max(initial=0) >= len(table):
+            raise Damaged("its mapping names vectors that are not there")
+    elif len(table) < size:
+        raise Damaged(f"it has {len(table)} vectors, and its tokenizer {size} pieces")
+    if weights is not None and (weights.ndim != 1 or len(weights) < size):
+        raise Damaged("it does not have a weight for each piece of its tokenizer")
+
+
+class Loaded(NamedTuple):
+    """A model, or the reason why there is none: empty where none is wanted."""
+
+    model: Model | None
+    reason: str = ""
+
+
+@functools.lru_cache(4)
+def model_at(setting: str) -> Loaded:
+    """The model that `index.embeddings` names: 'off', 'auto', or a folder."""
+    if setting == OFF:
+        return Loaded(None)
+    if setting != AUTO and not Path(setting).expanduser().is_absolute():
+        return Loaded(None, f"index.embeddings is no absolute path, 'auto' or 'off': {setting}")
+    files = _files(setting)
+    if files is None:
+        return Loaded(None, NOT_INSTALLED)
+    try:
+        return Loaded(_read(*files))
+    except Damaged as error:
+        return Loaded(None, f"the embeddings of {files[0].parent} cannot be used: {error}")
+    except OSError as error:
+        reason = f"{error.strerror or error}: {error.filename}"
+        return Loaded(None, f"the embeddings of {files[0].parent} cannot be read: {reason}")
+
+
+def told_of(setting: str) -> str | None:
+    """The name of the model, or why there is none; None where none is wanted."""
+    loaded = model_at(setting)
+    return loaded.model.name if loaded.model else loaded.reason or None
+
+
+def embedder(setting: str) -> Callable[[Iterable[Sequence[str]]], bytes] | None:
+    """What makes the vectors of texts that are cut into words, row by row, in 8 bits, for
+    :class:`winnow.index.postings.contents.Contents`; None where there is no model."""
+    model = model_at(setting).model
+    if model is None:
+        return None
+
+    def vectors(texts: Iterable[Sequence[str]]) -> bytes:
+        left = iter(texts)
+        blocks = iter(lambda: list(islice(left, _QUANTIZED)), [])
+        return b"".join(quantized(model.embed_words(block)).tobytes() for block in blocks)
+
+    return vectors
+
+
+def quantized(rows: Rows) -> npt.NDArray[np.int8]:
+    """Unit vectors in 8 bits: their products are those of the vectors times `scale_of` squared."""
+    scaled = np.rint(rows * scale_of(rows.shape[1]))
+    small: npt.NDArray[np.int8] = np.clip(scaled, -_MOST_NUMBER, _MOST_NUMBER).astype(np.int8)
+    return small
+
+
+def scale_of(dimensions: int) -> float:
+    """What the numbers of unit vectors are multiplied by for 8 bits."""
+    return float(_MOST_NUMBER * dimensions**0.5 / _MOST_DEVIATIONS)
+
+
+def _files(setting: str) -> tuple[Path, Path] | None:
+    """The files of vectors and of the tokenizer; None where the package is not installed."""
+    if setting != AUTO:
+        folder, names = Path(setting).expanduser(), _FOLDER_FILES
+    else:
+        # To import it would take 60 MB and start its logging.
+        spec = importlib.util.find_spec(_PACKAGE)
+        if spec is None or not spec.submodule_search_locations:
+            return None
+        folder, names = Path(spec.submodule_search_locations[0]), _PACKAGE_FILES
+    return folder / names[0], folder / names[1]
+
+
+def _read(vectors: Path, tokenizer: Path) -> Model:
+    return Model(_name(vectors, tokenizer), tables_of(vectors), tokenizer_at(tokenizer))
+
+
+def _name(vectors: Path, tokenizer: Path) -> str:
+    """What stands for a model: the name of the file, and a digest of samples from all of it."""
+    digest = hashlib.blake2b(digest_size=8)
+    for file in (vectors, tokenizer):
+        with open(file, "rb") as stream:
+            size = stream.seek(0, 2)
+            digest.update(str(size).encode())
+            for sample in range(_SAMPLES):
+                stream.seek(size * sample // _SAMPLES)
+                digest.update(stream.read(_SAMPLE_BYTES))
+    return f"{vectors.stem}-{digest.hexdigest()}"
+
+
+def _parts(word: str) -> list[str]:
+    """The parts of an identifier, in lower case: so models know most words best."""
+    return [part.lower() for part in _PART.findall(word)] if len(word) <= WORD_CHARACTERS else []

@@ -1,0 +1,227 @@
+"""Words to the numbers of the pieces that a model knows: what is called a tokenizer.
+
+Byte pair encoding as in Llama's tokenizer (Kudo and Richardson, "SentencePiece", 2018) is done
+here, by table look-ups of numpy for many words at a time: two tables of 1 MB in place of the 15 MB
+that the library of tokenizers takes in each process. Whatever else a file asks for, the library
+does, if it is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Raw, Struct
+
+from winnow.index.vectors.safetensors import Damaged
+from winnow.storage.disk_cache import kept
+
+
+class Tokenizer(NamedTuple):
+    """``pieces`` gives the numbers of the pieces of each of some words, none of what is not known;
+    all are less than ``size``. Any number of threads may ask."""
+
+    pieces: Callable[[Sequence[str]], list[tuple[int, ...]]]
+    size: int
+
+
+# Of what is kept of a tokenizer.
+VERSION = "llama-1"
+NO_LIBRARY = "its tokenizer needs the package tokenizers: pip install 'winnow-ls[embeddings]'"
+BLANK = "▁"
+# Llama's: a blank before the text, and blanks as a letter of their own.
+_LLAMA = [
+    {"type": "Prepend", "prepend": BLANK},
+    {"type": "Replace", "pattern": {"String": " "}, "content": BLANK},
+]
+# Words that are looked up together: more take longer for the longest among them.
+_TOGETHER = 256
+_NONE = np.iinfo(np.int64).max
+
+
+class _Kind(Struct, frozen=True):
+    """What the `model` of a tokenizer file says of how it works."""
+
+    type: str
+    vocab: Raw
+    merges: Raw = Raw(b"[]")
+    unk_token: str | None = None
+    dropout: float | None = None
+    continuing_subword_prefix: str | None = None
+    end_of_word_suffix: str | None = None
+    byte_fallback: bool = False
+    ignore_merges: bool = False
+
+
+class _File(Struct, frozen=True):
+    model: _Kind
+    normalizer: Any = None
+    pre_tokenizer: Any = None
+
+
+class _Llama(Struct, frozen=True):
+    """A tokenizer of Llama's kind as it is kept. ``pairs`` are numbers in 8 bytes, three a pair:
+    its left and its right side, and what they are joined to; see `BytePairs`."""
+
+    letters: dict[str, int]
+    of_bytes: list[int]
+    pairs: bytes
+    size: int
+
+
+class _OtherKind(Exception):
+    """A tokenizer that is none of Llama's kind."""
+
+
+def tokenizer_at(file: Path) -> Tokenizer:
+    """What cuts words into pieces as a tokenizer file says. Raises Damaged, and OSError."""
+    source = file.read_bytes()
+    try:
+        return _of_llama(kept(source, VERSION, _Llama, lambda: _llama(source)))
+    except _OtherKind:
+        return _of_library(file)
+    except (msgspec.DecodeError, ValueError, KeyError) as error:
+        raise Damaged(f"{file.name} is no tokenizer: {error}") from error
+
+
+def _is_llama(told: _File) -> bool:
+    normalizer, model = told.normalizer, told.model
+    return (
+        model.type == "BPE"
+        and model.byte_fallback
+        and not model.ignore_merges
+        and not (model.dropout or model.continuing_subword_prefix or model.end_of_word_suffix)
+        and told.pre_tokenizer is None
+        and isinstance(normalizer, dict)
+        and normalizer.get("normalizers") == _LLAMA
+    )
+
+
+def _llama(source: bytes) -> _Llama:
+    """What a tokenizer file says. Raises _OtherKind, and what is raised for one that is damaged."""
+    told = msgspec.json.decode(source, type=_File)
+    if not _is_llama(told):
+        raise _OtherKind
+    vocabulary = msgspec.json.decode(told.model.vocab, type=dict[str, int])
+    joined = msgspec.json.decode(told.model.merges, type=list[str | tuple[str, str]])
+    pairs = array("q")
+    for pair in joined:
+        left, right = pair.split(" ") if isinstance(pair, str) else pair
+        pairs.extend((vocabulary[left], vocabulary[right], vocabulary[left + right]))
+    return _Llama(
+        letters={piece: number for piece, number in vocabulary.items() if len(piece) == 1},
+        of_bytes=[vocabulary[f"<0x{byte:02X}>"] for byte in range(256)],
+        pairs=pairs.tobytes(),
+        size=max(vocabulary.values()) + 1,
+    )
+
+
+def _of_llama(told: _Llama) -> Tokenizer:
+    pairs = np.frombuffer(told.pairs, np.int64).reshape(-1, 3).T
+    return Tokenizer(BytePairs(told.letters, told.of_bytes, *pairs), told.size)
+
+
+class BytePairs:
+    """Byte pair encoding: of the pairs of pieces beside each other the one that comes first in the
+    table is joined, the leftmost if there are several, until none is left that can be."""
+
+    def __init__(
+        self,
+        letters: dict[str, int],
+        of_bytes: Sequence[int],
+        left: npt.NDArray[np.int64],
+        right: npt.NDArray[np.int64],
+        merged: npt.NDArray[np.int64],
+    ) -> None:
+        """``left`` and ``right`` are joined to ``merged``, in the order in which this is done. A
+        letter that is not in ``letters`` is told by its bytes."""
+        keys = left << 32 | right
+        order = np.argsort(keys)
+        # The last is for what is more than all others.
+        self._keys = np.append(keys[order], _NONE)
+        self._ranks = np.append(order, _NONE)
+        self._merged = np.append(merged[order], -1).astype(np.int32)
+        self._letters = letters
+        self._bytes = of_bytes
+
+    def __call__(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        """The pieces of each word, as if it stood in a text after a blank."""
+        found: list[tuple[int, ...]] = [()] * len(words)
+        spelled = [self._spelled(BLANK + word) for word in words]
+        order = sorted(range(len(words)), key=lambda place: len(spelled[place]))
+        for at in range(0, len(order), _TOGETHER):
+            places = order[at : at + _TOGETHER]
+            for place, row in zip(
+                places, self._joined([spelled[one] for one in places]), strict=True
+            ):
+                found[place] = row
+        return found
+
+    def _spelled(self, word: str) -> list[int]:
+        spelled: list[int] = []
+        for letter in word:
+            number = self._letters.get(letter)
+            if number is None:
+                spelled += (self._bytes[byte] for byte in letter.encode("utf-8", "replace"))
+            else:
+                spelled.append(number)
+        return spelled
+
+    def _joined(self, spelled: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+        most = max(map(len, spelled))
+        # Rows end with -1, and are one longer than the longest word.
+        rows = np.full((len(spelled), most + 1), -1, np.int64)
+        for row, word in zip(rows, spelled, strict=True):
+            row[: len(word)] = word
+        columns = np.arange(most)
+        live = np.arange(len(rows))
+        while len(live) and most > 1:
+            these = rows[live]
+            known = these[:, 1:] >= 0
+            keys = np.where(known, these[:, :-1] << 32 | these[:, 1:], _NONE - 1)
+            at = np.searchsorted(self._keys, keys)
+            ranks = np.where(self._keys[at] == keys, self._ranks[at], _NONE)
+            best = ranks.argmin(axis=1)
+            some = np.flatnonzero(ranks[np.arange(len(live)), best] < _NONE)
+            live, these, best, at = live[some], these[some], best[some], at[some]
+            within = np.arange(len(live))
+            these[within, best] = self._merged[at[within, best]]
+            shifted = columns + (columns > best[:, None])
+            rows[live, :-1] = np.take_along_axis(these, shifted, axis=1)
+            rows[live, -1] = -1
+        return [tuple(row[row >= 0].tolist()) for row in rows]
+
+
+def _of_library(file: Path) -> Tokenizer:
+    if importlib.util.find_spec("tokenizers") is None:
+        raise Damaged(NO_LIBRARY)
+    # It would start a thread for each processor.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    import tokenizers
+
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(file))
+    except Exception as error:  # it has no class of its own
+        raise Damaged(f"{file.name} is no tokenizer: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    unknown = _unknown(tokenizer)
+
+    def pieces(words: Sequence[str]) -> list[tuple[int, ...]]:
+        encoded = tokenizer.encode_batch(list(words), add_special_tokens=False)
+        return [tuple(one for one in word.ids if one != unknown) for word in encoded]
+
+    return Tokenizer(pieces, max(tokenizer.get_vocab().values(), default=-1) + 1)
+
+
+def _unknown(tokenizer: Any) -> int | None:
+    """The number of the piece for what is not known."""
+    name = getattr(tokenizer.model, "unk_token", None)
+    return tokenizer.token_to_id(name) if name else None

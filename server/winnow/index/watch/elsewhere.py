@@ -1,0 +1,59 @@
+"""The thread that watches a folder on systems other than Linux, by watchfiles.
+
+It tells of changes and cannot say that it has told of all: when macOS or Windows lose events, they
+say so, and watchfiles passes that over (the crate notify marks an event for it, "Rescan", that has
+no path).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from winnow.index.watch.exchange import Exchange
+
+# What it does each time takes some 0.1 ms.
+STEP_MS = 50
+JOIN_MS = 100
+
+# As in `folders.py`.
+TOLD_OF_GIT = {(".git",), (".git", "HEAD"), (".git", "info", "exclude")}
+
+
+def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: Exchange) -> None:
+    """What the thread runs; the arguments are those of
+    :class:`winnow.index.watch.watcher.Watcher`."""
+    reason = "nobody watches any more"
+    is_told = partial(_is_told, root, own, wanted)
+    try:
+        from watchfiles._rust_notify import RustNotify
+
+        with RustNotify([root], False, False, 0, True, False) as events:
+            exchange.begin()
+            while not exchange.closing.is_set():
+                # Without an end: where it gives up, watchfiles forgets what came just then.
+                found = events.watch(JOIN_MS, STEP_MS, 0, exchange.closing)
+                if isinstance(found, set):
+                    exchange.tell(path for _, path in found if is_told(path))
+    except Exception as error:
+        # Whoever relies on this thread must hear that it is no more; watchfiles raises errors of
+        # many kinds, and where it is not installed, that is one of them.
+        reason = f"{root} cannot be watched: {error}"
+    finally:
+        exchange.end(reason)
+
+
+def _is_told(root: str, own: str, wanted: Callable[[str], bool], path: str) -> bool:
+    parts = os.path.relpath(path, root).split(os.sep)
+    if own in parts:
+        return False
+    if ".git" in parts:
+        return tuple(parts[parts.index(".git") :]) in TOLD_OF_GIT
+    return all(wanted(folder) for folder in _folders(root, parts[:-1]))
+
+
+def _folders(root: str, names: Iterable[str]) -> Iterable[str]:
+    for name in names:
+        root = os.path.join(root, name)
+        yield root

@@ -1,0 +1,256 @@
+"""The folders that are watched: which ones, and what an event in one of them says.
+
+inotify watches one folder, not what is below it. A new folder is watched first and listed then, and
+is told of after both: whoever looks below it then sees what came before, and events tell of the
+rest. A folder that moves is let go of and found again at its new place. Events name a folder by
+the number of its watch, and those that a folder left behind when it was let go of are passed over:
+they are of the time before its new place is told of, so whoever looks there sees what they were
+about.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from winnow.index.watch import inotify
+from winnow.index.watch.exchange import WatchEnded
+from winnow.index.watch.inotify import Event, Inotify
+
+# CLOSE_WRITE is for files that are written through memory: that tells of nothing before its end.
+# Nobody is told that a file was opened or read: a search would be one change after the other.
+CHANGES = (
+    inotify.MODIFY
+    | inotify.ATTRIB
+    | inotify.CLOSE_WRITE
+    | inotify.MOVED_FROM
+    | inotify.MOVED_TO
+    | inotify.CREATE
+    | inotify.DELETE
+    | inotify.EXCL_UNLINK
+    | inotify.ONLYDIR
+)
+GONE = inotify.DELETE_SELF | inotify.MOVE_SELF | inotify.UNMOUNT | inotify.IGNORED
+
+# What is told of the folders in which git keeps a repository: what decides which files are ignored,
+# and that another branch may be there. Each commit writes hundreds of other files.
+GIT = {
+    ".git": (frozenset({"HEAD"}), frozenset({"info"})),
+    "info": (frozenset({"exclude"}), frozenset[str]()),
+}
+
+
+class Folder:
+    """A folder below the root. ``watch`` is the number of its watch; None where it must not be
+    read. ``tells`` are the only names in it that matter, ``enters`` the only folders."""
+
+    __slots__ = ("children", "enters", "is_readable", "path", "tells", "watch")
+
+    def __init__(self, path: str, parent: Folder | None = None) -> None:
+        self.path = path
+        self.children: dict[str, Folder] = {}
+        self.watch: int | None = None
+        self.is_readable = True
+        self.tells: frozenset[str] | None = None
+        self.enters: frozenset[str] | None = None
+        name = os.path.basename(path)
+        if parent is not None and (name == ".git" or parent.tells is not None):
+            self.tells, self.enters = GIT[name]
+
+
+class Folders:
+    """All folders below a root. ``own`` is the name of folders of which nothing is told, ``wanted``
+    says of the path of a folder whether anything below it is to be told."""
+
+    def __init__(
+        self,
+        queue: Inotify,
+        root: str,
+        *,
+        own: str,
+        wanted: Callable[[str], bool],
+        is_closing: Callable[[], bool],
+    ) -> None:
+        self._queue = queue
+        self._own = own
+        self._wanted = wanted
+        self._is_closing = is_closing
+        self._root = Folder(root)
+        self._watched: dict[int, Folder] = {}
+        self._silent: Mapping[str, str] = {}
+
+    def look(self, silent: Mapping[str, str]) -> set[str]:
+        """Watch all folders that are there now; the paths of those that were not watched before.
+        ``silent`` has the kinds of file systems that tell of nothing, by their places below the
+        root. Raises WatchEnded where there is one, or no more folders can be watched."""
+        root = self._root.path
+        self._silent = {
+            os.path.join(root, below) if below else root: kind for below, kind in silent.items()
+        }
+        return self._enter(self._root)
+
+    def take(self, events: Iterable[Event]) -> set[str]:
+        """The paths that have changed by these events; new folders are watched, and what is below
+        one was not told of yet. Raises WatchEnded as :meth:`look` does, and where the root is no
+        longer there."""
+        told: set[str] = set()
+        for event in events:
+            folder = self._watched.get(event.watch)
+            if folder is None:
+                continue
+            if event.name:
+                self._take_named(folder, event.name, event.mask, told)
+            elif event.mask & GONE and folder is self._root:
+                raise WatchEnded(f"{folder.path} was deleted, moved or unmounted")
+            elif event.mask & inotify.IGNORED:
+                self._unwatch(folder)
+            elif event.mask & inotify.ATTRIB and _readable_changed(folder):
+                told.add(folder.path)
+        return told
+
+    def _take_named(self, folder: Folder, name: str, mask: int, told: set[str]) -> None:
+        path = os.path.join(folder.path, name)
+        if not mask & inotify.ISDIR:
+            if folder.tells is None or name in folder.tells:
+                told.add(path)
+            return
+        if self._is_passed_over(folder, name):
+            return
+        known = folder.children.get(name)
+        if mask & inotify.ATTRIB and known is not None and known.watch is not None:
+            return  # it tells of its attributes itself
+        self._look_at(folder, name)
+        told.add(path)
+
+    def _look_at(self, parent: Folder, name: str) -> None:
+        """Watch the folder that is at a place now, or none. What the event says does not matter:
+        more may have happened since, and where two folders change places, the one that leaves is
+        told of after the one that comes."""
+        known = parent.children.get(name)
+        if known is not None and known.watch is not None and self._add(known) == known.watch:
+            return
+        self._let_go(parent, name)
+        path = os.path.join(parent.path, name)
+        if os.path.lexists(path) and self._is_entered(parent, name):
+            parent.children[name] = Folder(path, parent)
+            self._enter(parent.children[name])
+
+    def _enter(self, top: Folder) -> set[str]:
+        """Watch a folder and all below it; the paths of the new ones, without those below them."""
+        told = set()
+        pending = [(top, False)]
+        while pending and not self._is_closing():
+            folder, is_told = pending.pop()
+            if folder.path in self._silent:
+                raise WatchEnded(
+                    f"{folder.path} is on {self._silent[folder.path]}, which does not tell of all"
+                    " changes: files are looked at when somebody asks"
+                )
+            before = folder.watch
+            if self._watch(folder):
+                if folder.watch != before and not is_told:
+                    told.add(folder.path)
+                    is_told = True
+                pending += [(below, is_told) for below in self._subfolders(folder)]
+        return told
+
+    def _watch(self, folder: Folder) -> bool:
+        """Watch one folder; whether that is possible."""
+        number = self._add(folder)
+        if folder.watch is not None and folder.watch != number:
+            self._queue.remove(folder.watch)
+            self._unwatch(folder)
+        folder.is_readable = number is not None
+        if number is None:
+            return False
+        # It was known by another path, from where it has moved: an event of that will come.
+        other = self._watched.get(number)
+        if other is not None and other is not folder:
+            other.watch = None
+        self._watched[number] = folder
+        folder.watch = number
+        return True
+
+    def _add(self, folder: Folder) -> int | None:
+        """The number of a folder's watch; None where it cannot be read, or is not there."""
+        mask = CHANGES
+        if folder is self._root:
+            mask |= inotify.DELETE_SELF | inotify.MOVE_SELF
+        else:
+            mask |= inotify.DONT_FOLLOW
+        try:
+            return self._queue.add(folder.path, mask)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise WatchEnded(limit_reached("max_user_watches", "watched folders")) from None
+            if folder is self._root or error.errno == errno.ENOMEM:
+                raise WatchEnded(f"{folder.path} cannot be watched: {error.strerror}") from None
+            return None
+
+    def _subfolders(self, folder: Folder) -> list[Folder]:
+        """The folders in a folder that are to be watched; others are let go of."""
+        try:
+            with os.scandir(folder.path) as entries:
+                found = [entry.name for entry in entries if _is_folder(entry)]
+        except OSError:
+            found = []
+        names = {name for name in found if self._is_entered(folder, name)}
+        for name in [name for name in folder.children if name not in names]:
+            self._let_go(folder, name)
+        for name in names:
+            if name not in folder.children:
+                folder.children[name] = Folder(os.path.join(folder.path, name), folder)
+        return list(folder.children.values())
+
+    def _is_entered(self, parent: Folder, name: str) -> bool:
+        if self._is_passed_over(parent, name):
+            return False
+        is_of_git = name == ".git" or parent.enters is not None
+        return is_of_git or self._wanted(os.path.join(parent.path, name))
+
+    def _is_passed_over(self, parent: Folder, name: str) -> bool:
+        return name == self._own or (parent.enters is not None and name not in parent.enters)
+
+    def _let_go(self, parent: Folder, name: str) -> None:
+        """Watch a folder and what is below it no longer, if it is watched."""
+        pending = [parent.children.pop(name)] if name in parent.children else []
+        while pending:
+            folder = pending.pop()
+            pending += folder.children.values()
+            if folder.watch is not None:
+                self._queue.remove(folder.watch)
+                self._unwatch(folder)
+
+    def _unwatch(self, folder: Folder) -> None:
+        if folder.watch is not None:
+            del self._watched[folder.watch]
+            folder.watch = None
+
+
+def limit_reached(setting: str, of_what: str) -> str:
+    """What to tell of a limit of the kernel's: its name, and how it is raised."""
+    name = f"fs.inotify.{setting}"
+    try:
+        limit = int(Path("/proc/sys", *name.split(".")).read_text())
+    except (OSError, ValueError):
+        return f"the system's limit of {of_what} ({name}) is reached"
+    return (
+        f"the system's limit of {limit} {of_what} ({name}) is reached; it is raised with"
+        f" `sudo sysctl {name}={limit * 4}`"
+    )
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _readable_changed(folder: Folder) -> bool:
+    """Whether a folder has come to be readable, or is no longer."""
+    before = folder.is_readable
+    folder.is_readable = os.access(folder.path, os.R_OK | os.X_OK)
+    return folder.is_readable != before

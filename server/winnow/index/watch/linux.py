@@ -1,0 +1,126 @@
+"""The thread that watches a folder on Linux. It sleeps while nothing happens."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import select
+import time
+from collections.abc import Callable
+
+from winnow.index.watch import inotify
+from winnow.index.watch.exchange import Exchange, WatchEnded
+from winnow.index.watch.folders import Folders, limit_reached
+from winnow.index.watch.inotify import Inotify
+from winnow.index.watch.mounts import Mounts
+
+# Changes come in groups. A builder or `git checkout` goes on and on: each group costs the loop a
+# call, and what is written twice in a while is then told once.
+JOIN_SECONDS = 0.005
+BUSY_JOIN_SECONDS = 0.025
+QUIET_SECONDS = 0.1
+
+logger = logging.getLogger(__name__)
+
+
+class LinuxWatch:
+    """What the thread runs; the arguments are those of
+    :class:`winnow.index.watch.watcher.Watcher`."""
+
+    def __init__(
+        self, root: str, own: str, wanted: Callable[[str], bool], exchange: Exchange
+    ) -> None:
+        self._root = root
+        self._own = own
+        self._wanted = wanted
+        self._exchange = exchange
+        self._told_at = 0.0
+
+    def run(self) -> None:
+        """Tell of changes until the folder cannot be watched or nobody wants to know."""
+        reason = "nobody watches any more"
+        try:
+            with contextlib.ExitStack() as stack:
+                self._open(stack)
+                self._exchange.begin()
+                while not self._exchange.closing.is_set():
+                    self._wait()
+                    self._round()
+        except WatchEnded as ended:
+            reason = str(ended)
+        except Exception as error:
+            # Whoever relies on this thread must hear that it is no more, whatever ended it.
+            logger.exception("Watching %s", self._root)
+            reason = f"{self._root} cannot be watched: {error}"
+        finally:
+            self._exchange.end(reason)
+
+    def _open(self, stack: contextlib.ExitStack) -> None:
+        self._identity = _identity(self._root)
+        self._mounts = stack.enter_context(contextlib.closing(Mounts(self._root)))
+        self._queue = stack.enter_context(contextlib.closing(opened()))
+        self._wakeful = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        stack.callback(os.close, self._wakeful)
+        self._exchange.wakes_by(self._wake)
+        # Before the descriptor is closed: its number may be another file's then.
+        stack.callback(self._exchange.wakes_by, lambda: None)
+        self._anything, self._requests = select.poll(), select.poll()
+        self._anything.register(self._queue.fileno(), select.POLLIN)
+        self._anything.register(self._mounts.fileno(), select.POLLPRI)
+        self._anything.register(self._wakeful, select.POLLIN)
+        self._requests.register(self._wakeful, select.POLLIN)
+        self._folders = Folders(
+            self._queue,
+            self._root,
+            own=self._own,
+            wanted=self._wanted,
+            is_closing=self._exchange.closing.is_set,
+        )
+        self._folders.look(self._mounts.silent())
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # it has been woken often, and not looked yet
+            os.eventfd_write(self._wakeful, 1)
+
+    def _wait(self) -> None:
+        """Wait until there is something to do, and a while for more of it; not if somebody asks."""
+        ready = self._anything.poll()
+        self._mounts_changed = any(one == self._mounts.fileno() for one, _ in ready)
+        quiet = time.monotonic() - self._told_at > QUIET_SECONDS
+        self._requests.poll((JOIN_SECONDS if quiet else BUSY_JOIN_SECONDS) * 1000)
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._wakeful)
+
+    def _round(self) -> None:
+        """Tell of all that has happened before, then answer who asked before."""
+        asked, refresh = self._exchange.requests()
+        events = self._queue.read()
+        overflowed = any(event.mask & inotify.Q_OVERFLOW for event in events)
+        told = self._folders.take(events)
+        mounted = self._mounts.changed(self._mounts_changed)
+        if overflowed or mounted or refresh:
+            told |= self._folders.look(self._mounts.silent())
+        if _identity(self._root) != self._identity:
+            raise WatchEnded(f"another folder is at {self._root}")
+        self._exchange.tell(told, overflowed or mounted, asked)
+        self._told_at = time.monotonic()
+
+
+def _identity(root: str) -> tuple[int, int]:
+    try:
+        found = os.stat(root)
+    except OSError as error:
+        raise WatchEnded(f"{root} cannot be watched: {error.strerror}") from None
+    return found.st_dev, found.st_ino
+
+
+def opened() -> Inotify:
+    """A queue of events. Raises WatchEnded where the system has none to give, and says why."""
+    try:
+        return Inotify()
+    except OSError as error:
+        if error.errno == errno.EMFILE:
+            raise WatchEnded(limit_reached("max_user_instances", "watchers")) from None
+        raise WatchEnded(f"the system does not tell of changes: {error.strerror}") from None

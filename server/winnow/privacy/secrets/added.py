@@ -1,0 +1,34 @@
+"""Rules that somebody has added in settings.
+
+A rule is a bounded regular expression (:data:`winnow.config.SecretRule`): a workspace's file may
+have some, and is a stranger's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from winnow.privacy.secrets.finding import Detector, Finding
+
+RULE = "added-rule"
+# At the beginning of a word only: else every place of a long run would be tried.
+_WORD_START = "(?<![A-Za-z0-9])"
+
+
+def added(rules: Iterable[str]) -> Detector:
+    """What finds the secrets of these rules."""
+    return _detector(tuple(rules))
+
+
+@lru_cache(maxsize=8)
+def _detector(rules: tuple[str, ...]) -> Detector:
+    patterns = [re.compile((_WORD_START + rule).encode()) for rule in rules]
+
+    def detect(text: bytes) -> Iterator[Finding]:
+        for pattern in patterns:
+            for match in pattern.finditer(text):
+                yield Finding(match.start(), match.end(), RULE)
+
+    return detect

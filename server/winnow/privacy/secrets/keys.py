@@ -1,0 +1,128 @@
+"""Private keys as blocks of text: OpenSSL's, OpenSSH's, PGP's, SSH2's, PuTTY's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from winnow.privacy.secrets.finding import Finding
+
+RULE = "private-key"
+# A block with this much text is no key: one of RSA with 16,384 bits has 13 KB.
+_BLOCK_BYTES = 32 * 1024
+_MARK = re.compile(rb"----(?:-? ?)(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?(?: ?-)?----")
+_PUTTY = re.compile(rb"Private-Lines: ([0-9]{1,3})\r?\n")
+# Keys have it, alone on a line, in a string of a program, or all of them on one line; a text that
+# only speaks of keys has not.
+_MATERIAL = re.compile(rb"[A-Za-z0-9+/=]{40}")
+_KEY_LINE = re.compile(
+    rb"[ \t\"'`+,#*]{0,20}[A-Za-z0-9+/=\\]{0,32768}[\"'`+,; \t\\]{0,8}\r?"
+    rb"|[A-Z][A-Za-z-]{2,20}: [^\r\n]{0,100}\r?"
+)
+_BASE64_LINE = re.compile(
+    rb"[ \t\"'`+]{0,20}(?=[^\n]*[a-z])(?=[^\n]*[A-Z])(?=[^\n]*[0-9])"
+    rb"[A-Za-z0-9+/]{60,76}(?:\\n)?[\"'`+,; \t\\]{0,8}\r?"
+)
+_BASE64_SHAPE = bytes(
+    0x61 if byte < 0x80 and (chr(byte).isalnum() or byte in b"+/") else 0x20 for byte in range(256)
+)
+_BASE64_RUN = b"\x61" * 60
+_LONGEST_LINE = 200
+# What has no private part; an end that was cut off leaves the lines as they were.
+_PUBLIC_BLOCK = re.compile(
+    rb"-----BEGIN (?P<kind>(?:[A-Z0-9]{1,12} ){0,3}"
+    rb"(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|CRL))"
+    rb"-----[A-Za-z0-9+/=\s]{0,32768}-----END (?P=kind)-----"
+)
+
+
+def private_keys(text: bytes) -> Iterator[Finding]:
+    """What stands between the marks of private keys, or at the one that the text has."""
+    if b"PRIVATE KEY" in text:
+        marks = list(_MARK.finditer(text))
+        for place in range(len(marks)):
+            start, end = _key_at(text, marks, place)
+            if start < end and _MATERIAL.search(text, start, end):
+                yield Finding(start, end, RULE)
+    if b"Private-Lines: " in text:
+        end = 0
+        for count in _PUTTY.finditer(text):
+            if count.start() >= end:
+                end = count.end()
+                for _ in range(int(count[1])):
+                    end = _line_end(text, end)
+                if _MATERIAL.search(text, count.end(), end):
+                    yield Finding(count.end(), end, RULE)
+
+
+def _key_at(text: bytes, marks: Sequence[re.Match[bytes]], place: int) -> tuple[int, int]:
+    """From the mark to the next one; of a mark that stands alone, the lines of a key beside it."""
+    mark = marks[place]
+    before = marks[place - 1] if place else None
+    after = marks[place + 1] if place + 1 < len(marks) else None
+    if mark[1] == b"BEGIN":
+        limit = after.start() if after else len(text)
+        whole = after is not None and after[1] == b"END" and limit - mark.end() <= _BLOCK_BYTES
+        return mark.end(), limit if whole else _key_lines_after(text, mark.end(), limit)
+    if before is not None and before[1] == b"BEGIN":
+        return mark.start(), mark.start()
+    return _key_lines_before(text, mark.start(), before.end() if before else 0), mark.start()
+
+
+def _key_lines_after(text: bytes, start: int, limit: int) -> int:
+    limit = min(limit, start + _BLOCK_BYTES)
+    end = start
+    while end < limit and _KEY_LINE.fullmatch(text, end, min(limit, _line_break(text, end))):
+        end = min(limit, _line_end(text, end))
+    return end
+
+
+def _key_lines_before(text: bytes, end: int, limit: int) -> int:
+    limit = max(limit, end - _BLOCK_BYTES)
+    start = end
+    while start > limit:
+        line = max(limit, text.rfind(b"\n", limit, start - 1) + 1)
+        if not _KEY_LINE.fullmatch(text, line, _line_break(text, line, start)):
+            break
+        start = line
+    return start
+
+
+def _line_break(text: bytes, start: int, end: int | None = None) -> int:
+    place = text.find(b"\n", start, end)
+    return place if place >= 0 else len(text) if end is None else end
+
+
+def _line_end(text: bytes, start: int) -> int:
+    return min(len(text), _line_break(text, start) + 1)
+
+
+def base64_lines(text: bytes) -> Iterator[Finding]:
+    """Yield two lines or more that are base64 and nothing else: of a key whose marks are elsewhere.
+
+    Lines between the marks of a certificate or of a public key are neither.
+    """
+    public = [match.span() for match in _PUBLIC_BLOCK.finditer(text)] if b"-----B" in text else []
+    for found in _base64_lines(text):
+        if not any(first <= found.start and found.end <= last for first, last in public):
+            yield found
+
+
+def _is_base64_line(text: bytes, start: int) -> bool:
+    end = _line_break(text, start)
+    return end - start <= _LONGEST_LINE and bool(_BASE64_LINE.fullmatch(text, start, end))
+
+
+def _base64_lines(text: bytes) -> Iterator[Finding]:
+    # Each such line has so many of these characters in a row, and few other lines have.
+    shape = text.translate(_BASE64_SHAPE)
+    place = shape.find(_BASE64_RUN)
+    while place >= 0:
+        start = end = text.rfind(b"\n", 0, place) + 1
+        lines = 0
+        while _is_base64_line(text, end):
+            lines, end = lines + 1, _line_end(text, end)
+        if lines > 1:
+            yield Finding(start, end - (text[end - 1 : end] == b"\n"), "base64-lines")
+        after_run = shape.find(b" ", place + len(_BASE64_RUN))
+        place = shape.find(_BASE64_RUN, max(end, after_run)) if after_run >= 0 else -1

@@ -1,0 +1,242 @@
+"""The first stage: of all files the few that are worth a closer look.
+
+Postings of the query's terms are read once, and give each file a rough score: BM25 of its best
+chunk, of the names it defines and of its comments, and what its path says. BM25 is that of
+Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.vectors.best import Floats, best_of_each
+from winnow.ranking.semantic.paths import KINDS, PathIndex, unasked_kinds
+from winnow.ranking.semantic.question import Question
+
+Numbers = npt.NDArray[np.int64]
+
+# How many files are looked at more closely, and of how many the kind is asked.
+CANDIDATES = 120
+LISTED = 400
+# So many of each kind of evidence alone are among them.
+SINGLE = 15
+# What a file of a kind that was not asked for is worth, in the first stage.
+UNASKED = 0.4
+# Of the evidence in the rough score.
+_WEIGHTS = {"body": 1.0, "definition": 0.5, "comment": 0.3, "path": 0.8, "exact": 1.0}
+
+
+class Saturation(NamedTuple):
+    """BM25's parameters of a field: how fast further occurrences stop to add, and how much the
+    length counts."""
+
+    k1: float
+    b: float
+
+
+SATURATION = {
+    "body": Saturation(1.2, 0.75),
+    "definition": Saturation(0.8, 0.3),
+    "comment": Saturation(1.2, 0.6),
+    "head": Saturation(1.0, 0.5),
+    "type": Saturation(0.6, 0.3),
+}
+CHUNK_FIELDS = ("body", "definition")
+DOCUMENT_FIELDS = ("comment", "head", "type")
+
+Found = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]
+
+
+class Looked(NamedTuple):
+    """The postings of a question's terms: by part, field and term. ``rarity`` is the inverse
+    document frequency of each term, by field, ``average`` the mean length, by field."""
+
+    postings: Sequence[dict[str, list[Found]]]
+    rarity: dict[str, Floats]
+    average: dict[str, float]
+
+
+class Candidates(NamedTuple):
+    """Files, and where their texts are: ``parts`` is -1 for one that is in no part.
+
+    ``chunks`` has for each part the rough score of its chunks.
+    """
+
+    files: Numbers
+    parts: Numbers
+    documents: Numbers
+    chunks: Sequence[Floats]
+
+
+def look_up(corpus: Corpus, question: Question) -> Looked:
+    """The postings of the question's terms in all parts."""
+    postings = [
+        {
+            field: part.segment.postings(field, question.numbers)
+            for field in (*CHUNK_FIELDS, *DOCUMENT_FIELDS)
+        }
+        for part in corpus.parts
+    ]
+    rarity: dict[str, Floats] = {}
+    average: dict[str, float] = {}
+    for field in SATURATION:
+        totals = [part.segment.totals(field) for part in corpus.parts]
+        units, total = (sum(column) for column in zip(*totals, strict=True)) if totals else (0, 0)
+        having = np.array(
+            [
+                sum(len(known[field][term][0]) for known in postings)
+                for term in range(len(question.terms))
+            ],
+            np.float32,
+        )
+        rarity[field] = np.log(1 + (units - having + 0.5) / (having + 0.5)).astype(np.float32)
+        average[field] = max(total / units, 1e-6) if units else 1.0
+    return Looked(postings, rarity, average)
+
+
+def bm25(counts: Floats, lengths: Floats, field: str, average: float) -> Floats:
+    """How much it says that a term stands so often in a unit of this length."""
+    k1, b = SATURATION[field]
+    weight: Floats = counts * (k1 + 1) / (counts + k1 * (1 - b + b * lengths / average))
+    return weight
+
+
+def find_candidates(
+    corpus: Corpus,
+    question: Question,
+    looked: Looked,
+    index: PathIndex,
+    exact: Sequence[int],
+    allowed: Callable[[int], bool] | None,
+    more: Sequence[int] = (),
+) -> Candidates:
+    """The files that are worth a closer look. Those of ``exact`` define what was asked for; those
+    of ``more`` were found by other means."""
+    count = len(corpus.paths)
+    scores = {name: np.zeros(count, np.float32) for name in _WEIGHTS}
+    chunks: list[Floats] = []
+    for part, known in zip(corpus.parts, looked.postings, strict=True):
+        documents = part.documents.astype(np.int64)
+        found_chunks, found_documents = _part_scores(part, known, looked)
+        chunks.append(found_chunks)
+        for field, found in found_documents.items():
+            scores[field][part.files] = found[documents]
+    scores["path"] = path_scores(index, question)
+    scores["exact"][list(exact)] = 1.0
+    rough = np.zeros(count, np.float32)
+    for name, found in scores.items():
+        if count and (most := float(found.max())) > 0:
+            rough += found * np.float32(_WEIGHTS[name] / most)
+    chosen = _listed(rough, LISTED, allowed)
+    if len(chosen) > CANDIDATES:
+        kinds = unasked_kinds(question.stems)
+        unasked = np.array([name in kinds for name, _, _ in KINDS])
+        has = np.array([index.traits(file).has for file in chosen])
+        again = rough[chosen] * np.where((has & unasked).any(axis=1), UNASKED, 1.0)
+        chosen = [chosen[place] for place in np.argsort(-again, kind="stable")[:CANDIDATES]]
+        for found in scores.values():
+            chosen += _listed(found, SINGLE, allowed)
+    chosen += [file for file in more if allowed is None or allowed(file)]
+    return _located(corpus, np.array(sorted(set(chosen)), np.int64), chunks)
+
+
+def _listed(scores: Floats, most: int, allowed: Callable[[int], bool] | None) -> list[int]:
+    """The allowed files with the highest scores, as far as they have any."""
+    some = np.flatnonzero(scores > 0)
+    if allowed is None and len(some) > most:
+        # Of those that are as good as the last one, the first files are meant.
+        least = np.partition(scores[some], len(some) - most)[len(some) - most]
+        some = some[scores[some] >= least]
+    ordered: list[int] = some[np.argsort(-scores[some], kind="stable")].tolist()
+    if allowed is None:
+        return ordered[:most]
+    return list(islice(filter(allowed, ordered), most))
+
+
+def _part_scores(
+    part: Part, known: dict[str, list[Found]], looked: Looked
+) -> tuple[Floats, dict[str, Floats]]:
+    """BM25 of each chunk; of each document's best chunk, of the names it defines, and of its
+    comments."""
+    segment = part.segment
+    chunks = _unit_scores(part, known, looked, "body")
+    best = best_of_each(segment.chunk_documents, chunks, segment.documents)
+    defined = np.zeros(segment.documents, np.float32)
+    for (units, counts), rarity in zip(
+        known["definition"], looked.rarity["definition"], strict=True
+    ):
+        if len(units):
+            total = np.bincount(segment.chunk_documents[units], counts, segment.documents)
+            defined += rarity * (total / (total + 1)).astype(np.float32)
+    said = _unit_scores(part, known, looked, "comment")
+    return chunks, {"body": best, "definition": defined, "comment": said}
+
+
+def _unit_scores(part: Part, known: dict[str, list[Found]], looked: Looked, field: str) -> Floats:
+    """BM25 of each chunk or document of a part, by one field."""
+    lengths = part.segment.lengths(field)
+    scores = np.zeros(len(lengths), np.float32)
+    for (units, counts), rarity in zip(known[field], looked.rarity[field], strict=True):
+        if len(units):
+            scores[units] += rarity * bm25(
+                counts.astype(np.float32),
+                lengths[units].astype(np.float32),
+                field,
+                looked.average[field],
+            )
+    return scores
+
+
+def path_scores(index: PathIndex, question: Question) -> Floats:
+    """How much of the question each file's name says, and with less weight its folders."""
+    files = len(index.folders)
+    names = np.zeros(files, np.float32)
+    folders = np.zeros(len(index.parents), np.float32)
+    if not files or not index.terms:
+        return names
+    for term in question.terms:
+        numbers, weights = index.named(term)
+        if not numbers:
+            continue
+        table = np.zeros(len(index.terms), np.float32)
+        table[numbers] = weights
+        in_name = _row_max(table[index.name_terms], index.name_starts)
+        in_folder = _row_max(table[index.folder_terms], index.folder_starts)
+        rarity = np.log(1 + files / (1 + float((in_name > 0).sum())))
+        names += np.float32(rarity) * in_name
+        folders += np.float32(rarity) * in_folder
+    sizes = np.diff(index.name_starts).astype(np.float32)
+    result: Floats = (
+        names * (1 + 1 / np.maximum(sizes, 1)) + np.float32(0.3) * folders[index.folders]
+    )
+    return result
+
+
+def _row_max(values: Floats, starts: npt.NDArray[np.int32]) -> Floats:
+    """The greatest value of each row of rows that stand one after the other; 0 for an empty one."""
+    found = np.zeros(len(starts) - 1, np.float32)
+    some = np.flatnonzero(starts[1:] > starts[:-1])
+    if len(some):
+        found[some] = np.maximum.reduceat(values, starts[some])
+    return found
+
+
+def _located(corpus: Corpus, files: Numbers, chunks: Sequence[Floats]) -> Candidates:
+    """Where the texts of files are."""
+    parts = np.full(len(files), -1, np.int64)
+    documents = np.zeros(len(files), np.int64)
+    for number, part in enumerate(corpus.parts):
+        order = np.argsort(part.files, kind="stable")
+        places = np.searchsorted(part.files[order], files)
+        places[places == len(order)] = 0
+        if len(order):
+            here = part.files[order[places]] == files
+            parts[here] = number
+            documents[here] = part.documents[order[places[here]]]
+    return Candidates(files, parts, documents, chunks)

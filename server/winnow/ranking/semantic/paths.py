@@ -1,0 +1,235 @@
+"""What paths say: which files are named for what was asked, and what kind of file each is.
+
+It is derived from paths alone, once for all questions to a corpus.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.index.postings.terms import (
+    name_term,
+    parts_of,
+    stem,
+    term_number,
+    terms_of,
+    whole,
+    words,
+)
+
+Numbers = npt.NDArray[np.int32]
+
+# Names abbreviate: from this length on, `auth` stands for `authentication`, and the other way.
+ABBREVIATION = 3
+ABBREVIATED = 0.8
+# One question asks for the same terms again and again.
+_KEPT_TERMS = 256
+
+_TEST = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|e2e)(?:/|$)"
+    r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[_.-](?:test|spec|mock)s?\.[a-z]+$"
+    r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[a-z]+$"
+)
+_SIDE = re.compile(
+    r"(?:^|/)(?:_?examples?|docs?_src|samples?|demos?|legacy|_?compat|deprecated|bench(?:es|marks?)?"
+    r"|tutorials?|playground|sandbox)(?:/|$)",
+    re.I,
+)
+_PROSE = re.compile(
+    r"\.(?:md|mdx|markdown|rst|adoc|txt|po|pot|html?|svg|tex|org)$"
+    r"|(?:^|/)(?:readme|changelog|changes|news|history|authors|license|licence|copying|todo)[^/]*$",
+    re.I,
+)
+_DATA = re.compile(
+    r"\.(?:json|ya?ml|toml|ini|cfg|conf|csv|tsv|lock|xml|plist|properties|css|scss|less|snap|cmake|mk"
+    r"|in|am|ac|m4|gradle|csproj|sln|resx|gemspec|cabal)$"
+    r"|(?:^|/)(?:\.[^/]+|makefile[^/]*|cmakelists\.txt|dockerfile[^/]*)$",
+    re.I,
+)
+_GENERATED = re.compile(
+    r"(?:^|/)(?:vendor|third_party|node_modules|dist|build|generated|external|gen)/"
+    r"|\.min\.[a-z]+$|[._]pb2?\.[a-z.]+$|\.generated\.|_generated\.|\.g\.[a-z]+$",
+    re.I,
+)
+_HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|d\.[cm]?ts|pyi|mli|hrl)$")
+_DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
+# Files that speak for their folder. Its name is theirs.
+FRONTS = frozenset("__init__ index init mod lib main package-info prelude default".split())
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, text.split()))
+
+
+# Kinds of files that are asked for seldom, and then by one of these words.
+KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
+    ("test", _TEST, _stems("test spec fixture mock testing")),
+    ("side", _SIDE, _stems("example sample demo benchmark legacy compat compatibility deprecated")),
+    ("prose", _PROSE, _stems("doc docs documentation readme changelog license")),
+    ("data", _DATA, _stems("config configuration settings package build makefile")),
+    ("generated", _GENERATED, _stems("generated vendor vendored build dist")),
+)
+
+
+def unasked_kinds(stems: Set[str]) -> frozenset[str]:
+    """The kinds that a question with these words does not ask for."""
+    return frozenset(name for name, _, words in KINDS if not words & stems)
+
+
+def name_of(path: str) -> tuple[str, str, bool]:
+    """The folders and the name by which a file is known, and whether it speaks for its folder: of
+    `parser/mod.rs` they are those of `parser`."""
+    folders, _, name = path.replace("\\", "/").rpartition("/")
+    stem = name.lstrip(".").split(".")[0] or name
+    if stem in FRONTS and folders:
+        around, _, own = folders.rpartition("/")
+        return around, own, True
+    return folders, stem, stem in FRONTS
+
+
+class Traits(NamedTuple):
+    """What kind of file it is, by its path. ``whole`` is the name as one term, and
+    ``whole_name`` the same without stemming; ``numbers`` are theirs as terms."""
+
+    has: tuple[bool, ...]  # which of `KINDS` it is of
+    front: bool
+    header: bool
+    declarations: bool
+    depth: int
+    whole: str
+    whole_name: str
+    numbers: tuple[int, int]
+    paired: bool  # another file of its folder has its name, with another end
+    own: int  # the folder that it speaks for: of `parser/mod.rs` and `parser.rs` `parser`; or -1
+
+
+class PathIndex:
+    """The words of all paths.
+
+    ``terms`` has all terms, sorted; those of the name of file `i` have the numbers
+    ``name_terms[name_starts[i] : name_starts[i + 1]]`` in it, those of its folders are the terms of
+    the folder ``folders[i]``, likewise. ``parents`` is the folder around each folder, -1 for none.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self._traits: dict[int, Traits] = {}
+        self._named: dict[str, tuple[list[int], list[float]]] = {}
+        numbers: dict[str, int] = {}
+        of_word: dict[str, list[int]] = {}
+        self._stems: Counter[tuple[str, str]] = Counter()
+        of_folder = self._numbers = dict[str, int]()
+        folder_terms: list[list[int]] = []
+
+        def numbered(name: str) -> list[int]:
+            found = of_word.get(name)
+            if found is None:
+                terms = terms_of(_one_word(name))
+                found = of_word[name] = [numbers.setdefault(one, len(numbers)) for one in terms]
+            return found
+
+        def folder(path: str) -> int:
+            found = of_folder.get(path)
+            if found is None:
+                around, _, name = path.rpartition("/")
+                parent = folder(around) if path else -1
+                terms = dict.fromkeys([*(folder_terms[parent] if path else ()), *numbered(name)])
+                found = of_folder[path] = len(folder_terms)
+                folder_terms.append(list(terms))
+                parents.append(parent)
+            return found
+
+        parents: list[int] = []
+        folders = np.empty(len(paths), np.int32)
+        names: list[list[int]] = []
+        for number, path in enumerate(paths):
+            around, name, _ = name_of(path)
+            self._stems[around, name] += 1
+            folders[number] = folder(around)
+            names.append(numbered(name))
+        order = np.array(sorted(range(len(numbers)), key=list(numbers).__getitem__), np.int32)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order), dtype=np.int32)
+        self.terms = sorted(numbers)
+        self.name_terms, self.name_starts = _flat(names, places)
+        self.folder_terms, self.folder_starts = _flat(folder_terms, places)
+        self.folders = folders
+        self.parents = np.array(parents, np.int32)
+
+    def traits(self, file: int) -> Traits:
+        """What kind of file it is."""
+        found = self._traits.get(file)
+        if found is None:
+            path = self._paths[file]
+            around, name, front = name_of(path)
+            in_one = "".join(words(name))
+            terms = name_term(in_one), whole(in_one)
+            found = self._traits[file] = Traits(
+                has=tuple(bool(pattern.search(path)) for _, pattern, _ in KINDS),
+                front=front,
+                header=bool(_HEADER.search(path)),
+                declarations=bool(_DECLARATIONS.search(path)),
+                depth=around.count("/") + bool(around),
+                whole=terms[0],
+                whole_name=terms[1],
+                numbers=(term_number(terms[0]), term_number(terms[1])),
+                paired=self._stems[around, name] > 1,
+                own=self._numbers.get(f"{around}/{name}" if around else name, -1),
+            )
+        return found
+
+    def named(self, term: str) -> tuple[list[int], list[float]]:
+        """The numbers of the terms that stand for a term, and how well: itself, and what
+        abbreviates it or is abbreviated by it."""
+        found = self._named.get(term)
+        if found is None:
+            if len(self._named) >= _KEPT_TERMS:
+                self._named.clear()
+            found = self._named[term] = self._looked_up(term)
+        return found
+
+    def _looked_up(self, term: str) -> tuple[list[int], list[float]]:
+        first = bisect_left(self.terms, term)
+        numbers, weights = [], []
+        for number in range(first, len(self.terms)):
+            if not self.terms[number].startswith(term):
+                break
+            exact = self.terms[number] == term
+            if exact or len(term) >= ABBREVIATION:
+                numbers.append(number)
+                weights.append(1.0 if exact else ABBREVIATED)
+        for length in range(ABBREVIATION, len(term)):
+            place = bisect_left(self.terms, term[:length])
+            if place < len(self.terms) and self.terms[place] == term[:length]:
+                numbers.append(place)
+                weights.append(ABBREVIATED)
+        return numbers, weights
+
+    def saying(self, name: str, terms: Iterable[str]) -> list[str]:
+        """The words of a name, as they stand there, by which it says some of the terms."""
+        meant = {self.terms[number] for term in terms for number in self.named(term)[0]}
+        said = [part for part in parts_of(_one_word(name)) if meant.intersection(terms_of(part))]
+        if said or not meant.intersection(terms_of(_one_word(name))):
+            return said
+        return [name]
+
+
+def _one_word(name: str) -> str:
+    """A name of a file or folder as one identifier: `test-run` is one, as `test_run` is."""
+    return "_".join(words(name))
+
+
+def _flat(rows: Sequence[Sequence[int]], places: Numbers) -> tuple[Numbers, Numbers]:
+    """Rows of numbers one after the other, each number replaced by its place, and where each row
+    begins, and the last ends."""
+    starts = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum([len(row) for row in rows], out=starts[1:])
+    numbers = np.fromiter((one for row in rows for one in row), np.int32, int(starts[-1]))
+    return places[numbers], starts

@@ -1,0 +1,87 @@
+"""What a query asks for: its terms, and the names among its words."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from winnow.index.postings.terms import (
+    asked_words,
+    name_term,
+    spelled_terms,
+    stem,
+    term_number,
+    words,
+)
+
+# A query is a question, not a text; of a longer one the beginning tells what it is about.
+QUERY_CHARACTERS = 4_000
+MOST_TERMS = 40
+MOST_NAMES = 12
+# How many words that stand side by side may be the parts of one name: `cookie jar`, `CookieJar`.
+JOINED_WORDS = 3
+
+_QUALIFIER = re.compile(r"::|\\|->|[.#/]")
+_IDENTIFIER = re.compile(r"[^\W\d_]\w*")
+_MANY_PARTS = re.compile(r"[a-z0-9][A-Z]|[^\W_]_+[^\W_]|[A-Z]{2,}[a-z]")
+_ASKING = frozenset("How Where What Which Who Why When The A An Is Are Does Do Find Show".split())
+
+
+class Question(Struct, frozen=True):
+    """A query, taken apart.
+
+    ``terms`` are those of :mod:`winnow.index.postings.terms`, ``numbers`` their numbers,
+    ``spelled`` the words of the query that they are of. A ``symbol`` is a query that is a single
+    name, perhaps qualified. ``names`` are the identifiers that are asked for as they are written,
+    ``titles`` capitalised words that may be names as well, ``joined`` name terms of words that
+    stand side by side, and of single words. ``stems`` are those of all words.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    numbers: tuple[int, ...]
+    spelled: tuple[str, ...]
+    symbol: bool
+    names: tuple[str, ...]
+    titles: tuple[str, ...]
+    joined: tuple[str, ...]
+    single: tuple[str, ...]
+    stems: frozenset[str]
+
+
+def question_of(query: str) -> Question:
+    """A query, taken apart; one without words has no terms."""
+    text = query.strip()[:QUERY_CHARACTERS]
+    symbol = bool(text) and not re.search(r"\s", text)
+    found = words(text)
+    identifiers = [word for word in found if _IDENTIFIER.fullmatch(word)]
+    if symbol:
+        last = _QUALIFIER.split(text.strip("()[]`'\""))[-1]
+        names = list(dict.fromkeys([last, *identifiers])) if last else identifiers
+    else:
+        names = [word for word in identifiers if _MANY_PARTS.search(word)]
+    titles = [word for word in identifiers if word[:1].isupper() and word not in _ASKING]
+    asked = asked_words(text)
+    spelled = spelled_terms(text)
+    chosen = list(spelled)[:MOST_TERMS]
+    return Question(
+        text=text,
+        terms=tuple(chosen),
+        numbers=tuple(map(term_number, chosen)),
+        spelled=tuple(spelled[term] for term in chosen),
+        symbol=symbol,
+        names=tuple(dict.fromkeys(names))[:MOST_NAMES],
+        titles=tuple(title for title in dict.fromkeys(titles) if title not in names)[:MOST_NAMES],
+        joined=tuple(dict.fromkeys(_joined(asked)))[:MOST_TERMS],
+        single=tuple(dict.fromkeys(map(name_term, asked)))[:MOST_TERMS],
+        stems=frozenset(stem(word.lower()) for word in found),
+    )
+
+
+def _joined(asked: list[str]) -> list[str]:
+    return [
+        name_term("".join(asked[at : at + count]))
+        for count in range(2, JOINED_WORDS + 1)
+        for at in range(len(asked) - count + 1)
+    ]

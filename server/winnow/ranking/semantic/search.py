@@ -1,0 +1,285 @@
+"""From a query and what can be ranked to passages: the best of each file, best file first.
+
+A first stage (:mod:`winnow.ranking.semantic.candidates`) finds files that may answer, features
+(:mod:`winnow.ranking.semantic.features`) say what speaks for each, and a ranker weighs that.
+Nothing is read but the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress, islice
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from winnow.index.postings.contents import TYPES
+from winnow.index.postings.corpus import Corpus
+from winnow.index.postings.terms import words
+from winnow.index.vectors.best import Floats
+from winnow.index.vectors.embeddings import Model, Rows
+from winnow.index.vectors.vector_search import Cosines
+from winnow.ranking.semantic.candidates import SINGLE, find_candidates, look_up
+from winnow.ranking.semantic.decision_trees import trained
+from winnow.ranking.semantic.evidence import Definitions, Evidence, gather
+from winnow.ranking.semantic.features import compute
+from winnow.ranking.semantic.paths import PathIndex, name_of
+from winnow.ranking.semantic.question import Question, question_of
+from winnow.symbols.facts import Definition
+
+# What a chunk that defines what is asked for is worth above one that only speaks of it.
+DEFINING = 0.5
+# How many definitions of a name are looked at: some names have thousands.
+MOST_DEFINITIONS = 2_000
+# A file that has no word of the query may answer if its vector is as near as that: a third of those
+# that do are, and one in ten of the others.
+NEAR = 0.45
+# How far a boost may move a score.
+MOST_BOOST = 0.5
+WHY_WORDS = 4
+# Vectors of paths that are kept, a kilobyte each.
+_KEPT_VECTORS = 4_096
+
+
+def load(dense: Model | None) -> None:
+    """Load what the first search needs, with such vectors or none."""
+    for name in ("lexical", "dense") if dense is not None else ("lexical",):
+        trained(name)
+
+
+def derive(corpus: Corpus) -> None:
+    """Derive from the paths of a corpus what all searches of it share."""
+    _path_index(corpus)
+
+
+class Found(Struct, frozen=True):
+    """A passage: lines ``first`` to ``last`` of the file with this number in the corpus, from 1.
+
+    ``score`` is from 0 to 1, ``why`` says what spoke for it. ``symbol`` is the definition that was
+    asked for by its name, if the passage is that; else ``number`` tells which of the file's
+    definitions it is in or has first, from 1, or 0 for none.
+    """
+
+    file: int
+    first: int
+    last: int
+    score: float
+    why: tuple[str, ...]
+    symbol: Definition | None = None
+    number: int = 0
+
+
+class Weighed(NamedTuple):
+    """What is known of the candidates of a question, and its features."""
+
+    evidence: Evidence
+    features: Mapping[str, Floats]
+
+
+def search(
+    corpus: Corpus,
+    query: str,
+    *,
+    limit: int,
+    allowed: Callable[[int], bool] | None = None,
+    boosts: Mapping[int, float] | None = None,
+    dense: Model | None = None,
+) -> list[Found]:
+    """The passages that answer a query best, one for each file, best first.
+
+    ``allowed`` tells which files may be found. ``boosts`` are added to scores, by file. With
+    ``dense``, the vectors of the corpus are asked, if they are of this model. The same is found for
+    the same every time.
+    """
+    boosts = boosts or {}
+    liked = [file for file, boost in boosts.items() if boost > 0]
+    weighed = weigh(corpus, query, allowed=allowed, more=liked, dense=dense)
+    if weighed is None:
+        return []
+    evidence, features = weighed
+    # What a single name means is in its letters: vectors only blur it.
+    by_vectors = "near_best" in features and not evidence.question.symbol
+    ranker = trained("dense" if by_vectors else "lexical")
+    raw = ranker.scores(features, symbol=evidence.question.symbol)
+    scores = ranker.probabilities(raw)
+    files = evidence.candidates.files.tolist()
+    for place, file in enumerate(files):
+        if file in boosts:
+            boost = min(MOST_BOOST, max(-MOST_BOOST, boosts[file]))
+            scores[place] = min(1.0, max(0.0, scores[place] + boost))
+    order = sorted(
+        range(len(files)),
+        key=lambda place: (-scores[place], -raw[place], corpus.paths[files[place]]),
+    )
+    passages = _Passages(corpus, evidence)
+    return [passages.of(place, float(scores[place])) for place in order[:limit]]
+
+
+def weigh(
+    corpus: Corpus,
+    query: str,
+    *,
+    allowed: Callable[[int], bool] | None = None,
+    more: Sequence[int] = (),
+    dense: Model | None = None,
+) -> Weighed | None:
+    """The candidates of a query and what speaks for them; None where nothing is asked for.
+
+    Files of ``more`` are candidates in any case.
+    """
+    question = question_of(query)
+    if not question.terms and not question.names:
+        return None
+    index = _path_index(corpus)
+    defined = {
+        name: corpus.definitions(name)[:MOST_DEFINITIONS]
+        for name in (*question.names, *question.titles)
+    }
+    exact = sorted(
+        {file for known in defined.values() for file, definition in known if not definition.local}
+    )
+    cosines = Cosines(corpus, dense.embed([question.text])[0]) if dense is not None else None
+    if cosines is not None:
+        nearest = np.array(cosines.nearest(SINGLE), np.int64)
+        near_enough = cosines.of_files(nearest).best >= NEAR
+        more = [*more, *nearest[near_enough].tolist()]
+    looked = look_up(corpus, question)
+    candidates = find_candidates(corpus, question, looked, index, exact, allowed, more)
+    if not len(candidates.files):
+        return None
+    evidence = gather(corpus, question, looked, index, candidates, defined)
+    nearness: dict[str, Floats] = {}
+    if dense is not None and cosines is not None:
+        near = cosines.of_files(candidates.files)
+        if near.document.any():
+            paths = _path_vectors(corpus, dense, candidates.files.tolist())
+            nearness = {
+                "near_best": near.best,
+                "near_top": near.top,
+                "near_document": near.document,
+                "near_path": paths @ cosines.query,
+            }
+    return Weighed(evidence, compute(evidence, nearness))
+
+
+def _path_index(corpus: Corpus) -> PathIndex:
+    index = corpus.kept.get("paths")
+    if not isinstance(index, PathIndex):
+        index = corpus.kept["paths"] = PathIndex(corpus.paths)
+    return index
+
+
+def _path_vectors(corpus: Corpus, model: Model, files: Sequence[int]) -> Rows:
+    """The vectors of files' paths, which are kept."""
+    known: dict[int, Rows] = corpus.kept.get(model.name, {})
+    new = [file for file in files if file not in known]
+    texts = [words(" ".join(name_of(corpus.paths[file])[:2])) for file in new]
+    made = dict(zip(new, model.embed_words(texts), strict=True))
+    # Other threads may read the old one meanwhile.
+    both = {**known, **made}
+    corpus.kept[model.name] = both if len(both) <= _KEPT_VECTORS else made
+    return np.stack([both[file] for file in files])
+
+
+class _Passages:
+    """The passages of candidates that answer best, and what speaks for them."""
+
+    def __init__(self, corpus: Corpus, evidence: Evidence) -> None:
+        self._corpus = corpus
+        self._evidence = evidence
+        self._index = _path_index(corpus)
+        self._names = _names(evidence.defined)
+        # By candidate, which terms are said.
+        self._in_name: list[list[bool]] = (evidence.in_name > 0).T.tolist()
+        self._in_folder: list[list[bool]] = (evidence.in_folder > 0).T.tolist()
+        self._in_comments: list[list[bool]] = (evidence.documents["comment"] > 0).T.tolist()
+        chunks = evidence.chunks
+        defining = evidence.looked.rarity["definition"] @ (chunks.counts["definition"] > 0)
+        self._worth = chunks.scores + DEFINING * defining
+        # The chunks by candidate, and where those of each begin.
+        self._chunks = np.argsort(chunks.owners, kind="stable")
+        owners = np.arange(len(self._in_name) + 1)
+        self._starts: list[int] = np.searchsorted(chunks.owners[self._chunks], owners).tolist()
+
+    def of(self, place: int, score: float) -> Found:
+        """That of a candidate."""
+        evidence = self._evidence
+        file = int(evidence.candidates.files[place])
+        question, chunks = evidence.question, evidence.chunks
+        why = list(self._why(place, file))
+        symbol = _symbol(question, evidence.defined, file)
+        if symbol is not None:
+            return Found(file, symbol.line + 1, symbol.end_line + 1, score, tuple(why), symbol)
+        own = self._chunks[self._starts[place] : self._starts[place + 1]]
+        if not len(own):
+            return Found(file, 1, 1, score, tuple(why))
+        best = own[self._worth[own].argmax()]
+        segment = self._corpus.parts[int(evidence.candidates.parts[place])].segment
+        chunk = int(chunks.ids[best])
+        first, last, number = map(int, segment.described[chunk])
+        there = _spelled(question, (chunks.counts["body"][:, best] > 0).tolist())
+        if there:
+            asked = len(dict.fromkeys(question.spelled))
+            why.append(f"has {len(there)} of {asked} query terms")
+        return Found(file, first, last, score, tuple(why), number=number)
+
+    def _why(self, place: int, file: int) -> Iterator[str]:
+        """What speaks for the file as a whole."""
+        question = self._evidence.question
+        if file in self._names:
+            yield f"defines {', '.join(islice(self._names[file], WHY_WORDS))}"
+        folders, name, _ = name_of(self._corpus.paths[file])
+        for what, parts, having in (
+            ("path", [name], self._in_name[place]),
+            ("folder", folders.split("/"), self._in_folder[place]),
+        ):
+            said = _said(self._index, parts, question, having)
+            if said:
+                yield f"{what} says {', '.join(said[:WHY_WORDS])}"
+                break
+        commented = _spelled(question, self._in_comments[place])
+        if commented:
+            # In whatever form: which one stands there, the index does not know.
+            yield f"comments speak of {', '.join(commented[:WHY_WORDS])}"
+
+
+def _spelled(question: Question, having: Sequence[bool]) -> list[str]:
+    """The words of the query that some of the terms are of."""
+    return list(dict.fromkeys(compress(question.spelled, having)))
+
+
+def _said(
+    index: PathIndex, names: Sequence[str], question: Question, having: Sequence[bool]
+) -> list[str]:
+    """The words of names, as they stand there, that say some of the terms."""
+    terms = list(compress(question.terms, having))
+    if not terms:
+        return []
+    return list(dict.fromkeys(word for name in names for word in index.saying(name, terms)))
+
+
+def _names(defined: Mapping[str, Definitions]) -> dict[int, dict[str, None]]:
+    """The names that each file defines."""
+    found: dict[int, dict[str, None]] = {}
+    for name, known in defined.items():
+        for file, definition in known:
+            if not definition.local:
+                found.setdefault(file, {})[name] = None
+    return found
+
+
+def _symbol(question: Question, defined: Mapping[str, Definitions], file: int) -> Definition | None:
+    """The definition in a file that a query for a symbol means."""
+    if not question.symbol:
+        return None
+    for name in question.names:
+        here: Sequence[Definition] = [
+            definition for one, definition in defined[name] if one == file and not definition.local
+        ]
+        if here:
+            return max(
+                here,
+                key=lambda one: (not one.declared, one.kind in TYPES, one.end - one.start, -one.at),
+            )
+    return None

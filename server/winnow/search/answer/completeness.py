@@ -1,0 +1,113 @@
+"""What the answers of several tools say in the same words: what was left out, and what is short."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from winnow.text.buffers import Overlay
+from winnow.text.links import folder_links
+from winnow.text.ripgrep import Ripgrep
+from winnow.text.scope import Scope
+from winnow.text.skipped_files import Notes, skipped
+from winnow.types import Completeness, SearchParams
+
+# Params that widen the scope.
+WIDENING = ("include_ignored", "include_hidden", "include_submodules")
+# Counting symlinks may take this long.
+LINKS_SECONDS = 0.03
+SMALL_TREE_SECONDS = 0.2
+SECOND_LOOK_SECONDS = 1.0
+
+S = TypeVar("S", bound=SearchParams)
+
+CHANGED = "what is before this page has changed since: something may be missing or repeated"
+
+
+def completeness_of(
+    ripgrep: Ripgrep,
+    notes: Notes | None,
+    *,
+    timed_out: bool,
+    unreadable: Collection[str],
+    file_bytes: int | None = None,
+    binary: int = 0,
+    links: int | None = None,
+    more: Sequence[str] = (),
+) -> Completeness:
+    """What a run over the tree left out; ``more`` are further reasons why it is not complete.
+
+    ``file_bytes`` is the size above which files were not read, ``binary`` the number of binary
+    files that ripgrep was not given, ``links`` the symlinks to folders.
+    """
+    reasons = []
+    if timed_out:
+        reasons.append(f"stopped after {ripgrep.seconds:g} seconds: not every file was seen")
+    if unreadable:
+        reasons.append(f"{len(unreadable)} files or folders could not be read")
+    if file_bytes and notes and notes.too_large:
+        size = file_bytes // 1024 // 1024
+        reasons.append(f"{notes.too_large} files of more than {size} MiB were not searched")
+    reasons += more
+    counts = skipped(notes, binary=binary, unreadable=len(unreadable), folder_links=links)
+    return Completeness(complete=not reasons, reasons=reasons, skipped=counts, timed_out=timed_out)
+
+
+async def links_of(ripgrep: Ripgrep, scope: Scope, notes: Notes | None) -> int | None:
+    """How many symlinks to folders were passed over, if that is cheap to say: not in a tree that
+    took long to search."""
+    followed = len(scope.paths) > len(scope.roots)
+    if notes is None or not notes.heard or followed or ripgrep.elapsed > SMALL_TREE_SECONDS:
+        return None
+    return await asyncio.to_thread(folder_links, scope, notes.left_out, LINKS_SECONDS)
+
+
+def second_look(ripgrep: Ripgrep) -> Ripgrep:
+    """How ripgrep is run to see what was left out, which is to take little time."""
+    until = asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
+    return dataclasses.replace(ripgrep, deadline=min(until, ripgrep.deadline))
+
+
+def unsaved_failed(overlay: Overlay) -> list[str]:
+    """A warning of the unsaved documents that do not count."""
+    if not overlay.failed:
+        return []
+    return [f"{overlay.failed} unsaved documents could not be laid out: the disk's state counts"]
+
+
+def unsearched(overlay: Overlay) -> list[str]:
+    """The same of a search of texts."""
+    if not overlay.failed:
+        return []
+    return [f"{overlay.failed} unsaved documents could not be searched: the disk's text was"]
+
+
+def fractions(count: int, least: int = 1) -> list[int]:
+    """Ever smaller numbers from ``count`` to ``least``, each about four fifths of the one before:
+    how many results to try to fit into a number of tokens."""
+    steps = []
+    while count >= max(1, least):
+        steps.append(count)
+        count = min(count - 1, count * 4 // 5)
+    return steps
+
+
+async def left_out(
+    params: S, count: Callable[[S], Awaitable[int]], known: int = 0
+) -> tuple[int, list[str]]:
+    """How much more than is ``known`` there is with the whole scope that params can ask for, as
+    ``count`` finds it, and which of them it takes; for a search that has found nothing. Nothing
+    where none of them makes a difference."""
+    everything = msgspec.structs.replace(params, **dict.fromkeys(WIDENING, True))
+    if everything == params or (found := await count(everything)) <= known:
+        return 0, []
+    flags = []
+    for flag in WIDENING:
+        without = msgspec.structs.replace(everything, **{flag: getattr(params, flag)})
+        if without != everything and await count(without) < found:
+            flags.append(flag)
+    return (found - known, flags) if flags else (0, [])

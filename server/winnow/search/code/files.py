@@ -1,0 +1,170 @@
+"""Files by name: by a path, a part of one, a glob, or letters of a name."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Sequence
+
+from winnow.config.globs import GLOB_CHARACTERS
+from winnow.errors import InvalidParams, PathOutsideWorkspace, SearchTimedOut
+from winnow.search.answer.completeness import completeness_of, links_of, unsaved_failed
+from winnow.search.answer.hits import Found, Hit
+from winnow.symbols.search.match import EXACT, PART, PREFIX, WORDS, Pattern, fold, is_subsequence
+from winnow.text.buffers import unsaved
+from winnow.text.listing import list_files
+from winnow.text.paths import held_by, path_of_uri
+from winnow.text.scope import Scope, path_matcher
+from winnow.types import Progress, ScopeParams
+from winnow.workspace import Workspace
+
+# A whole path that is the end of a file's path is as good as the name. It is worth less if further
+# folders stand between those that were named, and much less if these are other ones.
+END_OF_PATH = 0.99
+FURTHER_FOLDERS = 0.9
+OTHER_FOLDERS = 0.5
+# A word that only a folder is called.
+IN_FOLDER = 0.5
+# What is found by letters in their order alone is answered where nothing is found in another way;
+# for a search that only tries whether a file is meant, it has to be better still.
+LIKELY = WORDS
+
+_SEPARATORS = re.compile(r"[\\/]+")
+
+
+async def files_named(
+    workspace: Workspace,
+    params: ScopeParams,
+    name: str,
+    progress: Progress,
+    line: int | None = None,
+) -> Found:
+    """The files that a name, a path, a part of one or a glob stands for, the best first.
+
+    Raises SearchTimedOut, InvalidParams for a bad glob, and what a scope may raise.
+    """
+    scope = workspace.scope(params)
+    async with workspace.turns:
+        progress(f"Looking for files: {name[:60]}")
+        ripgrep = workspace.run_ripgrep()
+        with unsaved(workspace.buffers, scope) as overlay:
+            listing = await list_files(ripgrep, scope, overlay)
+        if listing.timed_out and not listing.paths:
+            raise SearchTimedOut(ripgrep.seconds)
+        hits = await asyncio.to_thread(_hits, scope, name, listing.paths, line)
+        completeness = completeness_of(
+            ripgrep,
+            listing.notes,
+            timed_out=listing.timed_out,
+            unreadable=listing.unreadable,
+            links=await links_of(ripgrep, scope, listing.notes),
+        )
+    warnings = [*scope.warnings, *unsaved_failed(overlay)]
+    return Found(scope, hits, len(hits), completeness, warnings=warnings)
+
+
+def is_meant(found: Found) -> bool:
+    """Whether the best of what was found is probably what was meant."""
+    return bool(found.hits) and found.hits[0].score >= LIKELY
+
+
+def _hits(scope: Scope, name: str, paths: Sequence[str], line: int | None) -> list[Hit]:
+    below = _below_roots(scope, name)
+    located = [(path, scope.locate(path)[1]) for path in paths]
+    matched: Sequence[tuple[float, str]]
+    if GLOB_CHARACTERS.intersection(below):
+        # `[id]` is the name of a folder, in some frameworks.
+        matched = [(EXACT, path) for path, at in located if f"/{at}".endswith(f"/{below}")]
+        if not matched:
+            matches = _glob(below, scope)
+            matched = [(EXACT, path) for path, _ in located if matches(path)]
+    else:
+        asked = [_Word(word) for word in ([below] if "/" in below else below.split())]
+        matched = [(score, path) for path, at in located if (score := _score(asked, at))]
+    best = max((score for score, _ in matched), default=0.0)
+    return [
+        Hit(path, "file", round(score, 3), first=line, last=line)
+        for score, path in sorted(matched, key=lambda one: (-one[0], one[1].count("/"), one[1]))
+        if score >= PART or best < PART
+    ]
+
+
+def _below_roots(scope: Scope, name: str) -> str:
+    """A path as it is seen from the root that holds it, with ``/``."""
+    name = path_of_uri(name) or name
+    if name.startswith("~/"):
+        name = os.path.expanduser(name)
+    if os.path.isabs(name):
+        roots = [str(root) for root in scope.roots]
+        held = held_by(os.path.normpath(name), roots)
+        if held is not None:
+            return held[1]
+    name = re.sub(r"^[A-Za-z]:(?=[\\/])", "", name)
+    if not GLOB_CHARACTERS.intersection(name):
+        name = _SEPARATORS.sub("/", name)
+    return re.sub(r"^(?:\.{1,2}/)+|^/+", "", name)
+
+
+def _glob(pattern: str, scope: Scope) -> Callable[[str], bool]:
+    try:
+        return path_matcher("query", pattern, scope)
+    except PathOutsideWorkspace as error:
+        raise InvalidParams("query", error.message) from None
+
+
+class _Word:
+    """A word of what was typed for a path: folders, and a name."""
+
+    def __init__(self, text: str) -> None:
+        folders, _, name = text.rpartition("/")
+        self.text = text
+        self.folded = fold(text)
+        self.letters = self.folded.replace("/", "")
+        self.folders = [fold(one) for one in folders.split("/") if one]
+        self.name = Pattern(name) if name else None
+        self.is_whole_name = "." in name
+
+    def score(self, path: str) -> float:
+        """How well a path matches, up to 1; 0 if it does not."""
+        folded = fold(path)
+        if not is_subsequence(self.letters, folded):
+            return 0.0
+        if folded == self.folded:
+            return EXACT if path == self.text else END_OF_PATH
+        folders = folded.split("/")[:-1]
+        if self.name is None:  # everything below some folders
+            return PREFIX if _in_order(self.folders, folders) else 0.0
+        if folded.endswith("/" + self.folded):
+            return END_OF_PATH
+        value = self._name_score(path.rpartition("/")[2])
+        if not self.folders:
+            inside = max((self._folder_score(one) for one in folders), default=0.0)
+            return max(value, inside * IN_FOLDER)
+        return value * (FURTHER_FOLDERS if _in_order(self.folders, folders) else OTHER_FOLDERS)
+
+    def _name_score(self, name: str) -> float:
+        assert self.name is not None
+        stem = name.split(".", 1)[0] if not self.is_whole_name and name[0] != "." else ""
+        return max(self.name.score(name), END_OF_PATH * self.name.score(stem) if stem else 0.0)
+
+    def _folder_score(self, folder: str) -> float:
+        assert self.name is not None
+        score = self.name.score(folder)
+        return score if score >= WORDS else 0.0
+
+
+def _score(asked: Sequence[_Word], path: str) -> float:
+    """The mean of all words' scores; 0 if one of them does not match."""
+    scores = []
+    for word in asked:
+        scores.append(word.score(path))
+        if not scores[-1]:
+            return 0.0
+    return sum(scores) / len(scores) if scores else 0.0
+
+
+def _in_order(wanted: Sequence[str], folders: Sequence[str]) -> bool:
+    """Whether each wanted folder is, or begins, one of a path's, in their order."""
+    rest = iter(folders)
+    return all(any(one.startswith(want) for one in rest) for want in wanted)

@@ -1,0 +1,262 @@
+"""What kind of search a query is for: a file, a symbol, a text, or a question about meaning.
+
+Nothing is looked up here. A query may be read in several ways, the likeliest first: `foo.do` is a
+file, or a member of `foo`, or just text. Whoever searches takes the first reading that finds
+something, and says which.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from winnow.config.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
+from winnow.index.postings.terms import UNSPACED
+from winnow.symbols.language import language_of
+
+# A longer one is no name, no path and no pattern that somebody has typed; and looking for signs
+# takes time that grows with the cube of it.
+MOST_CHARACTERS = 300
+
+Search = Literal["file", "symbol", "text", "semantic"]
+
+
+class Reading(Struct, frozen=True):
+    """One way to read a query: which search it is for, what that is to look for, and why.
+
+    A text that is not ``literal`` is a regular expression. ``line`` is the one that a path names,
+    from 1.
+    """
+
+    search: Search
+    wanted: str
+    why: str
+    literal: bool = True
+    line: int | None = None
+
+
+# Ends of names of files that hold no code, beside those of languages.
+_OTHER_FILES = frozenset(
+    """
+    avro bak bin bmp bz2 cert cfg conf config crt csv dat db diff doc docx dockerfile dylib egg env
+    eot epub example exe gif gitignore gz ico ini ipynb jar jpeg jpg json json5 jsonc jsonl key lock
+    log map markdown md mdx mo mp3 mp4 odp ods odt otf parquet patch pdf pem plist png po ppt pptx
+    properties proto pyi rar rst rtf sample service so sqlite svg tar template tgz tmpl toml tsv ttf
+    txt wasm wav webp whl woff woff2 xls xlsx xml xz yaml yml zip zst
+    """.split()
+)
+_FILES_WITHOUT_ENDING = frozenset(
+    """
+    authors brewfile build changelog codeowners contributing copying dockerfile gemfile gnumakefile
+    jenkinsfile justfile kconfig kbuild license makefile manifest notice owners pipfile procfile
+    rakefile readme vagrantfile version workspace
+    """.split()
+)
+
+_QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+|www\.\S+|mailto:\S+", re.I)
+_LINE = re.compile(r"(?::(\d{1,9})(?::\d{1,9})?(?:[-–]\d{1,9})?|#L(\d{1,9})(?:-L?\d{1,9})?):?\Z")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+# What a path is made of, its globs aside.
+_PATH = re.compile(
+    r"[\w.@~+%$*?\[\]{},!=-]*(?:[\\/]+[\w.@~+%$*?\[\]{},!=()-]*)+|[\w.@~+*?\[\]{},!-]+"
+)
+# What only a regular expression has: classes, anchors, anything any number of times, choices.
+_REGEX = re.compile(
+    r"\\[wWdDsSbBpP.()\[\]{}|*+?^$]|\.[*+](?:\?|\b|[^\w\s.]|\Z)|(?<!\w)\.[*+]|\[\^|"
+    r"\[[^\]\s]*\w-\w[^\]\s]*\]|\][*+?{]|\)[*+?]|\(\?[:=!<imsx]|\{\d+,\d*\}|"
+    r"\([^()\s|]+(?:\|[^()\s|]+)+\)|\w\+\\|^\^\S|\S\$\Z"
+)
+_CHOICE = re.compile(r"[\w.:-]+(?:\|[\w.:-]+)+")
+_SLASHED = re.compile(r"/(.+)/[gimsuy]{0,4}")
+# `foo.*` names files, until nothing has such a name.
+_ANY_ENDING = re.compile(r"[\w-]+\.\*")
+
+_NAME = r"[^\W\d][\w$]*[?!]?"
+_SYMBOL = re.compile(rf"\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*(?:\.|::)?", re.S)
+_MEMBER = re.compile(rf"{_NAME}(?:\.{_NAME})+")
+_CALL = re.compile(rf"(\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*)\(\)")
+_GENERIC = re.compile(rf"({_NAME}(?:(?:\.|::){_NAME})*)<[\w\s,.:<>?&*\[\]]+>")
+_MARKER = re.compile(r"(?:TODO|FIXME|XXX|HACK|BUG|NOTE|WIP|DEPRECATED)\b[:!]?", re.I)
+_PLAIN_WORD = re.compile(r"[^\W\d_]+")
+_UNSPACED = re.compile(UNSPACED)
+
+# A word that begins a definition, and what may follow where it is meant so and is no English.
+_DEFINERS = re.compile(
+    r"(?:(?:pub|export|public|private|static|async|abstract|final)\s+)*"
+    r"(class|def|defp|defmodule|defmacro|enum|fn|fun|func|function|impl|interface|macro_rules!|"
+    r"module|namespace|package|protocol|record|struct|trait|type|typedef|union|const|let|var|val|"
+    r"#define)\s+"
+    rf"({_NAME}(?:(?:\.|::){_NAME})*)\s*(?:[(<{{:=].*)?",
+    re.S,
+)
+_ONLY_CODE = frozenset(
+    "def defp defmodule defmacro fn func impl macro_rules! struct typedef #define".split()
+)
+_QUESTION = re.compile(
+    r"(?:how|what|where|when|which|who|whose|why|does|do|is|are|can|could|should|would|will|find|"
+    r"show|explain|list|describe|locate|tell|give|code|wie|was|wo|warum|welche\w*|wann|comment|où|"
+    r"pourquoi|quel\w*|cómo|dónde|qué|por|cuándo|como|onde|где|как|что|почему|когда|какой)\b",
+    re.I,
+)
+# Signs that stand between words in code, and hardly ever in a question.
+_CODE = re.compile(
+    r"[!=<>+*/%&|^-]=|=>|->|::|&&|\|\||</|/>|\w\(|\w<\w[^<>]*>|\)\s*[:{]|[;{}]\s*\Z|\w\s=\s\S|^[#@]\w|"
+    r"^(?:import|from|return|raise|throw|include|using|require)\s+\S+\s*(?:$|import\b|[\"'{<(;])"
+)
+
+
+def readings(query: str) -> list[Reading]:
+    """The ways to read a query that is not empty, the likeliest first. The last one is always a
+    search for a text or for a meaning, which take any query."""
+    text = query.strip()
+    if len(text) > MOST_CHARACTERS:
+        return [Reading("semantic" if " " in text else "text", text, "it is long")]
+    inner = text[1:-1].strip() if len(text) > 2 and text[0] == text[-1] == "`" else ""
+    if inner and "`" not in inner:
+        return readings(inner)
+    quoted = _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]
+    if quoted and text[1:-1].strip():
+        return [Reading("text", text[1:-1], "it is in quotes")]
+    if len(text.split()) > 1:
+        return _several_words(text)
+    return _one_word(text)
+
+
+def as_pattern(text: str, why: str) -> Reading:
+    """A text to look for: as it stands, unless it has the signs of a regular expression."""
+    return Reading("text", text, why, literal=not _is_regex(text))
+
+
+def _several_words(text: str) -> list[Reading]:
+    asked = bool(_QUESTION.match(text)) or text.endswith(("?", "？"))
+    meaning = Reading("semantic", text, "it is a question" if asked else "it is several words")
+    if asked:
+        return [meaning]
+    if _is_regex(text):
+        return [_regex(text), meaning]
+    defined = _DEFINERS.fullmatch(text)
+    if defined and (defined[1] in _ONLY_CODE or not _is_plain(defined[2])):
+        symbol = _symbol(defined[2], f"`{defined[1]}` begins a definition")
+        return [symbol, Reading("text", text, "it reads like code"), meaning]
+    if _is_spaced_path(text):
+        return [Reading("file", text, "it is a path"), meaning]
+    if _CODE.search(text):
+        return [Reading("text", text, "it reads like code"), meaning]
+    return [meaning]
+
+
+def _one_word(text: str) -> list[Reading]:
+    as_text = Reading("text", text, "it is one word")
+    if text.lower().startswith("file:"):
+        return [Reading("file", text, "it is the URI of a file"), as_text]
+    if _URL.fullmatch(text):
+        return [Reading("text", text, "it is an address")]
+    slashed = _SLASHED.fullmatch(text)
+    if slashed and _is_regex(slashed[1]):
+        return [Reading("text", slashed[1], "it is a regular expression", literal=False)]
+    if _ANY_ENDING.fullmatch(text):
+        return [Reading("file", text, "it is a glob pattern"), _regex(text)]
+    if _is_glob(text):
+        return [Reading("file", text, "it is a glob pattern"), as_text]
+    if _is_regex(text) and not _DRIVE.match(text):
+        return [_regex(text)]
+    if path := _path(text):
+        member = [_symbol(text, "it has the form of a member")] if _MEMBER.fullmatch(text) else []
+        return [path, *member, msgspec.structs.replace(as_text, wanted=path.wanted)]
+    if _MARKER.fullmatch(text) and not text.islower():
+        return [Reading("text", text, "it is a marker in comments")]
+    if call := _CALL.fullmatch(text):
+        return [_symbol(call[1], "it is the call of a function"), as_text]
+    if generic := _GENERIC.fullmatch(text):
+        return [_symbol(generic[1], "it is a type with its arguments"), as_text]
+    if len(text) > 3 and _UNSPACED.search(text):
+        return [Reading("semantic", text, "its script puts no spaces between words")]
+    if _SYMBOL.fullmatch(text):
+        why = "it is a word" if _is_plain(text) else "it has the form of a name"
+        return [_symbol(text, why), as_text]
+    return [Reading("text", text, "it has signs that no name and no path has")]
+
+
+def _is_plain(word: str) -> bool:
+    """Whether a word is as people write it, with nothing that only names have."""
+    return bool(_PLAIN_WORD.fullmatch(word)) and word.islower()
+
+
+def _symbol(name: str, why: str) -> Reading:
+    return Reading("symbol", name, why)
+
+
+def _regex(text: str) -> Reading:
+    return Reading("text", text, "it has the signs of a regular expression", literal=False)
+
+
+def _is_regex(text: str) -> bool:
+    text = text[:MOST_CHARACTERS]
+    return bool(_REGEX.search(text) or _CHOICE.fullmatch(text))
+
+
+def _is_glob(text: str) -> bool:
+    """Whether it is a glob of files: their ending, or a folder, says so."""
+    if not GLOB_CHARACTERS.intersection(text) or not _PATH.fullmatch(text):
+        return False
+    if re.search(r"(?<!/)\.[*+]\w", text) or not _may_be_glob(text):
+        return False
+    name = re.split(r"[\\/]", text)[-1]
+    star = "*" in text or "{" in text
+    ends = re.search(r"\.(?:\w[\w-]*|\{[\w,]+\}|[\w?*]*\w[\w?*]*)\Z", name)
+    return star and ("/" in text or bool(ends) or bool(re.fullmatch(r"[\w-]+\*|\*[\w-]+\*?", text)))
+
+
+def _may_be_glob(text: str) -> bool:
+    try:
+        glob_regex(text)
+    except InvalidGlob:
+        return False
+    return True
+
+
+def _path(text: str) -> Reading | None:
+    """The reading as a path, or as the name of a file; None if it is neither."""
+    line = _LINE.search(text)
+    bare = text[: line.start()] if line else text
+    number = int(line[1] or line[2]) if line else None
+    if not bare or "::" in bare or "->" in bare:
+        return None
+    if _DRIVE.match(bare) or bare.startswith(("./", "../", "~/", ".\\", "..\\")):
+        return Reading("file", bare, "it is a path", line=number)
+    if not _PATH.fullmatch(bare) or not _may_be_glob(bare):
+        return None
+    name = re.split(r"[\\/]", bare)[-1]
+    if "/" in bare:
+        has_letters = re.search(r"[^\W\d]", bare)  # else it is a division, or a date
+        return Reading("file", bare, "it is a path", line=number) if has_letters else None
+    if "\\" in bare and (_has_ending(name) or bare.count("\\") > 1):
+        return Reading("file", bare, "it is a path", line=number)
+    if _is_file_name(name):
+        return Reading("file", bare, "it is the name of a file", line=number)
+    return None
+
+
+def _is_file_name(name: str) -> bool:
+    if name.lower() in _FILES_WITHOUT_ENDING and not name.islower():
+        return True
+    if re.fullmatch(r"\.[a-z][\w-]*(?:\.[a-z]+)?", name):
+        return True
+    return _has_ending(name)
+
+
+def _has_ending(name: str) -> bool:
+    stem, dot, ending = name.rpartition(".")
+    if not (dot and stem and ending):
+        return False
+    return ending.lower() in _OTHER_FILES or language_of(name) is not None
+
+
+def _is_spaced_path(text: str) -> bool:
+    """Whether several words are one path: it has slashes, and its last part ends as a file."""
+    parts = re.split(r"[\\/]", text)
+    return len(parts) > 1 and _has_ending(parts[-1]) and all(part.strip() == part for part in parts)

@@ -1,0 +1,107 @@
+"""Documents among the files of a search: their texts, laid out so that ripgrep finds them.
+
+A search with documents sees each one as a file with its text, as it sees unsaved documents of the
+editor (:mod:`winnow.text.buffers`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from winnow.documents.format import formats
+from winnow.documents.library.library import Library
+from winnow.documents.library.locations import TextMap
+from winnow.documents.library.overlay import Laid
+from winnow.documents.library.request import Document
+from winnow.documents.library.texts import text_path
+from winnow.errors import SearchFailed
+from winnow.processes.waiting import within
+from winnow.search.documents.search import document_in, document_scope
+from winnow.storage.writing import link_or_copy
+from winnow.text.buffers import Overlay
+from winnow.text.listing import list_files
+from winnow.text.ripgrep import Ripgrep
+from winnow.text.scope import Scope
+from winnow.types import SearchParams
+from winnow.workspace import Workspace
+
+# Documents that were not read before are read for so long; then the search goes on without them.
+READ_SECONDS = 3.0
+
+
+@contextlib.asynccontextmanager
+async def with_documents(
+    workspace: Workspace, params: SearchParams, scope: Scope, overlay: Overlay
+) -> AsyncIterator[tuple[Overlay, Laid]]:
+    """An overlay that has the texts of the documents in scope, too, for the time of the block.
+
+    Texts that people read and edit as such, pages in HTML for instance, are searched as they are.
+    """
+    library = workspace.library
+    ripgrep = workspace.run_ripgrep(READ_SECONDS)
+    listed = await _documents(workspace, params, ripgrep, overlay)
+    await _read(library, listed, ripgrep.deadline)
+    known = await library.sort(listed)
+    library.go_on(known.unread)
+    with library.texts.laid_folder() as folder:
+        laid = await asyncio.to_thread(_lay_out, library, scope, known.ready, Path(folder))
+        folders = [
+            (below, scope.prefix(place))
+            for place in range(len(scope.roots))
+            if (below := Path(folder, str(place))).is_dir()
+        ]
+        joined = msgspec.structs.replace(
+            overlay,
+            folders=(*overlay.folders, *folders),
+            paths=overlay.paths | frozenset(laid),
+        )
+        yield joined, Laid(laid, len(known.unread), len(known.unreadable))
+
+
+async def _documents(
+    workspace: Workspace, params: SearchParams, ripgrep: Ripgrep, overlay: Overlay
+) -> list[Document]:
+    ends = [end for one in formats().values() if not one.is_text for end in one.ends]
+    scope = document_scope(workspace, params, ends)
+    listing = await list_files(ripgrep, scope, Overlay())
+    found = (document_in(scope, path) for path in sorted(listing.paths))
+    return [one for one in found if one.format and one.path not in overlay.paths]
+
+
+async def _read(library: Library, documents: Sequence[Document], deadline: float) -> None:
+    """Read documents that were not read before, as far as there is time."""
+    unread = (await library.sort(documents)).unread
+
+    async def read() -> None:
+        async with contextlib.aclosing(library.read(unread)) as answers:
+            async for _ in answers:
+                pass
+
+    if unread:
+        left = deadline - asyncio.get_running_loop().time()
+        # Those that are left are counted, whatever the reason.
+        with contextlib.suppress(asyncio.TimeoutError, SearchFailed):
+            await within(read(), left)
+
+
+def _lay_out(
+    library: Library, scope: Scope, ready: Mapping[str, Sequence[Document]], folder: Path
+) -> dict[str, TextMap]:
+    """Give each text the path of its document, below the folder of its root."""
+    laid = {}
+    for key, documents in ready.items():
+        text_map = library.texts.load_map(key)
+        for document in documents if text_map else ():
+            root, below = scope.locate(document.path)
+            file = folder / str(scope.roots.index(root)) / below
+            with contextlib.suppress(OSError):  # its text is gone: it counts as not there
+                file.parent.mkdir(parents=True, exist_ok=True)
+                link_or_copy(library.texts.folder / text_path(key), file)
+                assert text_map is not None
+                laid[document.path] = text_map
+    return laid

@@ -1,0 +1,463 @@
+"""Stage 1 of keyword search: the matches of many terms, in about one scan of the tree.
+
+All terms are searched at once for a short while (the probe). A small tree is done by then, and a
+hopelessly broad term has passed its limit and is gone, after milliseconds. Where several terms are
+still running, a large tree would be read once for each of them; so they are stopped, one ripgrep
+lists the files that any of them matches, and only those files are read for each term, in batches
+while the list grows. The evidence is exactly what a full search for each term would have found.
+For terms of which it is known which files can match, just these are searched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from winnow.config import Limits
+from winnow.processes.children import Child, Processes
+from winnow.search.keyword.budget import SEPARATOR, file_size
+from winnow.text import ripgrep
+from winnow.text.buffers import Overlay, scope_arguments
+from winnow.text.grep import BUFFER_BYTES, NO_FILES, first_null, first_nulls
+from winnow.text.ignore_files import IgnoreFiles
+from winnow.text.scope import Scope, plain
+from winnow.types import Line
+
+CONTEXT_LINES = 10  # REQ-KWS-002
+# When listed files are searched: soon at first, so that something can be shown, then in larger
+# batches, so that few processes are started.
+FIRST_BATCH_SECONDS = 0.03
+BATCH_GROWTH = 2.0
+# A term that shows itself too broad so early in a scan would go on to name thousands of files that
+# the other terms have nothing to do with: the scan starts again without it.
+RESTART_SECONDS = 0.25
+# The steps by which a broad term is shrunk: lines of context, matching lines a file.
+LADDER: tuple[tuple[int, int | None], ...] = ((5, None), (2, None), (2, 3), (0, 2))
+# More files than this cannot fit by any step of the ladder: (0, 2) costs over 160 bytes a file.
+LADDER_FILES = 400
+
+
+@dataclass(eq=False)
+class TermMatches:
+    """What is known of one term: a growing record while it is searched.
+
+    ``files`` holds matching lines and their context; ``bytes`` what ripgrep's plain output of them
+    would cost, whose passing of the limit sets ``over``. ``finished`` says that every file in scope
+    was searched. A term that was shrunk has all its matching lines of each file in ``counts``, even
+    if ``files`` holds few of them, or none: then it was shrunk to a list of files, in which
+    ``files_left_out`` had no place.
+    """
+
+    term: str
+    files: dict[str, dict[int, Line]] = field(default_factory=dict)
+    binary: set[str] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
+    bytes: int = 0
+    over: bool = False
+    invalid: str | None = None
+    finished: bool = False
+    shrunk: str | None = None
+    counts: Mapping[str, int] | None = None
+    files_left_out: int = 0
+    long_lines: int = 0
+
+    @property
+    def matches(self) -> int:
+        if self.counts is not None:
+            return sum(self.counts.values())
+        return sum(bool(line.ranges) for lines in self.files.values() for line in lines.values())
+
+
+@dataclass
+class Search:
+    """One search for many terms: what it runs with, and what it has found.
+
+    ``searched`` is the number of files in scope, where a run over all of them came to its end.
+    ``candidates`` has the only files on disk that can match, in paths as ripgrep prints them, for
+    the terms of which that is known.
+    """
+
+    processes: Processes
+    rg: str
+    environment: Mapping[str, str]
+    scope: Scope
+    limits: Limits
+    deadline: float
+    terms: list[TermMatches]
+    ignore_files: IgnoreFiles | None = None
+    overlay: Overlay = field(default_factory=Overlay)
+    evidence: Callable[[], None] = lambda: None
+    timed_out: bool = False
+    searched: int | None = None
+    candidates: dict[str, Sequence[str]] = field(default_factory=dict)
+
+    async def run(self, *, shrink: bool = False) -> None:
+        """Search for every term; what was found when the deadline came stands in ``terms``.
+
+        Of a term that is over its limit, what was found before stays until all is done: it can be
+        shown meanwhile. ``shrink`` keeps such terms, in smaller forms, as far as time allows.
+        """
+        await self._search_all()
+        if shrink:
+            await self._shrink_broad_terms()
+        for found in self.terms:
+            if found.over:
+                found.files.clear()
+
+    async def _search_all(self) -> None:
+        await asyncio.gather(*map(self._search_overlay, self.terms))
+        known = [found for found in self.terms if found.term in self.candidates]
+        others = [found for found in self.terms if found.term not in self.candidates]
+        await asyncio.gather(*map(self._search_candidates, known))
+        if others:
+            await self._search_whole(others)
+
+    async def _search_whole(self, terms: Sequence[TermMatches]) -> None:
+        probes = {asyncio.create_task(self._search_tree(found)): found for found in terms}
+        try:
+            done, _ = await asyncio.wait(probes, timeout=self.limits.probe_seconds)
+            for task in done:
+                task.result()
+            undecided = [found for task, found in probes.items() if task not in done]
+            if len(undecided) > 1 and not self.timed_out:
+                await _cancel(task for task in probes if task not in done)
+                if not await self._scan(undecided):
+                    await asyncio.gather(*map(self._search_tree, undecided))
+            else:
+                await asyncio.gather(*probes)
+        finally:
+            await _cancel(probes)
+
+    async def _shrink_broad_terms(self) -> None:
+        for found in self.terms:
+            if found.over and not self.timed_out:
+                await self._shrink(found)
+
+    async def _shrink(self, found: TermMatches) -> None:
+        """Keep a term that is over its limit, with the most evidence that fits.
+
+        The ladder: less context, then fewer matches of a file, then files with counts, those with
+        the most matches first.
+        """
+        counts = await self._count(found.term)
+        if not counts:
+            return
+        if len(counts) <= LADDER_FILES:
+            for context, per_file in LADDER:
+                smaller = TermMatches(found.term)
+                await self._search_overlay(smaller, context, per_file)
+                await self._search_files(smaller, list(counts), context, per_file)
+                if self.timed_out:
+                    return
+                if not smaller.over:
+                    found.files, found.bytes = smaller.files, smaller.bytes
+                    found.counts = counts
+                    found.over, found.finished = False, True
+                    found.shrunk = f"{context} lines of context"
+                    if per_file:
+                        found.shrunk += f" around the first {per_file} matches of a file"
+                    return
+        kept: dict[str, int] = {}
+        size = 0
+        for path, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            cost = len(os.fsencode(path)) + len(str(count)) + 2
+            if size + cost > self.limits.term_bytes:
+                break
+            size += cost
+            kept[path] = count
+        found.files, found.counts, found.bytes = {}, kept, size
+        found.files_left_out = len(counts) - len(kept)
+        found.over, found.finished = False, True
+        found.shrunk = f"the {len(kept)} files with the most matches, of {len(counts)}"
+
+    async def list_files(
+        self, terms: Sequence[TermMatches], scope: Scope, seconds: float
+    ) -> set[str]:
+        """The files of another scope that match any of the terms; some of them when time is up."""
+        arguments = ripgrep.list_arguments(self.rg, (found.term for found in terms))
+        deadline = min(self.deadline, asyncio.get_running_loop().time() + seconds)
+        paths = set()
+        async with ripgrep.start_ripgrep(
+            self.processes,
+            self.ignore_files,
+            [*arguments, *scope.arguments, "--", *scope.paths],
+            cwd=scope.root,
+            deadline=deadline,
+            environment=self.environment,
+        ) as child:
+            async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
+                path = plain(os.fsdecode(record))
+                if scope.covers(path):
+                    paths.add(path)
+        return paths
+
+    # --- the files that can match ----------------------------------------------------------
+
+    async def _search_candidates(self, found: TermMatches) -> None:
+        threads = max(1, (os.cpu_count() or 1) // len(self.terms))
+        arguments = self._match_arguments(found, CONTEXT_LINES, None, threads, scope=False)
+        for scope in self._named(self.candidates[found.term]):
+            async with self._run([*arguments, *scope]) as child:
+                await self._collect(child, found, named=True)
+                if found.over:
+                    return
+                found.invalid = await self._check(child, found)
+        found.finished = not self.timed_out
+
+    def _named(self, paths: Sequence[str]) -> list[list[str]]:
+        """What ripgrep is to search, run by run, where files are named."""
+        named = [os.path.join(".", path) for path in paths if path not in self.overlay.paths]
+        return [["--", *some] for some in ripgrep.command_lines(named)] or [NO_FILES]
+
+    # --- whole tree ------------------------------------------------------------------------
+
+    async def _search_tree(self, found: TermMatches) -> None:
+        threads = max(1, (os.cpu_count() or 1) // len(self.terms))
+        arguments = self._match_arguments(found, CONTEXT_LINES, None, threads)
+        async with self._start(arguments, self.scope.paths) as child:
+            searched = await self._collect(child, found)
+            if not found.over:
+                await self._conclude(child, found)
+                self.searched = searched or self.searched
+
+    async def _search_overlay(
+        self, found: TermMatches, context: int = CONTEXT_LINES, per_file: int | None = None
+    ) -> None:
+        run = self._match_arguments(found, context, per_file, 1, scope=False)
+        for folder, prefix in self.overlay.folders:
+            async with ripgrep.start_ripgrep(
+                self.processes,
+                self.ignore_files,
+                [*run, *scope_arguments(self.scope, folder, prefix)],
+                cwd=folder,
+                deadline=self.deadline,
+                environment=self.environment,
+            ) as child:
+                await self._collect(child, found, unsaved_in=prefix)
+
+    async def _scan(self, undecided: Sequence[TermMatches]) -> bool:
+        """Find the files of these terms in one go, and search them. False if ripgrep refuses."""
+        while undecided := [found for found in undecided if not found.over]:
+            finished = await self._scan_once(undecided)
+            if finished is not None:
+                return finished
+        return True
+
+    async def _scan_once(self, undecided: Sequence[TermMatches]) -> bool | None:
+        """As :meth:`_scan`; None if it is to start again, without the terms that are too broad."""
+        listed: list[str] = []
+        # A task of its own, so that its place among the children is free once it has ended.
+        scan = asyncio.create_task(self._list_files(undecided, listed))
+        loop = asyncio.get_running_loop()
+        pause, restart_until = FIRST_BATCH_SECONDS, loop.time() + RESTART_SECONDS
+        try:
+            while not scan.done() or listed:
+                await asyncio.wait({scan}, timeout=pause)
+                batch, listed[:] = list(listed), []
+                await asyncio.gather(
+                    *(self._search_batch(found, batch) for found in undecided if batch)
+                )
+                early = not scan.done() and loop.time() < restart_until
+                if early and any(found.over for found in undecided):
+                    return None
+                pause *= BATCH_GROWTH
+            accepted = await scan
+            for found in undecided:
+                found.finished = accepted and not self.timed_out
+            return accepted
+        finally:
+            await _cancel([scan])
+
+    async def _list_files(self, undecided: Sequence[TermMatches], listed: list[str]) -> bool:
+        arguments = ripgrep.list_arguments(self.rg, (found.term for found in undecided))
+        async with self._start([*arguments, *self.scope.arguments], self.scope.paths) as child:
+            async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
+                path = os.fsdecode(record)
+                if self._wanted(plain(path)):
+                    listed.append(path)
+            code = await child.wait()
+            self.timed_out |= child.timed_out
+            if not child.timed_out and (
+                # Which of the terms it was, a run for each of them tells.
+                ripgrep.ran_out_of_memory(child.stderr)
+                or ripgrep.pattern_problem(code, child.stderr)
+            ):
+                return False
+            for found in undecided:
+                found.unreadable |= ripgrep.unreadable_files(child.stderr)
+        return True
+
+    async def _search_batch(self, found: TermMatches, paths: Sequence[str]) -> None:
+        new = [path for path in paths if plain(path) not in found.files]
+        await self._search_files(found, new, CONTEXT_LINES, None)
+
+    async def _search_files(
+        self, found: TermMatches, paths: Sequence[str], context: int, per_file: int | None
+    ) -> None:
+        for some in ripgrep.command_lines(paths):
+            if found.over:
+                return
+            # These files are known to be in scope: a path that is named is searched in any case.
+            arguments = self._match_arguments(found, context, per_file, 1, scope=False)
+            async with self._start(arguments, some) as child:
+                await self._collect(child, found)
+                if not found.over:
+                    await self._check(child, found)
+
+    async def _count(self, term: str) -> dict[str, int]:
+        """How many lines of each file match."""
+        unsaved = TermMatches(term)
+        await self._search_overlay(unsaved, context=0)
+        counts = {path: len(lines) for path, lines in unsaved.files.items()}
+        if term not in self.candidates:
+            await self._count_run(term, [*self.scope.arguments, "--", *self.scope.paths], counts)
+            return counts
+        on_disk: dict[str, int] = {}
+        for scope in self._named(self.candidates[term]):
+            await self._count_run(term, scope, on_disk)
+        binary = await asyncio.to_thread(first_nulls, self.scope.root, list(on_disk))
+        return counts | {path: count for path, count in on_disk.items() if path not in binary}
+
+    async def _count_run(self, term: str, scope: Sequence[str], counts: dict[str, int]) -> None:
+        arguments = ripgrep.list_arguments(self.rg, [term], count=True)
+        async with self._run([*arguments, *scope]) as child:
+            path = b""
+            # "PATH\0COUNT\nPATH\0COUNT\n": a path may hold line ends, a count ends at the first.
+            async for piece in child.records(b"\0", ripgrep.RECORD_BYTES):
+                count, _, following = piece.partition(b"\n")
+                self._take_count(counts, path, count)
+                path = following if path else piece
+            self._take_count(counts, path, child.rest.strip())
+            self.timed_out |= child.timed_out
+
+    def _take_count(self, counts: dict[str, int], raw: bytes, count: bytes) -> None:
+        path = plain(os.fsdecode(raw))
+        if path and count.isdigit() and self._wanted(path):
+            counts[path] = int(count)
+
+    # --- one run of ripgrep ----------------------------------------------------------------
+
+    def _match_arguments(
+        self,
+        found: TermMatches,
+        context: int,
+        per_file: int | None,
+        threads: int,
+        *,
+        scope: bool = True,
+    ) -> list[str]:
+        run = ripgrep.match_arguments(
+            self.rg, [found.term], context=context, threads=threads, per_file=per_file
+        )
+        return [*run, *self.scope.arguments] if scope else run
+
+    def _start(self, arguments: Sequence[str], paths: Sequence[str]) -> Child:
+        return self._run([*arguments, "--", *paths])
+
+    def _run(self, arguments: Sequence[str]) -> Child:
+        return ripgrep.start_ripgrep(
+            self.processes,
+            self.ignore_files,
+            arguments,
+            cwd=self.scope.root,
+            deadline=self.deadline,
+            environment=self.environment,
+        )
+
+    async def _collect(
+        self,
+        child: Child,
+        found: TermMatches,
+        unsaved_in: str | None = None,
+        *,
+        named: bool = False,
+    ) -> int | None:
+        """Take the events of one run into ``found``, file by file, up to the term's limit.
+
+        Gives the number of files that the run searched, if it came to its end. A file counts when
+        its own end was seen: ripgrep may be stopped in the middle of one. ``unsaved_in`` is the
+        prefix of paths in a run over unsaved documents, which stand for the files on disk. In a run
+        over files that are ``named``, ripgrep searches binary files, too, and to their ends.
+        """
+        lines: dict[int, Line] = {}
+        first = 0
+        path, wanted, pending, dropped = "", True, 0, 0
+        searched: int | None = None
+        async for event in ripgrep.events(child, self.limits.line_characters):
+            if isinstance(event, ripgrep.FileBegin):
+                path = (unsaved_in or "") + plain(event.path)
+                wanted = self._wanted(path, unsaved=unsaved_in is not None)
+                lines, first = {}, -1
+            elif isinstance(event, ripgrep.FileLine):
+                if wanted:
+                    lines[event.number] = event.line
+                    pending += event.line.size
+                    first = event.offset if event.matched and first < 0 else first
+            elif isinstance(event, ripgrep.FileEnd):
+                if wanted and named and event.binary:
+                    wanted = not await asyncio.to_thread(self._is_left_out, path, first)
+                heads = child.dropped[dropped:]
+                dropped += len(heads)
+                if wanted:
+                    long_lines = sum(head.startswith(ripgrep.MATCH) for head in heads)
+                    self._take(found, path, lines, event.binary, long_lines)
+                pending = 0
+            else:
+                searched = event.searched
+            if found.bytes + pending - SEPARATOR > self.limits.term_bytes:
+                found.over = True
+                return None
+        return searched
+
+    def _is_left_out(self, path: str, offset: int) -> bool:
+        """Whether ripgrep, if it were not told the name of a binary file, would not find what it
+        finds at this offset."""
+        null = first_null(os.path.join(self.scope.root, path))
+        return null is not None and (null < BUFFER_BYTES or null < offset)
+
+    def _wanted(self, path: str, *, unsaved: bool = False) -> bool:
+        """Whether what ripgrep finds in a file counts."""
+        return self.scope.covers(path) and (unsaved or path not in self.overlay.paths)
+
+    def _take(
+        self,
+        found: TermMatches,
+        path: str,
+        lines: dict[int, Line],
+        binary: bool,
+        long_lines: int,
+    ) -> None:
+        if binary:
+            found.binary.add(path)
+        elif path not in found.files:
+            found.files[path] = lines
+            found.long_lines += long_lines
+            found.bytes += file_size(path, lines)
+            self.evidence()
+
+    async def _conclude(self, child: Child, found: TermMatches) -> None:
+        found.invalid = await self._check(child, found)
+        found.finished = not child.timed_out
+
+    async def _check(self, child: Child, found: TermMatches) -> str | None:
+        """Why ripgrep refuses the pattern, if it does; SearchFailed if it has ended otherwise."""
+        code = await child.wait()
+        self.timed_out |= child.timed_out
+        found.unreadable |= ripgrep.unreadable_files(child.stderr)
+        if child.timed_out:
+            return None
+        if ripgrep.ran_out_of_memory(child.stderr):
+            found.over = True
+            return None
+        return ripgrep.pattern_problem(code, child.stderr)
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """End the tasks and wait for them; what they failed of is known already, or of no interest."""
+    tasks = list(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

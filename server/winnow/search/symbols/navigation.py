@@ -1,0 +1,342 @@
+"""From a place in a file to definitions, references and calls: what editors and tools ask alike.
+
+Runs in a thread: it reads the facts of files and their texts, and waits for nothing else. What the
+facts say is held against the text before it is answered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from winnow.symbols.facts import (
+    APART,
+    BINDS,
+    CLASSES,
+    DEFINES,
+    IMPORTED,
+    IN_TYPE,
+    KEYWORD,
+    LABEL,
+    MENTIONED,
+    PARAMETER,
+    QUALIFIES,
+    ROLE,
+    SHORTHAND,
+    STRING,
+    TYPE,
+    WRITTEN,
+    Definition,
+    unpacked,
+)
+from winnow.symbols.resolve.names import External, Module, Name, Target
+from winnow.symbols.resolve.places import Place, function_around, places
+from winnow.symbols.resolve.references import Reference, Resolver, Tier
+from winnow.symbols.resolve.rules import world
+from winnow.symbols.resolve.session import FileFacts
+from winnow.symbols.search.weight import place_of, weight
+from winnow.symbols.view import File, View
+from winnow.text.lines import Source, Sources
+from winnow.text.paths import held_by
+
+Kind = Literal["call", "import", "type", "read", "write", "definition"]
+
+# Of files without facts, so much is looked through for a name at every request: some ten
+# milliseconds. A small file counts as more than it has, since opening one takes time, too.
+UNREAD_BYTES = 32 * 1024 * 1024
+UNREAD_LEAST = 64 * 1024
+
+_ASSIGNED = re.compile(rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|\+\+|--)")
+_CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
+_SEPARATOR = re.compile(r"\.|::|#|/")
+_ARGUMENTS = re.compile(r"\([^()]*\)?$")
+
+
+class Asked(Struct, frozen=True):
+    """A symbol that was asked for: where, its name, what it is bound to, and the definitions of
+    that.
+
+    ``guessed`` says that nothing tells what the name means there, and the targets are all members
+    of that name; ``external`` that it is defined outside of the workspace: its place is that of its
+    import, if it has one.
+    """
+
+    path: str
+    at: int
+    name: str
+    targets: list[Target]
+    places: list[Place]
+    guessed: bool = False
+    external: bool = False
+
+
+class Use(Struct, frozen=True, gc=False):
+    """A place where a symbol is used."""
+
+    path: str
+    at: int
+    name: str
+    kind: Kind
+    tier: Tier
+
+
+class Call(Struct, frozen=True):
+    """A function that calls or is called, and where the calls stand in the caller's file."""
+
+    place: Place
+    path: str
+    calls: list[int]
+
+
+class Navigation:
+    """What one view says about symbols, for one request.
+
+    ``changed`` are files whose texts are not those that their facts are about, as far as that was
+    seen: what they would have had is missing.
+    """
+
+    def __init__(self, view: View, sources: Sources) -> None:
+        self.view = view
+        self.sources = sources
+        self.resolver = Resolver(view)
+        self.changed: dict[str, None] = {}
+
+    # --- what is asked for -----------------------------------------------------------------
+
+    def at(self, path: str, at: int) -> Asked | None:
+        """The symbol whose name stands at an offset of a file; None if none does."""
+        source = self.sources.read(path)
+        if source is None:
+            return None
+        word = source.word_at(at)
+        found = None
+        if word is not None:
+            start, name = word
+            if source.holds(start - 1, "#"):  # JavaScript's private members
+                found = self.named_at(path, start - 1, f"#{name}")
+            found = found or self.named_at(path, start, name)
+        return found or self._imported_at(path, at, source)
+
+    def _imported_at(self, path: str, at: int, source: Source) -> Asked | None:
+        """The file that an import names by the string at an offset."""
+        file, quoted = self.resolver.session.file(path), source.string_at(at)
+        if file is None or quoted is None:
+            return None
+        start, text = quoted
+        modules = {one.module for one in file.skeleton.imports} | set(file.skeleton.stars)
+        module = self.resolver.session.module(file, text) if text in modules else None
+        if module is None:
+            return None
+        target = Module(module)
+        return Asked(path, start, text, [target], places(self.resolver.types, [target]))
+
+    def named_at(self, path: str, at: int, name: str) -> Asked | None:
+        """The symbol whose name begins at an offset of a file."""
+        file = self.resolver.session.file(path)
+        if file is None:
+            return None
+        for start, flags, receiver in self.resolver.session.unpacked(file, name):
+            if start == at:
+                meaning = self.resolver.meaning(file, name, at, flags, receiver)
+                targets = self.resolver.told_apart(meaning.targets, file, at, flags)
+                guessed = not targets and (meaning.unknown or meaning.of is not None)
+                if guessed:
+                    apart = bool(flags & APART)
+                    definers = self.resolver.definers(file, name, apart)
+                    targets = [Name(one.path, one.scope, name, apart) for one in definers]
+                found = places(self.resolver.types, targets)
+                external = not found and any(isinstance(one, External) for one in targets)
+                if external:
+                    found = self._import_of(file, name)
+                return Asked(path, at, name, targets, found, guessed, external)
+        return None
+
+    def _import_of(self, file: FileFacts, name: str) -> list[Place]:
+        """Where a file imports a name from outside of the workspace."""
+        return [
+            Place(file.path, at, name)
+            for at, flags, _ in self.resolver.session.unpacked(file, name)
+            if flags & ROLE == IMPORTED
+        ][:1]
+
+    def symbols_on(self, path: str, line: int) -> list[tuple[int, str]]:
+        """The names of symbols on a line, with their offsets."""
+        source, file = self.sources.read(path), self.resolver.session.file(path)
+        if source is None or file is None:
+            return []
+        words = source.words(line)
+        words += [(at - 1, f"#{word}") for at, word in words if source.holds(at - 1, "#")]
+        starts = {
+            word: {start for start, _, _ in self.resolver.session.unpacked(file, word)}
+            for word in {word for _, word in words}
+        }
+        return [(at, word) for at, word in sorted(words) if at in starts[word]]
+
+    def of_definition(self, file: File, definition: Definition) -> Asked:
+        """A symbol by its definition; of C's tags and types of one name it is both."""
+        found = self.named_at(file.path, definition.at, definition.name)
+        if found is not None:
+            targets = self.resolver.linker.with_namesakes(found.targets)
+            if len(targets) == len(found.targets):
+                return found
+            there = places(self.resolver.types, targets)
+            return msgspec.structs.replace(found, targets=targets, places=there)
+        place = Place(file.path, definition.at, definition.name, definition)
+        return Asked(file.path, definition.at, definition.name, [], [place])
+
+    def named(self, name_path: str) -> list[tuple[File, Definition]]:
+        """The definitions that a name such as `send`, `Client.send` or `net/Client::send` means,
+        the likeliest first."""
+        parts = parts_of(name_path)
+        if not parts:
+            return []
+        *around, leaf = parts
+        found = [
+            (file, definition)
+            # `A#b` is what documentation calls a member, `#b` a private one of JavaScript.
+            for called in ((leaf, f"#{leaf}") if f"#{leaf}" in name_path else (leaf,))
+            for file, definition in self.view.definitions(called)
+            if _is_within(file, definition, around)
+        ]
+        return sorted(found, key=self._likeliest)
+
+    def _likeliest(self, found: tuple[File, Definition]) -> tuple[object, ...]:
+        """As find_symbol ranks what has exactly the name; what only declares comes last."""
+        file, definition = found
+        return (
+            definition.declared,
+            -weight(definition, place_of(self.below(file.path)), file.language),
+            file.path,
+            definition.at,
+        )
+
+    def below(self, path: str) -> str:
+        """A path below the root that holds it, the deepest of several."""
+        held = held_by(path, self.view.roots())
+        return held[1] if held else path
+
+    def unread(self, symbol: str, path: str = "") -> dict[str, str]:
+        """The files that hold a name, in a language that can use what a file of this ``path``
+        defines, and of which no facts could be taken, with the reasons."""
+        asking = self.view.file(path) if path else None
+        around = world(asking.language) if asking else ""
+        name, left = symbol.encode("utf-8", "surrogatepass"), UNREAD_BYTES
+        found: dict[str, str] = {}
+        for file, problem in self.view.problems().items():
+            if not file.language or (around and world(file.language) != around):
+                continue
+            raw = self.sources.raw(file.path, left) if left > 0 else None
+            # Where there is too much to look through, it is not claimed that there is nothing.
+            if left <= 0 or (raw is not None and (len(raw) > left or name in raw)):
+                found[file.path] = problem
+            left -= max(len(raw or b""), UNREAD_LEAST)
+        return found
+
+    # --- answers ---------------------------------------------------------------------------
+
+    def references(self, asked: Asked, path: str | None = None) -> Iterator[Use]:
+        """Every use of a symbol, definitions included; in one file only, if it is named."""
+        file = self.view.file(asked.path)
+        language = file.language if file else ""
+        is_class = any(it.definition and it.definition.kind in CLASSES for it in asked.places[:1])
+        for one in self.resolver.references(asked.name, asked.targets, path, language):
+            source = self.sources.read(one.path)
+            name = one.name or asked.name
+            if source is None or not source.holds(one.at, name):
+                self.changed[one.path] = None
+                continue
+            kind = kind_of(source, one.at + len(name.encode()), one.flags, is_class)
+            if one.flags & (SHORTHAND | BINDS | PARAMETER) == SHORTHAND | BINDS:
+                kind = self._kind_in_pattern(asked, one, kind)
+            tier: Tier = "possible" if asked.guessed else one.tier
+            yield Use(one.path, one.at, name, kind, tier)
+
+    def _kind_in_pattern(self, asked: Asked, one: Reference, kind: Kind) -> Kind:
+        """In `const {a} = b` the member a of b is read, and a variable is bound."""
+        file = self.resolver.session.file(one.path)
+        scope = file.canonical[file.scope_at(one.at)] if file is not None else 0
+        is_variable = any(
+            isinstance(target, Name) and (target.path, target.scope) == (one.path, scope)
+            for target in asked.targets
+        )
+        return kind if is_variable else "read"
+
+    def callers(self, asked: Asked) -> list[Call]:
+        """The functions that call a symbol; calls outside of all functions count for the file."""
+        found: dict[tuple[str, int], Call] = {}
+        for use in self.references(asked):
+            if use.kind != "call" or use.tier == "possible":
+                continue
+            around = function_around(self.view, use.path, use.at)
+            place = Place(use.path, 0, "")
+            if around is not None:
+                place = Place(use.path, around.at, around.name, around)
+            key = (use.path, around.at if around else -1)
+            found.setdefault(key, Call(place, use.path, [])).calls.append(use.at)
+        return list(found.values())
+
+    def callees(self, asked: Asked) -> list[Call]:
+        """The functions that the bodies of a symbol's definitions call."""
+        found: dict[tuple[str, int], Call] = {}
+        for place in asked.places:
+            for at, called in self._called_in(place):
+                key = (called.path, called.at)
+                found.setdefault(key, Call(called, place.path, [])).calls.append(at)
+        return sorted(found.values(), key=lambda call: min(call.calls))
+
+    def _called_in(self, place: Place) -> Iterator[tuple[int, Place]]:
+        """The calls in a definition: where, and of what, as far as that is known."""
+        source = self.sources.read(place.path)
+        file = self.resolver.session.file(place.path)
+        if place.definition is None or source is None or file is None:
+            return
+        start, end = place.at + len(place.name.encode()), place.definition.end
+        for name, packed in self.view.all_occurrences(place.path).items():
+            size = len(name.encode())
+            for one in unpacked(packed):
+                if not start <= one.at < end or not source.holds(one.at, name):
+                    continue
+                if kind_of(source, one.at + size, one.flags) != "call":
+                    continue
+                meaning = self.resolver.meaning(file, name, one.at, one.flags, one.receiver)
+                for called in places(self.resolver.types, meaning.targets)[:1]:
+                    if called.definition is not None:
+                        yield one.at, called
+
+
+def kind_of(source: Source, end: int, flags: int, is_class: bool = False) -> Kind:
+    """What a name that ends at an offset is used for, which may be that of a class."""
+    role = flags & ROLE
+    if role in (IMPORTED, STRING) and not flags & DEFINES:
+        return "import"
+    if flags & (DEFINES | PARAMETER) or role == LABEL:
+        return "definition"
+    if flags & IN_TYPE or role == TYPE or (flags & QUALIFIES and is_class):
+        return "type"
+    if flags & WRITTEN:  # `a(0)` before the body of a constructor, where a class may be a base
+        return "call" if is_class else "write"
+    if not flags & MENTIONED and _CALLED.match(source.data, end, end + 200):
+        return "call"
+    if flags & BINDS or role == KEYWORD or _ASSIGNED.match(source.data, end, end + 50):
+        return "write"
+    return "read"
+
+
+def parts_of(name_path: str) -> list[str]:
+    """The names that a name such as `net/Client::send(data)` consists of, what it means last."""
+    return [part for part in _SEPARATOR.split(_ARGUMENTS.sub("", name_path.strip())) if part]
+
+
+def _is_within(file: File, definition: Definition, around: Sequence[str]) -> bool:
+    """Whether a definition's containers, and before them the names of its file and folders, end
+    with these."""
+    if not around:
+        return True
+    stem, _, _ = file.path.rpartition(".")
+    known = [*(stem or file.path).split("/"), *definition.container.split(".")]
+    known = [part for part in known if part]
+    return known[-len(around) :] == list(around)

@@ -1,0 +1,62 @@
+"""Read the configuration files: the user's own, and the workspace's `winnow.toml`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from winnow.config import WORKSPACE_FILE, WORKSPACE_SECTIONS, Config, merged
+from winnow.storage.untrusted import UnusableFile, read_untrusted, read_users_own
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MAX_FILE_BYTES = 1024 * 1024
+
+
+def load(environment: Mapping[str, str], workspace: Path | None = None) -> tuple[Config, list[str]]:
+    """Defaults, the user's file and the workspace's file; and what is wrong with them."""
+    config, problems = Config(), list[str]()
+    user = _user_file(environment)
+    layer, trouble = _read(user, read_users_own)
+    config, wrong = merged(config, layer, str(user))
+    problems += trouble + wrong
+    if workspace is not None:
+        file = workspace / WORKSPACE_FILE
+        layer, trouble = _read(file, read_untrusted)
+        problems += trouble
+        problems += [
+            f"{file}: `{key}` is not used: a workspace's file may only set"
+            f" {', '.join(WORKSPACE_SECTIONS)}"
+            for key in layer
+            if key not in WORKSPACE_SECTIONS
+        ]
+        harmless = {key: layer[key] for key in WORKSPACE_SECTIONS if key in layer}
+        config, wrong = merged(config, harmless, str(file))
+        problems += wrong
+    return config, problems
+
+
+def _user_file(environment: Mapping[str, str]) -> Path:
+    if named := environment.get("WINNOW_CONFIG"):
+        return Path(named)
+    if sys.platform == "win32" and (folder := environment.get("APPDATA")):
+        return Path(folder) / "winnow" / "config.toml"
+    if folder := environment.get("XDG_CONFIG_HOME"):
+        return Path(folder) / "winnow" / "config.toml"
+    return Path(environment.get("HOME") or "~").expanduser() / ".config/winnow/config.toml"
+
+
+def _read(file: Path, read: Callable[[Path, int], bytes]) -> tuple[dict[str, Any], list[str]]:
+    try:
+        return tomllib.loads(read(file, MAX_FILE_BYTES).decode("utf-8")), []
+    except (FileNotFoundError, NotADirectoryError):
+        return {}, []
+    except UnusableFile as error:
+        return {}, [f"{file} is not used: {error.reason}"]
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return {}, [f"{file} is not used: {error}"]

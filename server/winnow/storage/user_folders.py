@@ -1,0 +1,53 @@
+"""The user's own folders: caches, and state that outlives a workspace."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from winnow.storage.writing import private_folder
+
+
+def cache_folder(environment: Mapping[str, str], name: str) -> Path | None:
+    """A folder of Winnow's in the user's cache, which only the user can read; None where there can
+    be none."""
+    base = user_cache(environment)
+    if base is None:
+        return None
+    folder = base / "winnow" / name
+    try:
+        private_folder(folder)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def user_cache(environment: Mapping[str, str]) -> Path | None:
+    """The user's folder for caches, if there is one."""
+    if sys.platform == "win32":
+        named = environment.get("LOCALAPPDATA", "")
+    else:
+        named = environment.get("XDG_CACHE_HOME", "")
+    if named and os.path.isabs(named):
+        return Path(named)
+    home = environment.get("HOME") or os.path.expanduser("~")
+    if not os.path.isabs(home):
+        return None
+    return Path(home, "Library/Caches" if sys.platform == "darwin" else ".cache")
+
+
+def state_folder(environment: Mapping[str, str]) -> Path | None:
+    """Winnow's folder among what programs keep for the user, which need not exist yet; None where
+    there is none."""
+    home = environment.get("HOME") or os.path.expanduser("~")
+    if sys.platform == "win32":
+        base = environment.get("LOCALAPPDATA", "")
+    elif sys.platform == "darwin":
+        base = os.path.join(home, "Library/Application Support")
+    else:
+        base = environment.get("XDG_STATE_HOME", "")
+        if not os.path.isabs(base):
+            base = os.path.join(home, ".local/state")
+    return Path(base, "winnow") if os.path.isabs(base) else None

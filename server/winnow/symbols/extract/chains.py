@@ -1,0 +1,167 @@
+"""Receiver expressions: chains of names, members, calls and subscripts in short form."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+# A longer receiver is of no use: its type would never be found.
+CHAIN_BYTES = 120
+UNKNOWN = b"?"
+_BLANKS = b" \t\r\n\\"
+DOT, _GREATER, _COLON, _QUESTION, _BANG, _DASH = b".>:?!-"
+_CAST = re.compile(rb"[\w.:]+")
+# Words before an expression that change nothing about what it is.
+_PREFIX = re.compile(rb"(?:(?:new|await|yield|from|return)\s+|[&*!]\s*)+")
+
+
+class Chains:
+    """Expressions made of names, members, calls and subscripts, by the offset of their end."""
+
+    def __init__(self, source: bytes) -> None:
+        self.receivers = [""]
+        # By the beginning of a cast that stands before what is cast: the type.
+        self.casts: dict[int, str] = {}
+        self._source = source
+        self._numbers = {b"": 0}
+        # By the end: where the expression begins, and its short form.
+        self.ends: dict[int, tuple[int, bytes]] = {}
+        # By the end: where a name begins that is an expression of its own, if none is in ``ends``.
+        self.names: dict[int, int] = {}
+        # By the end of a closing bracket: what kind, and the end of what stands before the opening.
+        self._closed: dict[int, tuple[bytes, int, int]] = {}
+
+    def close(self, captured: dict[str, list[tree_sitter.Node]]) -> None:
+        """Learn the brackets of the text."""
+        closed = self._closed
+        for node in captured.get("parenthesis", ()):
+            closed[node.end_byte] = (b"", node.start_byte, node.start_byte)
+        for node in captured.get("arguments", ()):
+            closed[node.end_byte] = (b"()", node.start_byte, node.start_byte)
+        for node in captured.get("subscript", ()):
+            first = node.child(0)
+            if first is not None:
+                closed[node.end_byte] = (b"[]", first.end_byte, node.start_byte)
+        for node in captured.get("typearguments", ()):
+            closed[node.end_byte] = (b"<>", node.start_byte, node.start_byte)
+        for node in captured.get("postfix", ()):
+            first = node.child(0)
+            if first is not None:
+                closed[node.end_byte] = (b"<>", first.end_byte, node.start_byte)
+        for node in captured.get("cast", ()):
+            self._cast(node)
+
+    def _cast(self, node: tree_sitter.Node) -> None:
+        """`(x as T)`, `((T) x)`, `x.(T)`: as a whole it is a T."""
+        declared = node.child_by_field_name("type")
+        around = node.parent
+        if declared is None or around is None:
+            return
+        if around.type == "parenthesized_expression":
+            node = around
+        text = self._source[declared.start_byte : declared.end_byte]
+        name = text.lstrip(b"*&").partition(b"<")[0]
+        if _CAST.fullmatch(name):
+            form = b"<" + name.replace(b"::", b".") + b">"
+            self.ends[node.end_byte] = (node.start_byte, form)
+
+    def know(self, start: int, end: int, form: str) -> None:
+        """Say what the expression from start to end is in short form."""
+        self.ends[end] = (start, form.encode())
+
+    def number(self, form: bytes) -> int:
+        """The number of a receiver in the table."""
+        number = self._numbers.get(form)
+        if number is None:
+            number = self._numbers[form] = len(self.receivers)
+            self.receivers.append(form.decode("utf-8", "replace"))
+        return number
+
+    def before(self, start: int) -> tuple[int, bytes] | None:
+        """The receiver of a name that begins here, if an operator stands before it."""
+        place = self._operated(start)
+        return None if place is None else self.ending(place) or (start, UNKNOWN)
+
+    def _operated(self, start: int) -> int | None:
+        """Where the operator before a name begins."""
+        source = self._source
+        place = start - 1
+        operator = source[place]
+        if operator == DOT:
+            if place and source[place - 1] == DOT:  # a range, or what is spread
+                return None
+            if place and source[place - 1] in (_QUESTION, _BANG):
+                place -= 1
+        elif operator == _GREATER:
+            if source[place - 1] != _DASH:
+                return None
+            place -= 1
+        elif operator == _COLON:
+            if source[place - 1] != _COLON:
+                return None
+            place -= 1
+        else:
+            return None
+        return place
+
+    def expect(self, places: list[tuple[int, int]]) -> None:
+        """Take these names for expressions, as long as nothing is known of what stands before."""
+        self.names = {end: start for start, end in places}
+        for end in self.ends.keys() & self.names.keys():  # the type at the end of a cast
+            start = self.names[end]
+            if not start or self._operated(start) is None:
+                del self.ends[end]
+
+    def ending(self, end: int) -> tuple[int, bytes] | None:
+        """The expression that ends before this offset, blanks aside: its beginning and form."""
+        source = self._source
+        while end and source[end - 1] in _BLANKS:
+            end -= 1
+        known = self.ends.get(end)
+        if known is not None:
+            return known
+        begin = self.names.get(end)
+        if begin is not None:
+            return begin, source[begin:end]
+        closed = self._closed.get(end)
+        if closed is None:
+            if source[end - 2 : end] == b"::":  # Rust's `x::<T>`
+                return self.ending(end - 2)
+            if end and source[end - 1] == _BANG:  # TypeScript's `x!.y`
+                return self.ending(end - 1)
+            return None
+        sign, opened, start = closed
+        if sign == b"":
+            form = self._described(opened + 1, end - 1)
+            return (start, form) if form else None
+        if not opened:
+            return None
+        inner = self.ending(opened)
+        if inner is None:
+            return None
+        if sign != b"<>" and len(inner[1]) < CHAIN_BYTES:
+            inner = (inner[0], inner[1] + sign)
+        self.ends[end] = inner
+        return inner
+
+    def describe(self, start: int, end: int) -> str:
+        """The short form of the expression from start to end; empty if it is another one."""
+        return self._described(start, end).decode("utf-8", "replace")
+
+    def _described(self, start: int, end: int) -> bytes:
+        source = self._source
+        while start < end and source[start] in _BLANKS:
+            start += 1
+        if start in self.casts:
+            return f"<{self.casts[start]}>".encode()
+        found = self.ending(end)
+        if found is None:
+            return b""
+        if found[0] != start:
+            prefix = _PREFIX.match(source, start, end)
+            if prefix is None or prefix.end() != found[0]:
+                return b""
+        return found[1]

@@ -1,0 +1,214 @@
+"""Definitions of languages that have no query of their own, by the shapes of their trees.
+
+Grammars call things by similar names: a node whose type has the words "function" and "definition"
+in it defines a function, and its name is in a field ``name``, or the first identifier in it. This
+misses what a grammar calls otherwise, and does not know which names other files see;
+:attr:`~winnow.symbols.facts.Facts.generic` says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import tree_sitter
+import tree_sitter_language_pack
+
+from winnow.symbols.extract.definitions import find_definitions
+from winnow.symbols.extract.grammars import PATTERNS
+from winnow.symbols.facts import Definition
+from winnow.symbols.language import Language
+
+# What a node defines, by the words of its type; the first one that fits counts.
+_KINDS = tuple(
+    (re.compile(rf"(?:^|_)(?:{words})(?:_|$)"), kind)
+    for words, kind in (
+        ("enum_(?:member|constant|variant|value|case|field)|enumerator|variant", "enum_member"),
+        ("constructor", "constructor"),
+        ("method|member_function", "method"),
+        (
+            "function|func|fun|fn|procedure|proc|subroutine|sub|subprogram|rpc|getter|setter|task",
+            "function",
+        ),
+        ("modifier|macro|template|preproc", "macro"),
+        ("signal|event", "event"),
+        ("property|prop", "property"),
+        ("field|member|component", "field"),
+        ("const|constant", "constant"),
+        ("interface|protocol", "interface"),
+        ("trait|mixin|role|typeclass", "trait"),
+        ("struct|structure|record|model|derived", "struct"),
+        ("union", "union"),
+        ("enum|enumeration", "enum"),
+        ("class|contract|actor|entity|service", "class"),
+        ("module|namespace|package|library|program|architecture", "module"),
+        ("type|typedef|alias|newtype|data|subtype|extension|exception|error|abstract", "type"),
+        ("variable|var|val|value|let|binding|state|global|static|resource|output", "variable"),
+    )
+)
+# The words of types that define something.
+_DEFINES = re.compile(
+    r"(?:^|_)(?:definition|declaration|decl|defn?|item|statement|specification|specifier|signature|"
+    r"header|binding|spec|interface|implementation)$|^decl_|^(?:package|architecture)_body$"
+)
+# Types that define something and are called just what they define.
+_BARE = re.compile(
+    r"function|method|constructor|class|struct|enum|union|interface|trait|module|namespace|package|"
+    r"procedure|subroutine|macro|data|newtype|type_alias|constant|message|service|program|"
+    r"enum_(?:member|constant|variant|value|case)|enumerator|variant"
+)
+# Words of types that look like it, and use, import or describe, or are parts of what defines.
+_OTHER = re.compile(
+    r"(?:^|_)(?:end|parameters?|params?|arguments?|args?|arg|imports?|use|using|calls?|include|"
+    r"expressions?|expr|return|local|if|else|elsif|for|foreach|while|loop|case|when|try|catch|with|"
+    r"forward|instantiation|anonymous|annotation|attribute|literal|pattern|clause|access|extends|"
+    r"implements|assignment|echo|print|raise|throw|incomplete|array|pointer|list|set|assert|export|"
+    r"renaming|goto|formal|guard|switch|empty|null|reference|select|exec|execute|go|defer|delete|"
+    r"yield|await|expression_statement|compound|static_assert|derive|open|extern_type|range|map|"
+    r"friend|linkage|attributed|exit|next|trap|data_statement|sequence|wait|port|label|unset|"
+    r"type_spec|component_definition|head|(?:generate|package)_item|generate_item_declaration)(?:_|$)"
+)
+_FIELDS = ("name", "declarator", "designator", "pattern", "left", "identifier", "id")
+_IDENTIFIER = re.compile(
+    r"(?:^|_)(?:identifier|name|symbol|ident|word|atom|id|constant|variable|constructor)$",
+    re.IGNORECASE,
+)
+# Parts of a definition that stand before its name.
+_BEFORE = re.compile(
+    r"modifier|annotation|attribute|visibility|comment|doc|keyword|^k[A-Z]|_?type$|specifiers?$|"
+    r"parameter|body|block|^(?:fun|class|enum|struct|function|module|pub|storage|const|let|var)$"
+)
+# Parts of a definition that its name may be in.
+_HEAD = re.compile(
+    r"name|head|signature|binding|declarator|statement|defn|left|call|clause|assignment|binary|"
+    r"operator|specification|ident|variable|symbol|prototype|pattern|path"
+)
+# What is used or imported there, not defined.
+_USED = re.compile(r"use|import|include|open|extends|implements|call|_identifier$")
+_TYPE = re.compile(r"class|interface|struct|trait|object")
+_BODIES = re.compile(r"function_body|^block$|statement_block|compound_statement")
+# How far below a definition its name may be.
+_DEPTH = 5
+# Variables in one of these are local to it.
+_LOCAL = re.compile(r"variable|var|let|val|binding|const|object")
+_AROUND = frozenset(("function", "method", "constructor", "variable", "constant", "macro"))
+_NAME = re.compile(r"[^\s(){},;]{1,100}")
+_PRIVATE = re.compile(r"\b(?:private|local)\b")
+
+
+def generic_definitions(grammar: str, source: bytes, root: tree_sitter.Node) -> list[Definition]:
+    """The definitions of a text in UTF-8, as far as the shape of its tree tells them."""
+    language, query = _shapes(grammar)
+    if _is_something_else(grammar, root):
+        return []
+    found = find_definitions(language, query, None, source, root)
+    return _not_local([one for one in found if _NAME.fullmatch(one.name)])
+
+
+def _is_something_else(grammar: str, root: tree_sitter.Node) -> bool:
+    """Whether a file has an error in almost every line: others have the same ending.
+
+    Manual pages that end in `.d` have two in 100 bytes; a grammar that does not know all of its
+    language makes few and large ones.
+    """
+    if not root.has_error:
+        return False
+    errors = tree_sitter.QueryCursor(_errors(grammar)).captures(root).get("error", [])
+    return len(errors) > 3 and 80 * len(errors) > root.end_byte
+
+
+@functools.cache
+def _errors(grammar: str) -> tree_sitter.Query:
+    loaded: tree_sitter.Language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    made: tree_sitter.Query = tree_sitter.Query(loaded, "(ERROR) @error")
+    return made
+
+
+def _not_local(definitions: list[Definition]) -> list[Definition]:
+    """Without the variables that stand in the value of another, or in a function."""
+    kept: list[Definition] = []
+    end = 0
+    for one in definitions:
+        if one.start < end and one.kind in ("variable", "constant"):
+            continue
+        kept.append(one)
+        if one.kind in _AROUND:
+            end = max(end, one.end)
+    return kept
+
+
+@functools.cache
+def _shapes(grammar: str) -> tuple[Language, tree_sitter.Query]:
+    """The language that the node types of a grammar make, and its query."""
+    loaded = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    types = dict.fromkeys(
+        loaded.node_kind_for_id(number) or ""
+        for number in range(loaded.node_kind_count)
+        if loaded.node_kind_is_named(number) and loaded.node_kind_is_visible(number)
+    )
+    defined = {kind: _defined(_snake(kind)) for kind in types}
+    language = Language(
+        name=grammar,
+        files=(),
+        definitions=PATTERNS.get(grammar, "")
+        + "\n".join(f"({node}) @definition.{kind}" for node, kind in defined.items() if kind),
+        clauses=True,
+        comments=[kind for kind in types if kind.endswith("comment")],
+        exported=lambda header, name: _PRIVATE.search(header) is None,
+        name_of=_name_of,
+    )
+    comments = "".join(f"\n({kind}) @comment" for kind in language.comments)
+    return language, tree_sitter.Query(loaded, language.definitions + comments)
+
+
+def _snake(kind: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
+
+
+def _defined(kind: str) -> str | None:
+    """What nodes of this type define."""
+    if _OTHER.search(kind) or not (_DEFINES.search(kind) or _BARE.fullmatch(kind)):
+        return None
+    return next((defined for words, defined in _KINDS if words.search(kind)), None)
+
+
+def _name_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """The name in what is defined: in a field for it, or the first identifier."""
+    parent = node.parent
+    if parent is None or _USED.search(parent.type):
+        return None
+    # `struct name` without a body only names a type.
+    if node.type.endswith("specifier") and node.child_by_field_name("body") is None:
+        return None
+    if _LOCAL.search(node.type) and _in_body(parent):
+        return None
+    return _first_name(node, _DEPTH)
+
+
+def _in_body(node: tree_sitter.Node | None) -> bool:
+    """Whether this stands in the body of a function, as far as it is near."""
+    for _ in range(_DEPTH):
+        if node is None:
+            break
+        if _BODIES.search(node.type):
+            return node.parent is None or not _TYPE.search(node.parent.type)
+        node = node.parent
+    return False
+
+
+def _first_name(node: tree_sitter.Node, depth: int) -> tree_sitter.Node | None:
+    for field in _FIELDS:
+        child = node.child_by_field_name(field)
+        if child is not None:
+            if field == "name" or _is_name(child):
+                return child
+            return _first_name(child, depth - 1) if depth > 1 else None
+    children = [child for child in node.named_children if not _BEFORE.search(child.type)]
+    name = next((child for child in children if _is_name(child)), None)
+    if name is None and children and depth > 1 and _HEAD.search(children[0].type):
+        return _first_name(children[0], depth - 1)
+    return name
+
+
+def _is_name(node: tree_sitter.Node) -> bool:
+    return node.named_child_count == 0 and _IDENTIFIER.search(node.type) is not None

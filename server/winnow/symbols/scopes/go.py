@@ -1,0 +1,381 @@
+"""How names of Go are bound: packages, imports, types and their methods."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.symbols.facts import IMPORTED, KEY, LABEL, ROLE, Import
+from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.view import View
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from winnow.symbols.extract.extraction import Extraction
+
+TOKENS = """
+(identifier) @identifier
+(type_identifier) @identifier @in_type
+(field_identifier) @identifier
+(package_identifier) @identifier
+(package_clause (package_identifier) @package)
+(import_spec) @import
+(function_declaration name: (identifier) @bind)
+(type_spec name: (type_identifier) @bind)
+(type_alias name: (type_identifier) @bind)
+(const_spec name: (identifier) @bind)
+(var_spec name: (identifier) @bind)
+(short_var_declaration left: (expression_list (identifier) @bind))
+(range_clause left: (expression_list (identifier) @bind))
+(receive_statement left: (expression_list (identifier) @bind))
+(type_switch_statement alias: (expression_list (identifier) @bind))
+(parameter_declaration name: (identifier) @parameter)
+(variadic_parameter_declaration name: (identifier) @parameter)
+(type_parameter_declaration name: (identifier) @bind)
+(method_declaration name: (field_identifier) @inner)
+(method_elem name: (field_identifier) @inner)
+(field_declaration name: (field_identifier) @inner)
+(function_declaration) @scope.function @function
+(func_literal) @scope.function
+(method_declaration) @scope.part @scope.function @function
+(method_elem) @scope.function @function
+(function_type) @scope.block
+(type_spec) @scope.class
+(block) @scope.block
+(if_statement) @scope.block
+(for_statement) @scope.block
+(expression_switch_statement) @scope.block
+(type_switch_statement) @scope.block @narrowed
+(expression_case) @scope.block
+(default_case) @scope.block
+(type_case) @scope.block
+(communication_case) @scope.block
+(argument_list) @arguments
+(index_expression) @subscript
+(type_arguments) @typearguments
+(parenthesized_expression) @parenthesis
+(type_assertion_expression) @cast
+(composite_literal) @literal
+(parameter_declaration name: (identifier)) @declared
+(variadic_parameter_declaration) @declared
+(type_parameter_declaration) @declared
+(var_spec) @declared
+(const_spec type: (_)) @declared
+(field_declaration) @declared
+(short_var_declaration) @assigned
+(range_clause) @loop
+(type_alias) @alias
+(interface_type (type_elem) @embedded)
+"""
+
+_CLOSING = {"[": "]", "(": ")"}
+_HEAD = re.compile(r"[\w.]+")
+_VERSION = re.compile(r"v\d+")
+_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+
+
+def prepare(extraction: Extraction) -> None:
+    """The package, imports, and what the keys of literals are fields of."""
+    for node in extraction.captured.get("package", ()):
+        extraction.package = extraction.text(node)
+        extraction.flags[node.start_byte] = LABEL
+    for node in extraction.captured.get("import", ()):
+        _import(extraction, node)
+    for node in extraction.captured.get("literal", ()):
+        _literal(extraction, node)
+
+
+def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
+    path, name = node.child_by_field_name("path"), node.child_by_field_name("name")
+    if path is None:
+        return
+    module = extraction.text(path).strip('"`')
+    if name is None:
+        for local in _locals(module):
+            extraction.imports.append(Import(local, module, "", 0, path.start_byte, False))
+    elif name.type == "dot":
+        extraction.stars.append(module)
+    elif name.type == "package_identifier":
+        extraction.flags[name.start_byte] = IMPORTED
+        local = extraction.text(name)
+        extraction.imports.append(Import(local, module, "", 0, path.start_byte, False))
+
+
+def _locals(module: str) -> Iterator[str]:
+    """What a package is probably called: nothing but its own files says it."""
+    parts = module.split("/")
+    last = parts[-2] if len(parts) > 1 and _VERSION.fullmatch(parts[-1]) else parts[-1]
+    last = re.sub(r"\.v\d+$", "", last)
+    yield last
+    if "-" in last or "." in last:
+        yield re.sub(r"^go[-.]|[-.]go$", "", last).rpartition("-")[2]
+
+
+def _literal(extraction: Extraction, node: tree_sitter.Node) -> None:
+    declared, body = node.child_by_field_name("type"), node.child_by_field_name("body")
+    if declared is None or body is None:
+        return
+    name = type_name(extraction.text(declared))
+    if not name:
+        return
+    extraction.chains.ends[node.end_byte] = (node.start_byte, f"<{name}>".encode())
+    _keys(extraction, body, name)
+
+
+def _keys(extraction: Extraction, body: tree_sitter.Node, name: str) -> None:
+    """The keys of `T{…}`, and of the literals within it that leave out their type."""
+    is_list = name.endswith("[]")
+    for element in body.named_children:
+        value = element
+        if element.type == "keyed_element":
+            key, inner = element.named_children[0], element.named_children[-1]
+            identifier = key.named_children[0] if key.named_children else None
+            if not is_list and identifier is not None and identifier.type == "identifier":
+                at = identifier.start_byte
+                extraction.flags[at] = extraction.flags.get(at, 0) & ~ROLE | KEY
+                extraction.owners[at] = name.encode()
+            value = inner
+        inside = value.named_children[0] if value.named_children else None
+        if is_list and inside is not None and inside.type == "literal_value":
+            _keys(extraction, inside, name[:-2])
+
+
+def collect(extraction: Extraction) -> None:
+    """Types of names, fields and functions, and embedded types."""
+    for node in extraction.captured.get("declared", ()):
+        _declared(extraction, node)
+    for node in extraction.captured.get("assigned", ()):
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is not None and right is not None:
+            _assigned(extraction, left.named_children, right.named_children)
+    for node in extraction.captured.get("loop", ()):
+        _loop(extraction, node)
+    for node in extraction.captured.get("function", ()):
+        _returns(extraction, node)
+    for node in extraction.captured.get("narrowed", ()):
+        _narrowed(extraction, node)
+    for node in extraction.captured.get("alias", ()):
+        name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
+        if name is not None and declared is not None:
+            extraction.aliases[extraction.text(name)] = type_name(extraction.text(declared))
+    for node in extraction.captured.get("embedded", ()):
+        _base(extraction, node.start_byte, extraction.text(node))
+
+
+def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`a, b T`, in whatever declares something."""
+    names = node.children_by_field_name("name")
+    declared = node.child_by_field_name("type")
+    if declared is None:
+        value = node.child_by_field_name("value")
+        if value is not None:
+            _assigned(extraction, names, value.named_children)
+        return
+    text = extraction.text(declared)
+    if node.type == "field_declaration" and not names:
+        _base(extraction, declared.start_byte, text)
+        return
+    said = type_name(text)
+    if node.type == "variadic_parameter_declaration" and said:
+        said += "[]"
+    for name in names:
+        _learn(extraction, name, f":{said}")
+
+
+def _base(extraction: Extraction, at: int, text: str) -> None:
+    """An embedded type: its members are those of the type around, and it is a field itself."""
+    name = type_name(text)
+    scope = extraction.class_around(extraction.scope_at(at))
+    if scope is not None and name and not name.endswith("[]"):
+        extraction.bases.setdefault(scope, []).append(name)
+        types = extraction.types.setdefault(scope, {})
+        types.setdefault(name.rpartition(".")[2], f":{name}")
+
+
+def _assigned(
+    extraction: Extraction, names: list[tree_sitter.Node], values: list[tree_sitter.Node]
+) -> None:
+    """`a, b := x, y`, or `a, b := f()`."""
+    names = [one for one in names if one.is_named]
+    if len(names) == len(values):
+        for name, value in zip(names, values, strict=True):
+            _learn(extraction, name, "=" + _value(extraction, value))
+    elif len(values) == 1:
+        said = _value(extraction, values[0])
+        for place, name in enumerate(names):
+            if place == 0:
+                _learn(extraction, name, f"={said}")
+            elif said.endswith("()"):
+                _learn(extraction, name, f"={said}${place}")
+
+
+def _value(extraction: Extraction, value: tree_sitter.Node) -> str:
+    """The short form of a value."""
+    text = extraction.source[value.start_byte : value.end_byte]
+    made = re.match(rb"(?:new|make)\(([^(){}]+)\)$", text)
+    if made:
+        name = type_name(made[1].decode("utf-8", "replace").partition(",")[0])
+        return f"<{name}>" if name else ""
+    return extraction.chains.describe(value.start_byte, value.end_byte)
+
+
+def _learn(extraction: Extraction, name: tree_sitter.Node, said: str) -> None:
+    if len(said) > 1 and name.type in ("identifier", "field_identifier"):
+        scope = extraction.scope_at(name.start_byte)
+        extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), said)
+
+
+def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`for _, x := range xs`: the second name is an item; of a channel, the first."""
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    if left is None or right is None:
+        return
+    described = _value(extraction, right)
+    names = left.named_children
+    if described and len(names) == 2:
+        _learn(extraction, names[1], f"={described}[]")
+
+
+def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """The types of a function's results: the first under its name, the second under `name$1`."""
+    name, result = node.child_by_field_name("name"), node.child_by_field_name("result")
+    if name is None:
+        return
+    returns = extraction.returns.setdefault(extraction.scope_at(name.start_byte), {})
+    called = extraction.text(name)
+    if result is None:
+        returns[called] = ":"
+        return
+    found = []
+    if result.type == "parameter_list":
+        for one in result.named_children:
+            declared = one.child_by_field_name("type")
+            if declared is not None:
+                count = max(1, len(one.children_by_field_name("name")))
+                found += [type_name(extraction.text(declared))] * count
+    else:
+        found.append(type_name(extraction.text(result)))
+    for place, said in enumerate(found):
+        returns[f"{called}${place}" if place else called] = f":{said}"
+
+
+def _narrowed(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`switch x := y.(type)`: in a case of one type, x is of that."""
+    alias = node.child_by_field_name("alias")
+    if alias is None or not alias.named_children:
+        return
+    name = extraction.text(alias.named_children[0])
+    for case in node.named_children:
+        declared = case.children_by_field_name("type") if case.type == "type_case" else []
+        if len(declared) == 1:
+            said = type_name(extraction.text(declared[0]))
+            scope = extraction.scope_at(case.start_byte)
+            extraction.types.setdefault(scope, {})[name] = f":{said}"
+
+
+def type_name(text: str) -> str:
+    """A type without pointers and arguments; `[]T`, `map[K]T` and `chan T` are `T[]`."""
+    items = 0
+    text = text.strip()
+    while text:
+        if text[0] in "*~(":
+            text = text[1:].lstrip()
+        elif text.startswith("..."):
+            text = text[3:]
+            items += 1
+        elif text.startswith("map[") or text[0] == "[":
+            text = text[_closed(text, text.index("[")) :].lstrip()
+            items += 1
+        elif channel := re.match(r"(?:<-\s*)?chan\b(?:\s*<-)?\s*", text):
+            text = text[channel.end() :]
+            items += 1
+        else:
+            break
+    head = _HEAD.match(text)
+    if head is None or head.group() in ("func", "struct", "interface"):
+        return ""
+    return head.group() + "[]" * items
+
+
+def _closed(text: str, start: int) -> int:
+    """Behind the bracket that closes the one at ``start``."""
+    depth = 0
+    for place in range(start, len(text)):
+        if text[place] in "[(":
+            depth += 1
+        elif text[place] in "])":
+            depth -= 1
+            if depth == 0:
+                return place + 1
+    return len(text)
+
+
+# --- resolving -----------------------------------------------------------------------------
+
+
+def package(path: str, name: str) -> str:
+    """The folder of a file; tests of a package from outside are another one."""
+    folder = path.rpartition("/")[0] + "/"
+    return f"{folder}{name}/" if name.endswith("_test") else folder
+
+
+def module(view: View, importer: str, name: str) -> str | None:
+    """The folder of a package that is in the workspace."""
+    folder = Path(importer).parent
+    for above in (folder, *folder.parents):
+        found = _module_name(view, above)
+        if found is None:
+            continue
+        if name == found or name.startswith(f"{found}/"):
+            below = Path(above, name[len(found) + 1 :])
+            return f"{below.as_posix()}/" if below.is_dir() else None
+        if os.path.isfile(above / "go.work"):
+            break
+    return _beside(view, name)
+
+
+def _module_name(view: View, folder: Path) -> str | None:
+    """What a folder's go.mod calls its module."""
+    raw = view.manifest(str(folder / "go.mod"))
+    found = _MODULE.search(raw.decode("utf-8", "replace")) if raw else None
+    return found[1] if found else None
+
+
+def _beside(view: View, name: str) -> str | None:
+    """The folder of a package of another module in the workspace."""
+    for root in view.roots():
+        for folder in (Path(root), *_folders(Path(root))):
+            found = _module_name(view, folder)
+            if found and (name == found or name.startswith(f"{found}/")):
+                below = folder / name[len(found) + 1 :]
+                if below.is_dir():
+                    return f"{below.as_posix()}/"
+    return None
+
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        return sorted(one for one in root.iterdir() if one.is_dir())
+    except OSError:
+        return []
+
+
+_COMMON = (
+    "Error String Close Read Write Lock Unlock RLock RUnlock Done Err Value Deadline Unwrap Is As"
+    " Len Less Swap Add Wait Set Get Reset Bytes Name Size Format Seek Flush Scan Next Marshal"
+    " Unmarshal MarshalJSON UnmarshalJSON Run Errorf Fatalf Fatal Helper Logf Printf Println"
+    " ServeHTTP Header Context Type Kind Do Load Store"
+)
+RULES = Rules(
+    module=module,
+    package=package,
+    super_name="",
+    closed=True,
+    structural=True,
+    typed_parameters=True,
+    common=frozenset(_COMMON.split()),
+)

@@ -1,0 +1,356 @@
+"""How names of Java are bound: packages, imports, classes, methods beside fields."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from winnow.symbols.facts import (
+    APART,
+    ATTRIBUTE,
+    BINDS,
+    IMPORTED,
+    IN_TYPE,
+    LABEL,
+    MEMBER,
+    PARAMETER,
+    TYPE,
+    Import,
+)
+from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.view import View
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from winnow.symbols.extract.extraction import Extraction
+
+TOKENS = """
+(identifier) @identifier
+(type_identifier) @identifier @in_type
+(this) @identifier
+(super) @identifier
+(package_declaration (_) @package)
+(import_declaration) @import
+(class_declaration name: (identifier) @bind)
+(interface_declaration name: (identifier) @bind)
+(enum_declaration name: (identifier) @bind)
+(record_declaration name: (identifier) @bind)
+(annotation_type_declaration name: (identifier) @bind)
+(type_parameter (type_identifier) @bind)
+(method_declaration name: (identifier) @inner @apart)
+(annotation_type_element_declaration name: (identifier) @inner @apart)
+(method_invocation name: (identifier) @apart)
+(method_reference (identifier) @apart .)
+(field_declaration declarator: (variable_declarator name: (identifier) @inner))
+(constant_declaration declarator: (variable_declarator name: (identifier) @inner))
+(enum_constant name: (identifier) @inner)
+(local_variable_declaration declarator: (variable_declarator name: (identifier) @bind))
+(spread_parameter (variable_declarator name: (identifier) @parameter))
+(formal_parameter name: (identifier) @parameter)
+(lambda_expression parameters: (identifier) @parameter)
+(inferred_parameters (identifier) @parameter)
+(catch_formal_parameter name: (identifier) @bind)
+(resource name: (identifier) @bind)
+(enhanced_for_statement name: (identifier) @bind)
+(instanceof_expression name: (identifier) @bind)
+(type_pattern (identifier) @bind)
+(record_pattern_component (identifier) @bind)
+(labeled_statement . (identifier) @label)
+(break_statement (identifier) @label)
+(continue_statement (identifier) @label)
+(element_value_pair key: (identifier) @key)
+(class_declaration) @scope.class @class
+(interface_declaration) @scope.class @class
+(enum_declaration) @scope.class @class
+(record_declaration) @scope.class @class
+(annotation_type_declaration) @scope.class
+(object_creation_expression (class_body) @scope.class) @anonymous
+(enum_constant (class_body) @scope.class) @constant
+(enum_constant) @constant
+(method_declaration) @scope.function @method
+(constructor_declaration) @scope.function
+(compact_constructor_declaration) @scope.function
+(lambda_expression) @scope.function
+(block) @scope.block
+(for_statement) @scope.block
+(enhanced_for_statement) @scope.block @loop
+(catch_clause) @scope.block
+(try_with_resources_statement) @scope.block
+(switch_block_statement_group) @scope.block
+(switch_rule) @scope.block
+(argument_list) @arguments
+(array_access) @subscript
+(type_arguments) @typearguments
+(parenthesized_expression) @parenthesis
+(cast_expression) @cast
+(field_declaration) @declared
+(constant_declaration) @declared
+(local_variable_declaration) @declared
+(formal_parameter) @declared
+(spread_parameter) @spread
+(resource) @declared
+(catch_formal_parameter) @caught
+(instanceof_expression name: (_)) @instance
+(type_parameter (type_bound)) @bounded
+(annotation) @annotation
+(block_comment) @javadoc
+"""
+
+_LINK = re.compile(
+    rb"(?:\{@link(?:plain)?|@see|\{@value|@throws|@exception)\s+([\w.]*)(?:#(\w+)(\()?)?"
+)
+_WORD = re.compile(rb"\w+")
+
+
+def prepare(extraction: Extraction) -> None:
+    """The package, imports, members of records, and keys of annotations."""
+    captured = extraction.captured
+    for node in captured.get("package", ()):
+        if node.type != "annotation" and node.type != "marker_annotation":
+            extraction.package = extraction.text(node)
+            _mark(extraction, node, LABEL)
+    for node in captured.get("import", ()):
+        _import(extraction, node)
+    for node in captured.get("class", ()):
+        if node.type == "record_declaration":
+            _components(extraction, node)
+    for node in captured.get("annotation", ()):
+        name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
+        for pair in arguments.named_children if arguments is not None else ():
+            key = pair.child_by_field_name("key")
+            if key is not None and name is not None:
+                extraction.flags[key.start_byte] = MEMBER | APART
+                extraction.owners[key.start_byte] = extraction.text(name).encode()
+
+
+def _mark(extraction: Extraction, node: tree_sitter.Node, flag: int) -> None:
+    if node.type == "identifier":
+        extraction.flags[node.start_byte] = flag
+    for child in node.named_children:
+        _mark(extraction, child, flag)
+
+
+def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
+    path = next((one for one in node.named_children if "identifier" in one.type), None)
+    if path is None:
+        return
+    _mark(extraction, path, LABEL)
+    text = "".join(extraction.text(path).split())
+    if any(child.type == "asterisk" for child in node.children):
+        extraction.stars.append(text)
+        name = path.child_by_field_name("name")
+    else:
+        name = path.child_by_field_name("name")
+        module, _, last = text.rpartition(".")
+        at = name.start_byte if name is not None else path.start_byte
+        extraction.flags[at] = IMPORTED
+        extraction.imports.append(Import(last, module, last, 0, at, False))
+        name = path.child_by_field_name("scope")
+        name = name.child_by_field_name("name") if name is not None else None
+    # Of `import a.b.Outer.*` and `import static a.b.Outer.name` the class is used, too.
+    if name is not None and extraction.text(name)[:1].isupper():
+        extraction.flags[name.start_byte] = IMPORTED
+        outer = text[: text.index(extraction.text(name))].rstrip(".")
+        extraction.imports.append(
+            Import("", outer, extraction.text(name), 0, name.start_byte, False)
+        )
+
+
+def _components(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """What is between the brackets of a record are its fields."""
+    name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
+    if name is None or parameters is None:
+        return
+    for one in parameters.named_children:
+        component = one.child_by_field_name("name")
+        if component is not None:
+            at = component.start_byte
+            extraction.flags[at] = extraction.flags.get(at, 0) & ~(BINDS | PARAMETER) | MEMBER
+            extraction.owners[at] = extraction.text(name).encode()
+
+
+def collect(extraction: Extraction) -> None:
+    """Bases, types of names and methods, and names in comments."""
+    captured = extraction.captured
+    for node in captured.get("class", ()):
+        _bases(extraction, node)
+    for node in captured.get("anonymous", ()):
+        declared = node.child_by_field_name("type")
+        body = node.named_children[-1]
+        if declared is not None and body.type == "class_body":
+            scope = extraction.scope_at(body.start_byte)
+            extraction.bases[scope] = [_head(extraction.text(declared))]
+    for node in captured.get("constant", ()):
+        name = node.child_by_field_name("name")
+        around = extraction.class_around(extraction.scope_at(node.start_byte))
+        if name is not None and around is not None:
+            itself = extraction.scopes[around].name
+            types = extraction.types.setdefault(around, {})
+            types[extraction.text(name)] = f":{itself}"
+            own = node.child_by_field_name("body")
+            if own is not None:
+                extraction.bases[extraction.scope_at(own.start_byte)] = [itself]
+    for kind in ("declared", "spread", "caught", "loop", "instance"):
+        for node in captured.get(kind, ()):
+            _declared(extraction, node)
+    for node in captured.get("bounded", ()):
+        bound = next(one for one in node.named_children if one.type == "type_bound")
+        if bound.named_children:
+            said = _type(extraction, bound.named_children[0])
+            _learn(extraction, node.named_children[0], f":{said}")
+    for node in captured.get("method", ()):
+        name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
+        if name is not None and declared is not None:
+            scope = extraction.scope_at(name.start_byte)
+            returns = extraction.returns.setdefault(scope, {})
+            returns.setdefault(extraction.text(name), f":{_type(extraction, declared)}")
+    for node in captured.get("javadoc", ()):
+        if extraction.source.startswith(b"/**", node.start_byte):
+            _links(extraction, node)
+
+
+def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:
+    body = node.child_by_field_name("body")
+    if body is None:
+        return
+    found: list[str] = []
+    for child in node.named_children:
+        if child.type == "superclass":
+            found += [_head(extraction.text(one)) for one in child.named_children]
+        elif child.type in ("super_interfaces", "extends_interfaces"):
+            for one in child.named_children:
+                found += [_head(extraction.text(base)) for base in one.named_children]
+    scope = extraction.scope_at(body.start_byte + 1)
+    if found:
+        extraction.bases[scope] = found
+    if node.type == "record_declaration":
+        parameters = node.child_by_field_name("parameters")
+        for one in parameters.named_children if parameters is not None else ():
+            declared, name = one.child_by_field_name("type"), one.child_by_field_name("name")
+            if declared is not None and name is not None:
+                said = f":{_type(extraction, declared)}"
+                extraction.types.setdefault(scope, {})[extraction.text(name)] = said
+                extraction.returns.setdefault(scope, {})[extraction.text(name)] = said
+
+
+def _head(text: str) -> str:
+    """A type without its arguments and annotations."""
+    return re.sub(r"@\w+(\([^)]*\))?\s*", "", text).partition("<")[0].strip()
+
+
+def _type(extraction: Extraction, node: tree_sitter.Node) -> str:
+    text = " ".join(extraction.text(node).split())
+    text = re.sub(r"@\w+(?:\([^)]*\))?\s*", "", text)
+    return re.sub(r"\?\s*(?:extends|super)\s+", "", text)
+
+
+def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`T a = x, b`, wherever names are declared; `var` has the type of its value."""
+    declared = node.child_by_field_name("type") or node.child_by_field_name("right")
+    if declared is None and node.named_children:
+        declared = next((one for one in node.named_children if one.type != "modifiers"), None)
+    if declared is None:
+        return
+    said = _type(extraction, declared)
+    if node.type == "spread_parameter":
+        said += "[]"
+    declarators = node.children_by_field_name("declarator") or [
+        one for one in node.named_children if one.type == "variable_declarator"
+    ]
+    for one in declarators or [node]:
+        name, value = one.child_by_field_name("name"), one.child_by_field_name("value")
+        if name is None:
+            continue
+        if said != "var":
+            dimensions = "[]" if one.child_by_field_name("dimensions") is not None else ""
+            _learn(extraction, name, f":{said}{dimensions}")
+        elif value is not None:
+            described = extraction.chains.describe(value.start_byte, value.end_byte)
+            if described:
+                items = "[]" if node.type == "enhanced_for_statement" else ""
+                _learn(extraction, name, f"={described}{items}")
+
+
+def _learn(extraction: Extraction, name: tree_sitter.Node, said: str) -> None:
+    scope = extraction.scope_at(name.start_byte)
+    extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), said)
+
+
+def _links(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`{@link Foo#bar}` and the like in a comment; a name alone is looked up like any other."""
+    for link in _LINK.finditer(extraction.source, node.start_byte, node.end_byte):
+        owner = b""
+        for word in _WORD.finditer(extraction.source, *link.span(1)):
+            text = word[0].decode()
+            if text[:1].isupper():
+                flags = (ATTRIBUTE if owner else TYPE) | IN_TYPE
+                extraction.members.append(
+                    (text, word.start(), flags, extraction.chains.number(owner))
+                )
+            owner += (b"." if owner else b"") + word[0]
+        if link[2] and not owner and extraction.scope_at(node.start_byte) == 0:
+            # Before a class of the file.
+            behind = (one.name for one in extraction.definitions if one.start >= node.end_byte)
+            owner = next(behind, "").encode()
+        if link[2]:
+            flags = ATTRIBUTE | (APART if link[3] else 0)
+            # Members of the class that the comment stands in, if it names none.
+            number = extraction.chains.number(owner or b"this")
+            extraction.members.append((link[2].decode(), link.start(2), flags, number))
+
+
+# --- resolving -----------------------------------------------------------------------------
+
+
+def package(path: str, name: str) -> str:
+    return f"{name}/"
+
+
+def module(view: View, importer: str, name: str) -> str | None:
+    """A package, or a class whose members are imported."""
+    parts = name.split(".")
+    first = next((place for place, part in enumerate(parts) if part[:1].isupper()), None)
+    if first is None:
+        return f"{name}/"
+    file = f"{parts[first]}.java"
+    ending = "/".join(["", *parts[:first], file])
+    for one in view.files_named(file):
+        if one.path.endswith(ending):
+            return f"{one.path}::{'.'.join(parts[first:])}"
+    return None
+
+
+_COMMON = (
+    "equals hashCode toString compareTo clone getClass get set add put remove size isEmpty contains"
+    " clear iterator next hasNext length charAt substring append close read write run call apply"
+    " accept test getName getMessage getCause printStackTrace name ordinal values valueOf stream"
+    " map filter forEach collect of keySet entrySet getKey getValue format parse"
+)
+RULES = Rules(
+    module=module,
+    package=package,
+    instance=frozenset(("this",)),
+    members_bare="always",
+    family=True,
+    closed=True,
+    typed_parameters=True,
+    apart=frozenset(("method",)),
+    containers=frozenset(
+        "List ArrayList LinkedList Collection Set HashSet TreeSet LinkedHashSet SortedSet Iterable"
+        " Iterator ListIterator Deque Queue ArrayDeque PriorityQueue Stream Optional Map HashMap"
+        " TreeMap LinkedHashMap ConcurrentHashMap ConcurrentMap SortedMap Supplier Callable Future"
+        " CompletableFuture AtomicReference ThreadLocal WeakReference Stack Vector Enumeration"
+        " CopyOnWriteArrayList BlockingQueue NavigableMap NavigableSet".split()
+    ),
+    keeping=frozenset(
+        "stream iterator listIterator values filter sorted distinct limit skip subList peek"
+        " parallel parallelStream descendingIterator findFirst findAny".split()
+    ),
+    taking=frozenset(
+        "get next remove pop poll first last getFirst getLast orElse orElseThrow orElseGet element"
+        " previous removeFirst removeLast pollFirst pollLast take join call put computeIfAbsent"
+        " getOrDefault nextElement firstElement lastElement".split()
+    ),
+    common=frozenset(_COMMON.split()),
+)

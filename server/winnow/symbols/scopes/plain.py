@@ -1,0 +1,181 @@
+"""Languages of which nothing is known but their grammar: identifiers, and parameters of functions.
+
+Grammars call identifiers by similar names, and what binds a parameter has "parameter" in its name.
+Everything else is told from the definitions.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from array import array
+from typing import TYPE_CHECKING
+
+from winnow.symbols.facts import (
+    ATTRIBUTE,
+    BINDS,
+    CONTAINERS,
+    DEFINES,
+    PARAMETER,
+    Definition,
+    Scope,
+)
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from winnow.symbols.extract.extraction import Extraction
+    from winnow.symbols.language import Language
+
+# Kinds in which parameters and variables live.
+_FUNCTIONS = frozenset(("function", "method", "constructor", "macro", "operator"))
+_IDENTIFIER = re.compile(
+    r"(?:^|_)(?:identifier|ident|constant|name|word|variable|var|symbol|id|atom|alias|constructor|"
+    r"property)$",
+    re.IGNORECASE,
+)
+_OTHER = re.compile(r"comment|string|heredoc|keyword|operator|sigil|regex", re.IGNORECASE)
+_PARAMETER = re.compile(r"(?:^|_)(?:param|parameter|parameters|params|argument_name)$")
+# What stands between a name and what it is a member of.
+_OPERATORS = frozenset(b".>:\\")
+_SIGNS = b" \t\r\n.>:\\-?!()"
+_LETTERS = bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123)) + b"_"
+_NAME = re.compile(rb"[^\s:'\"`()\[\]{},;][^\s'\"`()\[\]{},;]*")
+
+
+@functools.cache
+def _kinds(grammar: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The node types of identifiers and of parameters."""
+    import tree_sitter_language_pack
+
+    language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    kinds = {
+        str(language.node_kind_for_id(number))
+        for number in range(language.node_kind_count)
+        if language.node_kind_is_named(number) and language.node_kind_is_visible(number)
+    }
+    return (
+        frozenset(kind for kind in kinds if _IDENTIFIER.search(kind) and not _OTHER.search(kind)),
+        frozenset(kind for kind in kinds if _PARAMETER.search(kind)),
+    )
+
+
+@functools.cache
+def tokens(grammar: str) -> tree_sitter.Query:
+    """The query for identifiers and parameters of a grammar."""
+    import tree_sitter
+    import tree_sitter_language_pack
+
+    language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    identifiers, parameters = _kinds(grammar)
+    patterns = [f"({kind}) @identifier" for kind in sorted(identifiers)]
+    patterns += [f"({kind}) @parameter" for kind in sorted(parameters)]
+    query: tree_sitter.Query = tree_sitter.Query(language, "\n".join(patterns))
+    return query
+
+
+def _names(grammar: str, parameter: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """What a parameter binds: an identifier in its field ``name``, or at its beginning, if one like
+    that is never in the field."""
+    identifiers, _ = _kinds(grammar)
+    named = parameter.children_by_field_name("name")
+    names = [node for node in named if node.type in identifiers]
+    for first in parameter.named_children[:1]:
+        if (
+            first.type in identifiers
+            and first not in names
+            and not _has_name(grammar, parameter.type, first.type)
+        ):
+            names.append(first)
+    return names
+
+
+# Asked only for what stands in texts: a query takes 3 ms, and some grammars have 200 such pairs.
+@functools.cache
+def _has_name(grammar: str, outer: str, inner: str) -> bool:
+    """Whether nodes of a type can have one of another in their field ``name``."""
+    import tree_sitter
+    import tree_sitter_language_pack
+
+    language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
+    try:
+        tree_sitter.Query(language, f"({outer} name: ({inner}))")
+    except tree_sitter.QueryError:
+        return False
+    return True
+
+
+def find_occurrences(
+    language: Language, extraction: Extraction, query: tree_sitter.Query
+) -> dict[str, bytes]:
+    """The packed occurrences of each name; fills the extraction's scopes from its definitions."""
+    import tree_sitter
+
+    extraction.scopes += _scopes(extraction.definitions)
+    extraction.link_scopes()
+    captured = tree_sitter.QueryCursor(query).captures(extraction.roots[0])
+    grammar = language.grammar or language.name
+    parameters = {
+        _leaf(name).start_byte
+        for node in captured.get("parameter", ())
+        for name in _names(grammar, node)
+    }
+    names: dict[str, list[int]] = {}
+    defined = {(one.at, one.name) for one in extraction.definitions}
+    places = {
+        (node.start_byte, node.end_byte)
+        for node in captured.get("identifier", ())
+        if not node.child_count
+    }
+    for start, end in sorted(places):
+        found = _NAME.match(extraction.source, start, end) or _NAME.search(
+            extraction.source, start, end
+        )
+        if found is None:
+            continue
+        name = found.group().decode("utf-8", "replace")
+        flags, receiver = _before(extraction, found.start())
+        if start in parameters:
+            flags |= BINDS | PARAMETER
+        if (found.start(), name) in defined:
+            defined.discard((found.start(), name))
+            flags = DEFINES
+        names.setdefault(name, []).extend((found.start(), flags, receiver))
+    for at, name in sorted(defined):
+        names.setdefault(name, []).extend((at, DEFINES, 0))
+    if language.collect is not None:
+        language.collect(extraction)
+    for name, at, flag in extraction.more:
+        names.setdefault(name, []).extend((at, flag, 0))
+    return {name: array("I", numbers).tobytes() for name, numbers in names.items()}
+
+
+def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
+    """The name itself: PHP's `$name` has a sign before it."""
+    while node.named_children:
+        node = node.named_children[-1]
+    return node
+
+
+def _scopes(definitions: list[Definition]) -> list[Scope]:
+    found: dict[tuple[int, int], Scope] = {}
+    for one in definitions:
+        kind = "function" if one.kind in _FUNCTIONS else "class" if one.kind in CONTAINERS else ""
+        start = one.at + len(one.name.encode())
+        if kind and start < one.end:
+            found.setdefault((start, -one.end), Scope(start, one.end, 0, kind, one.name))
+    return [found[key] for key in sorted(found)]
+
+
+def _before(extraction: Extraction, start: int) -> tuple[int, int]:
+    """Flags and receiver, as far as a sign stands before a name."""
+    source = extraction.source
+    if not start or source[start - 1] not in _OPERATORS:
+        return 0, 0
+    if source[start - 1] == ord(">") and source[start - 2 : start - 1] != b"-":
+        return 0, 0
+    if source[start - 1] == ord(":") and source[start - 2 : start - 1].isspace():  # `:symbol`
+        return 0, 0
+    before = source[max(0, start - 80) : start].rstrip(_SIGNS)
+    receiver = before[len(before.rstrip(_LETTERS)) :]
+    return ATTRIBUTE, extraction.chains.number(receiver or b"?")

@@ -1,0 +1,226 @@
+"""What files of JSON say about modules of TypeScript and JavaScript.
+
+`tsconfig.json` and `package.json` give other names to files and folders. In a worker these become
+imports of the JSON file: the pattern, and the path that it stands for. `.` is the `baseUrl`, or
+what a package is as a whole. What a configuration extends or refers to are its stars.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from winnow.symbols.facts import STRING, Import
+from winnow.symbols.view import View
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from winnow.symbols.extract.extraction import Extraction
+
+CONFIGURATIONS = ("tsconfig.json", "jsconfig.json")
+MANIFEST = "package.json"
+# Names that a package is looked up by among occurrences; no source can have them.
+_PACKAGE = "package#"
+# The files that a package is, the sources before what is made of them.
+_MAIN = ("source", "types", "typings", "module", "main")
+# Folders of what is made of sources: these are looked at in their place.
+_MADE = re.compile(r"(?:dist|build|lib|out|output|esm|cjs|types|es|umd)(?:/|$)")
+# Configurations that lead to others.
+_DEPTH = 8
+
+
+# --- in a worker ---------------------------------------------------------------------------------
+
+
+def collect(extraction: Extraction) -> None:
+    """What a configuration or a manifest says of modules; other files say nothing."""
+    root = next((one for one in extraction.roots[0].named_children if one.type == "object"), None)
+    said = _pairs(extraction, root)
+    options = _pairs(extraction, said.get("compilerOptions"))
+    for text, node in _strings(extraction, options.get("baseUrl")):
+        _add(extraction, ".", text, node)
+    for pattern, value in _pairs(extraction, options.get("paths")).items():
+        for text, node in _strings(extraction, value):
+            _add(extraction, pattern, text, node)
+    for key in ("extends", "references"):
+        extraction.stars += [text for text, _ in _strings(extraction, said.get(key))]
+    if "compilerOptions" in said or "extends" in said:
+        return
+    for name, node in _strings(extraction, said.get("name"))[:1]:
+        extraction.package = name
+        extraction.more.append((_PACKAGE + name, node.start_byte, STRING))
+    exports = said.get("exports")
+    ways = _pairs(extraction, exports)
+    if exports is not None and not any(way.startswith(".") for way in ways):
+        ways = {".": exports}
+    for way, value in [*ways.items(), *_pairs(extraction, said.get("imports")).items()]:
+        if way.startswith((".", "#")):
+            for text, node in _strings(extraction, value):
+                _add(extraction, way, text, node)
+    for key in _MAIN:
+        for text, node in _strings(extraction, said.get(key)):
+            _add(extraction, ".", text, node)
+
+
+def _add(extraction: Extraction, pattern: str, path: str, node: tree_sitter.Node) -> None:
+    extraction.imports.append(Import(pattern, path, "", 0, node.start_byte, exported=False))
+
+
+def _pairs(extraction: Extraction, node: tree_sitter.Node | None) -> dict[str, tree_sitter.Node]:
+    """The keys of an object with their values; none of anything else."""
+    found: dict[str, tree_sitter.Node] = {}
+    for pair in node.named_children if node is not None and node.type == "object" else ():
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if key is not None and value is not None:
+            found[extraction.text(key).strip('"')] = value
+    return found
+
+
+def _strings(
+    extraction: Extraction, node: tree_sitter.Node | None
+) -> list[tuple[str, tree_sitter.Node]]:
+    """All strings of a value, whatever conditions and lists they stand in."""
+    if node is None:
+        return []
+    if node.type == "string":
+        return [(extraction.text(node).strip('"'), node)]
+    if node.type == "pair":
+        return _strings(extraction, node.child_by_field_name("value"))
+    return [found for child in node.named_children for found in _strings(extraction, child)]
+
+
+# --- resolving -----------------------------------------------------------------------------------
+
+
+class Alias(NamedTuple):
+    """Modules that begin and end so, and the path that they mean, with ``*`` for what is between;
+    without ``*`` the module is called so, and ``end`` is None."""
+
+    start: str
+    end: str | None
+    path: str
+
+    def path_of(self, name: str) -> str | None:
+        if self.end is None:
+            return self.path if name == self.start else None
+        size = len(self.start) + len(self.end)
+        if len(name) < size or not (name.startswith(self.start) and name.endswith(self.end)):
+            return None
+        return self.path.replace("*", name[len(self.start) : len(name) - len(self.end)], 1)
+
+
+# For each view by folder: the aliases that count there. Thousands of files ask for the same.
+_known: WeakKeyDictionary[View, dict[str, list[Alias]]] = WeakKeyDictionary()
+
+
+def aliased(view: View, folder: str, name: str) -> Iterator[str]:
+    """The paths, without their ends, that a module can mean by the configurations around a folder,
+    the likeliest first."""
+    for alias in _aliases(view, folder):
+        path = alias.path_of(name)
+        if path is not None:
+            yield path
+
+
+def packaged(view: View, package: str, rest: str) -> Iterator[tuple[str, str]]:
+    """The folders of a package of the workspace, each with the paths in it that a module of this
+    package can mean, without their ends."""
+    for file, _ in view.occurrences(_PACKAGE + package):
+        folder, _, name = file.path.rpartition("/")
+        skeleton = view.skeleton(file.path) if name == MANIFEST else None
+        if skeleton is None:
+            continue
+        way = f"./{rest}" if rest else "."
+        for alias in _ordered(_read(skeleton.imports, folder)):
+            path = alias.path_of(way)
+            if path is not None:
+                yield from ((folder, one) for one in _sources(folder, path))
+        for place in (f"{folder}/src", folder):
+            yield folder, f"{place}/{rest}" if rest else place
+
+
+def _sources(folder: str, path: str) -> Iterator[str]:
+    """A path, and where the sources are of what is made."""
+    yield path
+    below = path[len(folder) + 1 :]
+    while _MADE.match(below):
+        below = below.partition("/")[2]
+        yield f"{folder}/src/{below}" if below else f"{folder}/src"
+
+
+def _aliases(view: View, folder: str) -> list[Alias]:
+    """What the configurations in a folder and those around it say, the nearest first."""
+    known = _known.setdefault(view, {})
+    if folder not in known:
+        found: list[Alias] = []
+        for name in CONFIGURATIONS:
+            found += _configured(view, f"{folder}/{name}", folder, set())
+        manifest = view.skeleton(f"{folder}/{MANIFEST}")
+        if manifest is not None:
+            own = [one for one in manifest.imports if one.local.startswith("#")]
+            found += _ordered(_read(own, folder))
+        around = folder.rpartition("/")[0]
+        known[folder] = [*found, *(_aliases(view, around) if around else ())]
+    return known[folder]
+
+
+def _configured(view: View, path: str, top: str, seen: set[str]) -> list[Alias]:
+    """What a configuration says, then those that it extends or refers to."""
+    skeleton = view.skeleton(path) if path not in seen and len(seen) < _DEPTH else None
+    if skeleton is None:
+        return []
+    seen.add(path)
+    folder = path.rpartition("/")[0]
+    others = [one for star in skeleton.stars for one in _others(view, folder, star)]
+    inherited = [one for other in others for one in _configured(view, other, top, seen)]
+    base = next((one.module for one in skeleton.imports if one.local == "."), None)
+    if base is not None:
+        folder = posixpath.normpath(posixpath.join(folder, base))
+    else:
+        # Paths are told from the `baseUrl`, wherever that is.
+        folder = next(
+            (one.path[:-2] for one in inherited if not one.start and one.end == ""), folder
+        )
+    paths = [
+        Import(one.local, one.module.replace("${configDir}", top), "", 0, one.at)
+        for one in skeleton.imports
+        if one.local != "."
+    ]
+    found = _ordered(_read(paths, folder))
+    if base is not None:
+        found.append(Alias("", "", f"{folder}/*"))
+    return [*found, *inherited]
+
+
+def _others(view: View, folder: str, star: str) -> Iterator[str]:
+    """The files that one configuration can mean by the path of another."""
+    if star.startswith("."):
+        places = [posixpath.normpath(f"{folder}/{star}")]
+    else:
+        parts = star.split("/")
+        count = 2 if star.startswith("@") else 1
+        package, rest = "/".join(parts[:count]), "/".join(parts[count:])
+        places = [place for _, place in packaged(view, package, rest)]
+    for place in places:
+        for path in (place, f"{place}.json", f"{place}/{CONFIGURATIONS[0]}"):
+            if view.file(path) is not None:
+                yield path
+                return
+
+
+def _read(imports: list[Import], folder: str) -> list[Alias]:
+    found = []
+    for one in imports:
+        start, star, end = one.local.partition("*")
+        path = posixpath.normpath(posixpath.join(folder, one.module))
+        found.append(Alias(start, end if star else None, path))
+    return found
+
+
+def _ordered(aliases: list[Alias]) -> list[Alias]:
+    """Whole names first, then the longest beginning."""
+    return sorted(aliases, key=lambda one: (one.end is not None, -len(one.start)))

@@ -1,0 +1,1363 @@
+"""How names of TypeScript and JavaScript are bound: scopes, imports, exports, types, modules."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import posixpath
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from winnow.symbols.extract.chains import UNKNOWN
+from winnow.symbols.facts import (
+    ATTRIBUTE,
+    BINDS,
+    CALLED,
+    DEFINES,
+    IMPORTED,
+    IN_TYPE,
+    KEY,
+    MEMBER,
+    MENTIONED,
+    PARAMETER,
+    QUALIFIES,
+    ROLE,
+    SHORTHAND,
+    STATIC,
+    STRING,
+    WRITTEN,
+    Import,
+    Scope,
+    merged,
+)
+from winnow.symbols.resolve.rules import SIGNATURE, Rules
+from winnow.symbols.scopes import projects
+from winnow.symbols.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import tree_sitter
+
+    from winnow.symbols.extract.extraction import Extraction
+
+_BOTH = """
+(identifier) @identifier
+(this) @identifier
+(super) @identifier
+(property_identifier) @identifier
+(private_property_identifier) @identifier
+(shorthand_property_identifier) @identifier @shorthand
+(shorthand_property_identifier_pattern) @identifier @shorthand @bind
+(function_declaration name: (identifier) @bind)
+(generator_function_declaration name: (identifier) @bind)
+(function_expression name: (identifier) @bind)
+(class_declaration name: (_) @bind @name.both)
+(class name: (_) @bind @name.both)
+(variable_declarator name: (identifier) @bind)
+(pair_pattern value: (identifier) @bind)
+(array_pattern (identifier) @bind)
+(array_pattern (assignment_pattern left: (identifier) @bind))
+(rest_pattern (identifier) @bind)
+(pair_pattern value: (assignment_pattern left: (identifier) @bind))
+(for_in_statement left: (identifier) @bind)
+(arrow_function parameter: (identifier) @parameter)
+(catch_clause parameter: (identifier) @bind)
+(assignment_expression left: [(object_pattern) (array_pattern)] @assigned)
+(class_body (method_definition
+  name: [(property_identifier) (private_property_identifier)] @member))
+(pair key: (property_identifier) @key)
+(pair_pattern key: (property_identifier) @key)
+(object (method_definition name: (property_identifier) @key))
+(object) @object
+(object_pattern) @object
+(function_declaration) @scope.function @function
+(generator_function_declaration) @scope.function @function
+(function_expression) @scope.function @function
+(arrow_function) @scope.function @function
+(method_definition) @scope.function @function
+(class_declaration) @scope.class @class
+(class) @scope.class @class
+(variable_declarator !type name: (identifier) value: (object)) @scope.class @literal
+(variable_declarator !type name: (identifier) value: (object
+  (pair key: (property_identifier) value: (object)) @scope.class @literal))
+(if_statement (statement_block) @scope.block)
+(else_clause (statement_block) @scope.block)
+(while_statement (statement_block) @scope.block)
+(do_statement (statement_block) @scope.block)
+(try_statement (statement_block) @scope.block)
+(finally_clause (statement_block) @scope.block)
+(statement_block (statement_block) @scope.block)
+(program (statement_block) @scope.block)
+(switch_body) @scope.block
+(catch_clause) @scope.block
+(for_statement) @scope.block
+(for_in_statement) @scope.block
+(class_body (method_definition "static") @static)
+(new_expression constructor: [(identifier) (member_expression)] @new)
+(call_expression function: (super) @new.super)
+(call_expression function: (import) arguments: (arguments . (string))) @import.call
+(subscript_expression index: (string (string_fragment) @quoted))
+(variable_declaration) @hoisted
+(arguments) @arguments
+(subscript_expression) @subscript
+(parenthesized_expression) @parenthesis
+(await_expression) @await
+(import_statement) @import
+(export_statement) @export
+(variable_declarator) @declarator
+(for_in_statement) @loop
+(return_statement (_)) @return
+(comment) @comment
+"""
+_JSX = """
+(jsx_opening_element) @object
+(jsx_self_closing_element) @object
+(jsx_attribute (property_identifier) @key)
+"""
+JAVASCRIPT_TOKENS = (
+    _BOTH.replace("!type ", "")
+    + _JSX
+    + """
+(formal_parameters (identifier) @parameter)
+(formal_parameters (assignment_pattern left: (identifier) @parameter))
+(formal_parameters (rest_pattern (identifier) @parameter))
+(field_definition property: [(property_identifier) (private_property_identifier)] @member)
+(field_definition "static") @static
+(field_definition value: (_)) @field
+(assignment_expression left: (member_expression object: (this))) @assignment.this
+(assignment_expression
+  left: (member_expression
+    object: [(identifier) (member_expression)] property: (property_identifier))
+  right: [(function_expression) (generator_function) (arrow_function)]) @assignment.member
+(assignment_expression
+  left: (member_expression object: (identifier) property: (property_identifier))
+  right: (object)) @assignment.object
+(assignment_expression left: (member_expression
+  object: [(identifier) (member_expression)] @object.exports
+  (#match? @object.exports "^(module\\\\.)?exports$"))) @assignment.exports
+(assignment_expression left: (member_expression
+  object: (identifier) @object.module property: (property_identifier) @property.exports)
+  (#eq? @object.module "module") (#eq? @property.exports "exports")) @assignment.module
+"""
+)
+TYPESCRIPT_TOKENS = (
+    _BOTH
+    + """
+(type_identifier) @identifier @name.type
+(nested_type_identifier module: (identifier) @name.namespace)
+(nested_type_identifier module: (nested_identifier) @name.namespace)
+(abstract_class_declaration name: (_) @bind @name.both)
+(interface_declaration name: (_) @bind)
+(enum_declaration name: (_) @bind @name.both)
+(type_alias_declaration name: (_) @bind)
+(internal_module name: (identifier) @bind)
+(module name: (identifier) @bind)
+(function_signature name: (identifier) @bind)
+(import_alias . (identifier) @bind) @alias.import
+(type_parameter name: (type_identifier) @bind)
+(infer_type (type_identifier) @bind)
+(mapped_type_clause name: (type_identifier) @bind)
+(index_signature name: (identifier) @parameter)
+(required_parameter pattern: (identifier) @parameter)
+(optional_parameter pattern: (identifier) @parameter)
+(required_parameter (accessibility_modifier) pattern: (identifier) @shorthand)
+(required_parameter "readonly" pattern: (identifier) @shorthand)
+(optional_parameter (accessibility_modifier) pattern: (identifier) @shorthand)
+(optional_parameter "readonly" pattern: (identifier) @shorthand)
+(public_field_definition name: [(property_identifier) (private_property_identifier)] @member)
+(class_body (method_signature
+  name: [(property_identifier) (private_property_identifier)] @member))
+(interface_body (method_signature name: (property_identifier) @member))
+(object_type (method_signature name: (property_identifier) @member))
+(property_signature name: (property_identifier) @member)
+(abstract_method_signature name: (property_identifier) @member)
+(enum_body (property_identifier) @member)
+(enum_assignment name: (property_identifier) @member)
+(abstract_class_declaration) @scope.class @class
+(interface_declaration) @scope.class @class
+(enum_declaration) @scope.class
+(type_alias_declaration) @scope.class @alias
+(object_type) @scope.class
+(internal_module name: (identifier)) @scope.namespace @namespace
+(module name: (identifier)) @scope.namespace @namespace
+(lookup_type (literal_type (string (string_fragment) @quoted)))
+(class_declaration type_parameters: (_)) @scope.block
+(abstract_class_declaration type_parameters: (_)) @scope.block
+(interface_declaration type_parameters: (_)) @scope.block
+(function_signature) @scope.function @function
+(method_signature) @scope.function @function
+(abstract_method_signature) @scope.function @function
+(call_signature) @scope.function @signature
+(construct_signature) @scope.function @signature
+(function_type) @scope.function
+(constructor_type) @scope.function
+(call_expression type_arguments: (_) @typearguments)
+(new_expression type_arguments: (_) @typearguments)
+(parenthesized_expression [(as_expression) (satisfies_expression) (type_assertion)]) @casting
+(public_field_definition "static") @static
+(public_field_definition) @field
+(property_signature) @field
+(type_parameter constraint: (_)) @constrained
+(required_parameter pattern: (this) type: (_)) @this
+"""
+)
+TSX_TOKENS = TYPESCRIPT_TOKENS.replace(" (type_assertion)", "") + _JSX
+
+# Names that stand for no symbol.
+SKIPPED = frozenset(("this", "super", "undefined"))
+# A longer type says too little about what is asked of it.
+TYPE_CHARACTERS = 400
+_NAME = re.compile(r"[\w$]+(?:\.[\w$]+)*")
+_SPACE = re.compile(r"\s+")
+_FUNCTIONS = frozenset(
+    (
+        "arrow_function", "function_expression", "function_declaration", "method_definition",
+        "generator_function_declaration",
+    )
+)  # fmt: skip
+# Methods of lists that call a function with each item, and which of its parameters that is.
+_EACH = {
+    "forEach": 0, "map": 0, "filter": 0, "find": 0, "findIndex": 0, "findLast": 0, "some": 0,
+    "every": 0, "flatMap": 0, "sort": 0, "reduce": 1, "reduceRight": 1,
+}  # fmt: skip
+_PRIMITIVES = frozenset(
+    ("string", "number", "boolean", "any", "unknown", "void", "never", "object", "null",
+     "undefined", "bigint", "symbol")
+)  # fmt: skip
+_DOC = re.compile(
+    rb"\{@link(?:code|plain)?\s+(?P<link>[A-Za-z_$][\w$]*)"
+    rb"|@(?:param|returns?|type|throws|typedef|property|prop|extends|implements|template|this|see"
+    rb"|satisfies|enum)\s+\{(?!@)(?P<type>[^}\n]*)\}"
+)
+_WORD = re.compile(rb"(?<![\w$'\"])(?<![\w$)\]]\.)[A-Za-z_$][\w$]*")
+
+
+# --- before identifiers are read -----------------------------------------------------------------
+
+
+def prepare(extraction: Extraction) -> None:
+    """Imports and exports, what names stand for types, and what keys belong to."""
+    captured, flags = extraction.captured, extraction.flags
+    _make_classes(extraction)
+    for node in captured.get("name.type", ()):
+        flags[node.start_byte] = flags.get(node.start_byte, 0) | IN_TYPE
+    for node in captured.get("name.namespace", ()):
+        _qualify(flags, node)
+    for node in captured.get("name.both", ()):
+        flags[node.start_byte] = flags.get(node.start_byte, 0) & ~IN_TYPE | MENTIONED
+    for node in captured.get("namespace", ()):
+        _mark_namespace(flags, node)
+    for node in captured.get("assigned", ()):
+        _unbind(flags, node)
+    _name_functions(extraction)
+    _name_signatures(extraction)
+    _hoist(extraction)
+    for node in captured.get("import", ()):
+        _import(extraction, node)
+    for node in captured.get("import.call", ()):
+        _import_call(extraction, node)
+    _exports(extraction)
+    for node in captured.get("declarator", ()):
+        _require(extraction, node)
+    for node in captured.get("assignment.exports", ()):
+        _common_export(extraction, node)
+    for node in captured.get("assignment.module", ()):
+        _common_exports(extraction, node)
+    for node in captured.get("assignment.this", ()):
+        left = node.child_by_field_name("left")
+        named = left.child_by_field_name("property") if left is not None else None
+        if named is not None:
+            flags[named.start_byte] = flags.get(named.start_byte, 0) | WRITTEN
+    for node in captured.get("static", ()):
+        named = node.child_by_field_name("name") or node.child_by_field_name("property")
+        if named is not None:
+            flags[named.start_byte] = flags.get(named.start_byte, 0) | STATIC
+    for node in captured.get("new", ()):
+        named = node.child_by_field_name("property") or node
+        flags[named.start_byte] = flags.get(named.start_byte, 0) | CALLED
+    for node in captured.get("new.super", ()):
+        extraction.more.append(("constructor", node.start_byte, CALLED))
+    for node in captured.get("casting", ()):
+        declared = _cast(extraction, node.named_children[0])
+        if declared:
+            extraction.chains.know(node.start_byte, node.end_byte, f"<{declared}>")
+    for node in captured.get("literal", ()):
+        _mark_members(extraction, node.child_by_field_name("value"))
+    for node in captured.get("object", ()):
+        extraction.contexts[node.start_byte] = _expected(extraction, node)
+
+
+_TYPES_ONLY = frozenset(("interface_declaration", "type_alias_declaration", "comment"))
+
+
+def _mark_namespace(flags: dict[int, int], node: tree_sitter.Node) -> None:
+    """The name of a namespace is a value, too, if there are values in it."""
+    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+    if name is None or name.type != "identifier":
+        return
+    empty = body is None or all(
+        (child.child_by_field_name("declaration") or child).type in _TYPES_ONLY
+        for child in body.named_children
+    )
+    flags[name.start_byte] = flags.get(name.start_byte, 0) | QUALIFIES | (IN_TYPE if empty else 0)
+
+
+def _qualify(flags: dict[int, int], node: tree_sitter.Node) -> None:
+    """`A.B` in the type `A.B.C`: both are namespaces."""
+    for child in node.named_children:
+        _qualify(flags, child)
+    if not node.named_children:
+        flags[node.start_byte] = flags.get(node.start_byte, 0) | IN_TYPE | QUALIFIES
+
+
+def _unbind(flags: dict[int, int], node: tree_sitter.Node) -> None:
+    """`({a, b} = c)` binds nothing."""
+    for child in node.named_children:
+        if child.start_byte in flags:
+            flags[child.start_byte] &= ~BINDS
+        _unbind(flags, child)
+
+
+def _make_classes(extraction: Extraction) -> None:
+    """JavaScript's classes without a `class`: functions that make objects, `A.prototype.b = …`,
+    and what is kept in a function or an object, `A.b = …`."""
+    captured, flags = extraction.captured, extraction.flags
+    parts: list[Scope] = []
+    made: set[str] = set()
+    for node in captured.get("assignment.member", ()):
+        member = _assigned_member(extraction, node)
+        if member is None:
+            continue
+        owner, place, static = member
+        if not static:
+            made.add(owner)
+        flags[place] = flags.get(place, 0) | MEMBER | (STATIC if static else 0)
+        parts.append(Scope(place, node.end_byte, 0, "part", owner))
+    for node in captured.get("assignment.object", ()):
+        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is None or value is None or not extraction.text(left).endswith(".prototype"):
+            continue
+        owner = extraction.text(left).removesuffix(".prototype")
+        made.add(owner)
+        parts.append(Scope(value.start_byte, value.end_byte, 0, "part", owner))
+        for child in value.named_children:
+            name = child.child_by_field_name("key") or child.child_by_field_name("name")
+            if name is not None and name.type == "property_identifier":
+                flags[name.start_byte] = flags.get(name.start_byte, 0) & ~ROLE | MEMBER | DEFINES
+    functions = _makers(extraction, made)
+    if parts or functions:
+        scopes = [one for one in extraction.scopes for one in (*functions.get(one, ()), one)]
+        extraction.scopes = sorted([*scopes, *parts], key=lambda one: (one.start, -one.end))
+        extraction.link_scopes()
+
+
+def _assigned_member(
+    extraction: Extraction, node: tree_sitter.Node
+) -> tuple[str, int, bool] | None:
+    """In `A.prototype.b = …` and `A.b = …`: A, where b stands, and whether it is of A itself."""
+    left = node.child_by_field_name("left")
+    owner = left.child_by_field_name("object") if left is not None else None
+    name = left.child_by_field_name("property") if left is not None else None
+    if owner is None or name is None:
+        return None
+    text = extraction.text(owner)
+    if text.endswith(".prototype"):
+        return text.removesuffix(".prototype"), name.start_byte, False
+    around = node.parent.parent if node.parent is not None else None
+    if around is None or around.type != "program" or owner.type != "identifier":
+        return None
+    return None if text in ("exports", "module") else (text, name.start_byte, True)
+
+
+def _makers(extraction: Extraction, made: set[str]) -> dict[Scope, list[Scope]]:
+    """For functions that make objects their scopes, each with one for its members: those with a
+    prototype, and those that write to `this` and are called as classes are."""
+    writing = {
+        extraction.scopes[number]
+        for node in extraction.captured.get("assignment.this", ())
+        if (number := extraction.function_around(extraction.scope_at(node.start_byte))) is not None
+    }
+    found: dict[Scope, list[Scope]] = {}
+    starts = {one.start: one for one in extraction.scopes if one.kind == "function"}
+    for node in extraction.captured.get("function", ()):
+        if node.type not in ("function_declaration", "function_expression"):
+            continue
+        named = node.child_by_field_name("name")
+        around = node.parent
+        first = node.child_by_field_name("parameters") if named is not None else node
+        if around is not None and around.type == "variable_declarator":
+            named = around.child_by_field_name("name")
+        scope = starts.get(first.start_byte) if first is not None else None
+        if named is None or scope is None:
+            continue
+        text = extraction.text(named)
+        if text in made or (scope in writing and text[:1].isupper()):
+            found[scope] = [Scope(scope.start, scope.end, 0, "class", text)]
+    return found
+
+
+def _name_functions(extraction: Extraction) -> None:
+    """Give functions that are values of variables, fields and keys the names of these."""
+    starts = {scope.start: number for number, scope in enumerate(extraction.scopes)}
+    for capture, field in (("declarator", "name"), ("field", "name"), ("field", "property")):
+        for node in extraction.captured.get(capture, ()):
+            value, name = node.child_by_field_name("value"), node.child_by_field_name(field)
+            if value is None or name is None or value.type not in _FUNCTIONS:
+                continue
+            start = value.start_byte
+            inner = value.child_by_field_name("name")
+            number = starts.get(start) if inner is None else None
+            if number is not None and name.type != "object_pattern":
+                scope = extraction.scopes[number]
+                extraction.scopes[number] = replace(scope, name=extraction.text(name))
+    for node in extraction.captured.get("assignment.member", ()):
+        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        name = left.child_by_field_name("property") if left is not None else None
+        number = starts.get(value.start_byte) if value is not None else None
+        if name is not None and number is not None and not extraction.scopes[number].name:
+            scope = extraction.scopes[number]
+            extraction.scopes[number] = replace(scope, name=extraction.text(name))
+
+
+def _name_signatures(extraction: Extraction) -> None:
+    """Signatures of a call or `new` in an interface stand under a name that nothing else has."""
+    starts = {scope.start: number for number, scope in enumerate(extraction.scopes)}
+    for node in extraction.captured.get("signature", ()):
+        number = starts.get(node.start_byte)
+        if number is not None:
+            scope = extraction.scopes[number]
+            name = SIGNATURE if node.type == "call_signature" else "constructor"
+            extraction.scopes[number] = replace(scope, name=name)
+
+
+def _hoist(extraction: Extraction) -> None:
+    """What `var` declares in a block is bound in the function around it."""
+    for node in extraction.captured.get("hoisted", ()):
+        scope = extraction.scope_at(node.start_byte)
+        if extraction.scopes[scope].kind == "block":
+            names = [
+                extraction.text(name)
+                for child in node.named_children
+                if (name := child.child_by_field_name("name")) is not None
+                and name.type == "identifier"
+            ]
+            extraction.outer.setdefault(scope, []).extend(names)
+
+
+def _string(extraction: Extraction, node: tree_sitter.Node | None) -> str:
+    return extraction.text(node).strip("'\"`") if node is not None else ""
+
+
+def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
+    module = _string(extraction, node.child_by_field_name("source"))
+    scope = extraction.scope_at(node.start_byte)
+    for clause in node.named_children:
+        if clause.type == "import_require_clause":
+            module = _string(extraction, clause.child_by_field_name("source"))
+            _add_import(extraction, scope, module, "", clause.named_children[0], None)
+        if clause.type != "import_clause":
+            continue
+        for child in clause.named_children:
+            if child.type == "identifier":
+                _add_default(extraction, scope, module, child)
+            elif child.type == "namespace_import":
+                _add_import(extraction, scope, module, "", child.named_children[0], None)
+            elif child.type == "named_imports":
+                for specifier in child.named_children:
+                    name = specifier.child_by_field_name("name")
+                    alias = specifier.child_by_field_name("alias")
+                    if name is not None:
+                        text = _string(extraction, name)
+                        _add_import(extraction, scope, module, text, name, alias)
+
+
+def _import_call(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`import("./a")` as an expression: a module under a name that no source can have."""
+    arguments = node.child_by_field_name("arguments")
+    if arguments is not None:
+        at = node.start_byte
+        module = _string(extraction, arguments.named_children[0])
+        extraction.imports.append(Import(f"import#{at}", module, "", 0, at, exported=False))
+        extraction.chains.know(at, node.end_byte, f"import#{at}")
+
+
+def _add_default(extraction: Extraction, scope: int, module: str, node: tree_sitter.Node) -> None:
+    """`import X from`: a use of what the module exports as `default`, too."""
+    _add_import(extraction, scope, module, "default", node, None)
+    extraction.more.append(("default", node.start_byte, IMPORTED))
+
+
+def _add_import(
+    extraction: Extraction,
+    scope: int,
+    module: str,
+    name: str,
+    node: tree_sitter.Node,
+    alias: tree_sitter.Node | None,
+    *,
+    exported: bool = False,
+) -> None:
+    """An import of a name that stands at a node, or of a module that is called so."""
+    extraction.flags[node.start_byte] = IMPORTED
+    if alias is not None:
+        extraction.flags[alias.start_byte] = IMPORTED
+    local = _string(extraction, alias if alias is not None else node)
+    extraction.imports.append(Import(local, module, name, scope, node.start_byte, exported))
+
+
+def _exports(extraction: Extraction) -> None:
+    exports = extraction.captured.get("export", ())
+    public: set[str] = set()
+    ranges: list[tuple[int, int]] = []
+    for node in exports:
+        public.update(_export(extraction, node))
+        ranges.append((node.start_byte, node.end_byte))
+    _publish(extraction, public)
+    if exports or extraction.captured.get("import"):
+        starts = [start for start, _ in ranges]
+        for definition in extraction.definitions:
+            if definition.container or definition.local or definition.name in public:
+                continue
+            place = bisect_right(starts, definition.at) - 1
+            if place < 0 or ranges[place][1] <= definition.at:
+                extraction.private.append(definition.name)
+
+
+def _publish(extraction: Extraction, names: set[str]) -> None:
+    """Others can import what is imported here under these names."""
+    extraction.imports = [
+        replace(one, exported=True) if one.local in names else one for one in extraction.imports
+    ]
+
+
+def _export(extraction: Extraction, node: tree_sitter.Node) -> Iterator[str]:
+    """What an export statement says; gives names of the file that others can import."""
+    scope = extraction.scope_at(node.start_byte)
+    source = node.child_by_field_name("source")
+    module = _string(extraction, source)
+    clause = next((child for child in node.named_children if child.type == "export_clause"), None)
+    if clause is not None:
+        for specifier in clause.named_children:
+            name = specifier.child_by_field_name("name")
+            alias = specifier.child_by_field_name("alias")
+            if name is None:
+                continue
+            text = _string(extraction, name)
+            if source is not None:
+                _add_import(extraction, scope, module, text, name, alias, exported=True)
+                continue
+            yield text
+            extraction.flags[name.start_byte] = MENTIONED
+            if alias is not None:
+                extraction.flags[alias.start_byte] = IMPORTED
+                local = _string(extraction, alias)
+                extraction.imports.append(Import(local, "", text, scope, name.start_byte))
+        return
+    if source is not None:
+        spaced = [child for child in node.named_children if child.type == "namespace_export"]
+        for child in spaced:
+            _add_import(extraction, scope, module, "", child.named_children[0], None, exported=True)
+        if not spaced:
+            extraction.stars.append(module)
+        return
+    words = {child.type for child in node.children}
+    if "default" in words:
+        _export_default(extraction, scope, node)
+    elif "=" in words:
+        name = next((child for child in node.named_children if child.type == "identifier"), None)
+        if name is not None:
+            text = extraction.text(name)
+            extraction.imports.append(Import("export=", "", text, scope, name.start_byte))
+
+
+def _export_default(extraction: Extraction, scope: int, node: tree_sitter.Node) -> None:
+    value = node.child_by_field_name("declaration") or node.child_by_field_name("value")
+    if value is None:
+        return
+    name = value if value.type == "identifier" else value.child_by_field_name("name")
+    if name is not None and name.type in ("identifier", "type_identifier"):
+        text = extraction.text(name)
+        extraction.imports.append(Import("default", "", text, scope, name.start_byte))
+        if value.type == "identifier":
+            extraction.flags[name.start_byte] = MENTIONED
+    else:
+        extraction.more.append(("default", value.start_byte, BINDS))
+
+
+def _require(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`const a = require("b")` and `const {a} = require("b")`."""
+    value = node.child_by_field_name("value")
+    called = value.child_by_field_name("function") if value is not None else None
+    if value is None or called is None or called.type != "identifier":
+        return
+    arguments = value.child_by_field_name("arguments")
+    name = node.child_by_field_name("name")
+    if extraction.text(called) != "require" or arguments is None or name is None:
+        return
+    module = _string(extraction, arguments.named_children[0]) if arguments.named_children else ""
+    scope = extraction.scope_at(name.start_byte)
+    if not module:
+        return
+    if name.type == "identifier":
+        _add_import(extraction, scope, module, "", name, None)
+    elif name.type == "object_pattern":
+        for child in name.named_children:
+            if child.type == "shorthand_property_identifier_pattern":
+                _add_import(extraction, scope, module, extraction.text(child), child, None)
+            elif child.type == "pair_pattern":
+                key, alias = child.child_by_field_name("key"), child.child_by_field_name("value")
+                if key is not None and alias is not None and alias.type == "identifier":
+                    _add_import(extraction, scope, module, extraction.text(key), key, alias)
+
+
+def _common_export(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`exports.a = b`: binds a name for others."""
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    name = left.child_by_field_name("property") if left is not None else None
+    if name is not None:
+        _export_value(extraction, name, right)
+
+
+def _export_value(
+    extraction: Extraction, name: tree_sitter.Node, value: tree_sitter.Node | None
+) -> None:
+    text, place = extraction.text(name), name.start_byte
+    if value is not None and value.type == "identifier":
+        extraction.flags[place] = IMPORTED
+        if extraction.text(value) != text:
+            extraction.imports.append(Import(text, "", extraction.text(value), 0, value.start_byte))
+    else:
+        bound = BINDS if extraction.scope_at(place) == 0 else 0
+        extraction.flags[place] = extraction.flags.get(place, 0) & ~ROLE | STRING | bound
+
+
+def _common_exports(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """`module.exports = a` and `module.exports = {a, b: c}`."""
+    value = node.child_by_field_name("right")
+    if value is None:
+        return
+    if value.type == "identifier":
+        text = extraction.text(value)
+        extraction.imports.append(Import("export=", "", text, 0, value.start_byte))
+    elif value.type == "object":
+        shorthands = (one for one in value.named_children if one.type.startswith("shorthand"))
+        _publish(extraction, {extraction.text(one) for one in shorthands})
+        for child in value.named_children:
+            if child.type == "pair":
+                key = child.child_by_field_name("key")
+                if key is not None and key.type == "property_identifier":
+                    _export_value(extraction, key, child.child_by_field_name("value"))
+            elif child.type == "method_definition":
+                name = child.child_by_field_name("name")
+                if name is not None:
+                    extraction.flags[name.start_byte] = STRING | BINDS
+
+
+def _mark_members(extraction: Extraction, node: tree_sitter.Node | None) -> None:
+    """Keys of an object that a variable is declared as are its members."""
+    for child in node.named_children if node is not None else ():
+        name = child.child_by_field_name("key") or child.child_by_field_name("name")
+        if name is not None and name.type == "property_identifier":
+            place = name.start_byte
+            if extraction.flags.get(place, 0) & ROLE == KEY:
+                extraction.flags[place] = extraction.flags[place] & ~ROLE | MEMBER | BINDS
+
+
+def _type(extraction: Extraction, node: tree_sitter.Node | None) -> str:
+    """A declared type on one line, without the colon; empty if it says nothing."""
+    if node is None:
+        return ""
+    if node.type == "type_annotation":
+        if not node.named_children:
+            return ""
+        node = node.named_children[0]
+    if node.type == "object_type":
+        return f"{{{extraction.scope_at(node.start_byte)}}}"
+    if node.end_byte - node.start_byte > TYPE_CHARACTERS:
+        return ""
+    text = _SPACE.sub(" ", extraction.text(node)).strip()
+    return "" if text == "const" else text
+
+
+def _cast(extraction: Extraction, node: tree_sitter.Node) -> str:
+    """The type in `x as T`, `x satisfies T` and `<T>x`."""
+    children = node.named_children
+    declared = children[0] if node.type == "type_assertion" else children[-1]
+    if declared.type == "type_arguments" and declared.named_children:
+        declared = declared.named_children[0]
+    return _step(_type(extraction, declared)) if len(children) > 1 else ""
+
+
+def _step(declared: str) -> str:
+    """A type as it can stand in the short form of an expression."""
+    return "" if "=>" in declared or declared.count("<") > 4 else declared
+
+
+Place = tuple[int, int, str]
+NOWHERE: Place = (0, 0, "")
+
+
+def _declared(extraction: Extraction, node: tree_sitter.Node | None) -> Place:
+    declared = _step(_type(extraction, node))
+    return (0, 0, f"<{declared}>") if declared else NOWHERE
+
+
+def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) -> Place:
+    """What an object, a pattern or a function has to be where it stands."""
+    if node.type.startswith("jsx_"):
+        name = node.child_by_field_name("name")
+        return (name.start_byte, name.end_byte, "(#0)") if name is not None else NOWHERE
+    parent = node.parent
+    if parent is None or depth > 12:
+        return NOWHERE
+    kind = parent.type
+    if kind in ("parenthesized_expression", "ternary_expression", "assignment_pattern"):
+        return _expected(extraction, parent, depth + 1)
+    if kind in ("variable_declarator", "public_field_definition"):
+        declared = parent.child_by_field_name("type")
+        if declared is not None:
+            return _declared(extraction, declared)
+        value = parent.child_by_field_name("value")
+        return _of(extraction, value, "") if value is not None and value.id != node.id else NOWHERE
+    if kind in ("required_parameter", "optional_parameter"):
+        declared = parent.child_by_field_name("type")
+        if declared is not None:
+            return _declared(extraction, declared)
+        return _parameter_expected(extraction, parent, depth)
+    if kind == "formal_parameters":
+        return _parameter_expected(extraction, node, depth)
+    if kind in ("as_expression", "satisfies_expression"):
+        declared_type = _cast(extraction, parent)
+        return (0, 0, f"<{declared_type}>") if declared_type else NOWHERE
+    if kind == "assignment_expression":
+        left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
+        other = left if right is not None and right.id == node.id else right
+        return _of(extraction, other, "")
+    if kind == "arguments":
+        call = parent.parent
+        called = None
+        if call is not None:
+            called = call.child_by_field_name("function") or call.child_by_field_name("constructor")
+        index = next((i for i, one in enumerate(parent.named_children) if one.id == node.id), 0)
+        return _of(extraction, called, f"(#{index})")
+    if kind in ("pair", "pair_pattern") and parent.parent is not None:
+        key = parent.child_by_field_name("key")
+        start, end, rest = extraction.contexts.get(parent.parent.start_byte, NOWHERE)
+        if key is None or key.type != "property_identifier" or not (end or rest):
+            return NOWHERE
+        return start, end, f"{rest}.{extraction.text(key)}"
+    if kind == "array":
+        start, end, rest = _expected(extraction, parent, depth + 1)
+        return (start, end, rest + "[]") if end or rest else NOWHERE
+    if kind == "for_in_statement":
+        return _of(extraction, parent.child_by_field_name("right"), "[]")
+    if kind in ("return_statement", "arrow_function"):
+        return _return_expected(extraction, parent)
+    return NOWHERE
+
+
+def _of(extraction: Extraction, node: tree_sitter.Node | None, rest: str) -> Place:
+    """The type of an expression, and what follows it."""
+    if node is not None and node.type in ("as_expression", "satisfies_expression"):
+        declared = _cast(extraction, node)
+        if declared:
+            return (0, 0, f"<{declared}>")
+        node = node.named_children[0]
+    return (node.start_byte, node.end_byte, rest) if node is not None else NOWHERE
+
+
+def _return_expected(extraction: Extraction, node: tree_sitter.Node) -> Place:
+    place: tree_sitter.Node | None = node
+    while place is not None and place.type not in _FUNCTIONS:
+        place = place.parent
+    return _declared(extraction, place.child_by_field_name("return_type") if place else None)
+
+
+def _parameter_expected(extraction: Extraction, parameter: tree_sitter.Node, depth: int) -> Place:
+    """What is passed for a parameter without a type: what is expected of its function says it."""
+    parameters = parameter.parent
+    function = parameters.parent if parameters is not None else None
+    if parameters is None or function is None:
+        return NOWHERE
+    index = next(
+        (i for i, one in enumerate(parameters.named_children) if one.id == parameter.id), 0
+    )
+    return _passed(extraction, function, index, depth)
+
+
+def _passed(extraction: Extraction, function: tree_sitter.Node, index: int, depth: int) -> Place:
+    """What a function that is a value gets as its argument of this index."""
+    if function.type not in ("arrow_function", "function_expression"):
+        return NOWHERE
+    around = function.parent
+    call = around.parent if around is not None and around.type == "arguments" else None
+    called = call.child_by_field_name("function") if call is not None else None
+    if called is not None and called.type == "member_expression":
+        method, owner = called.child_by_field_name("property"), called.child_by_field_name("object")
+        name = extraction.text(method) if method is not None else ""
+        if name in _EACH and (index == _EACH[name] or name == "sort"):
+            return _of(extraction, owner, "[]")
+        if name == "then" and index == 0:
+            return _of(extraction, owner, "")
+    start, end, rest = _expected(extraction, function, depth + 1)
+    return (start, end, f"{rest}(#{index})") if end or rest else NOWHERE
+
+
+# --- after identifiers are read -------------------------------------------------------------------
+
+
+def collect(extraction: Extraction) -> None:
+    """Bases, types of names and functions, and names in doc comments."""
+    captured = extraction.captured
+    learned = _Learned(extraction)
+    for node in captured.get("class", ()):
+        learned.bases(node)
+    for node in captured.get("alias", ()):
+        learned.alias(node)
+    for node in captured.get("constrained", ()):
+        learned.named(node, ":" + _type(extraction, node.child_by_field_name("constraint")))
+    for node in captured.get("function", ()):
+        learned.function(node)
+    for node in captured.get("signature", ()):
+        learned.signature(node)
+    for node in captured.get("declarator", ()):
+        learned.variable(node)
+    for node in captured.get("field", ()):
+        learned.variable(node)
+    for node in captured.get("loop", ()):
+        learned.loop(node)
+    for node in captured.get("alias.import", ()):
+        learned.import_alias(node)
+    for node in captured.get("this", ()):
+        declared = _type(extraction, node.child_by_field_name("type"))
+        if declared:
+            learned.learn(extraction.scope_at(node.start_byte), "this", ":" + declared)
+    for node in captured.get("static", ()):
+        learned.static(node)
+    for node in captured.get("assignment.this", ()):
+        learned.assignment(node)
+    for node in captured.get("return", ()):
+        learned.returned(node)
+    for node in captured.get("object", ()):
+        if node.type == "object_pattern":
+            learned.pattern(node)
+    for node in captured.get("export", ()):
+        value = node.child_by_field_name("value")
+        if value is not None and value.type != "identifier":
+            said = learned.value(value)
+            if said:
+                learned.learn(0, "default", "=" + said)
+    for node in captured.get("quoted", ()):
+        _quoted(extraction, node)
+    _documented(extraction)
+
+
+def _quoted(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """A member in quotes: `x["a"]`, and `T["a"]` in a type."""
+    string = node.parent
+    owner = string.parent if string is not None else None
+    if owner is not None and owner.type == "literal_type":
+        owner = owner.parent
+    inner = owner.named_children[0] if owner is not None else None
+    if inner is None:
+        return
+    if owner is not None and owner.type == "lookup_type":
+        receiver = _lookup(extraction, inner)
+    else:
+        receiver = extraction.chains.describe(inner.start_byte, inner.end_byte)
+    number = extraction.chains.number(receiver.encode() if receiver else UNKNOWN)
+    flags = ATTRIBUTE | (IN_TYPE if owner is not None and owner.type == "lookup_type" else 0)
+    extraction.members.append((extraction.text(node), node.start_byte, flags, number))
+
+
+def _lookup(extraction: Extraction, node: tree_sitter.Node) -> str:
+    """The short form of what a type is looked up in: `T["a"]["b"]` as `<T>.a.b`."""
+    if node.type == "lookup_type" and len(node.named_children) == 2:
+        owner = _lookup(extraction, node.named_children[0])
+        key = _string(extraction, node.named_children[1])
+        return f"{owner}.{key}" if owner and key.isidentifier() else ""
+    declared = _step(_type(extraction, node))
+    return f"<{declared}>" if declared else ""
+
+
+class _Learned:
+    """What is said of the names of a file."""
+
+    def __init__(self, extraction: Extraction) -> None:
+        self._extraction = extraction
+        self._number = merged(extraction.scopes)
+
+    def scope(self, node: tree_sitter.Node) -> int:
+        return self._number[self._extraction.scope_at(node.start_byte)]
+
+    def learn(self, scope: int, name: str, said: str) -> None:
+        """A declared type counts more than what was assigned, the first more than the others."""
+        if len(said) < 2:
+            return
+        types = self._extraction.types.setdefault(scope, {})
+        known = types.get(name)
+        if known is None or (known[0] != ":" and said[0] == ":"):
+            types[name] = said
+
+    def named(self, node: tree_sitter.Node, said: str) -> None:
+        name = node.child_by_field_name("name")
+        if name is not None:
+            self.learn(self.scope(name), self._extraction.text(name), said)
+
+    def value(self, node: tree_sitter.Node | None) -> str:
+        """The short form of a value; of a choice between several that of one that has one."""
+        if node is None:
+            return ""
+        kind = node.type
+        if kind in ("as_expression", "satisfies_expression", "type_assertion"):
+            declared = _cast(self._extraction, node)
+            if declared:
+                return f"<{declared}>"
+            return self.value(node.named_children[0]) if kind != "type_assertion" else ""
+        if kind in ("parenthesized_expression", "await_expression", "non_null_expression"):
+            return self.value(node.named_children[0]) if node.named_children else ""
+        if kind in ("ternary_expression", "binary_expression"):
+            fields = ("consequence", "alternative") if kind[0] == "t" else ("left", "right")
+            if kind[0] == "b":
+                operator = node.child_by_field_name("operator")
+                if operator is None or operator.type not in ("||", "??", "&&"):
+                    return ""
+            parts = (self.value(node.child_by_field_name(field)) for field in fields)
+            return next((part for part in parts if part), "")
+        if kind == "assignment_expression":
+            return self.value(node.child_by_field_name("right"))
+        if kind == "new_expression" and node.child_by_field_name("arguments") is None:
+            constructor = self.value(node.child_by_field_name("constructor"))
+            return constructor + "()" if constructor else ""
+        if kind == "array":
+            items = (self.value(child) for child in node.named_children)
+            return next(("[]" + item for item in items if item and item[0] != "["), "")
+        return self._extraction.chains.describe(node.start_byte, node.end_byte)
+
+    def place(self, place: Place) -> str:
+        """The short form of what is expected somewhere."""
+        start, end, rest = place
+        if not end:
+            return rest
+        described = self._extraction.chains.describe(start, end)
+        return described + rest if described else ""
+
+    def bases(self, node: tree_sitter.Node) -> None:
+        body = node.child_by_field_name("body")
+        if body is None:
+            return
+        found: list[str] = []
+        for part in node.named_children:
+            if part.type == "class_heritage":
+                for clause in part.named_children:
+                    if clause.type == "extends_clause":
+                        said = self.value(clause.child_by_field_name("value"))
+                        found += [said] if said else []
+                    elif clause.type == "implements_clause":
+                        for child in clause.named_children:
+                            found += self.named_types(child)
+                    else:
+                        said = self.value(clause)
+                        found += [said] if said else []
+            elif part.type == "extends_type_clause":
+                for child in part.named_children:
+                    found += self.named_types(child)
+        if found:
+            self._extraction.bases.setdefault(self.scope(body), []).extend(found)
+
+    def named_types(self, node: tree_sitter.Node) -> list[str]:
+        """The types that a type has the members of."""
+        kind = node.type
+        if kind in ("type_identifier", "nested_type_identifier"):
+            return [self._extraction.text(node)]
+        if kind == "generic_type":
+            name = node.child_by_field_name("name")
+            text = self._extraction.text(name) if name is not None else ""
+            arguments = node.child_by_field_name("type_arguments")
+            if text in WRAPPERS and arguments is not None and arguments.named_children:
+                return self.named_types(arguments.named_children[0])
+            return [text] if text else []
+        if kind == "object_type":
+            return [_type(self._extraction, node)]
+        if kind in ("union_type", "intersection_type", "parenthesized_type", "readonly_type"):
+            return [name for child in node.named_children for name in self.named_types(child)]
+        return []
+
+    def alias(self, node: tree_sitter.Node) -> None:
+        """`type A = …` has the members of what it is for; another one is looked up as text."""
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or value is None:
+            return
+        names = self.named_types(value)
+        scope = self._number[self._extraction.scope_at(value.start_byte - 1)]
+        if names:
+            self._extraction.bases.setdefault(scope, []).extend(names)
+        else:
+            text = _type(self._extraction, value)
+            if text:
+                self._extraction.aliases[self._extraction.text(name)] = text
+
+    def import_alias(self, node: tree_sitter.Node) -> None:
+        """`import A = B.C`."""
+        if node.type == "import_alias" and len(node.named_children) > 1:
+            name, value = node.named_children[0], node.named_children[-1]
+            text = self._extraction.text(name)
+            self.learn(self.scope(name), text, "=" + self._extraction.text(value))
+
+    def function(self, node: tree_sitter.Node) -> None:
+        """The types of parameters and of what is returned."""
+        extraction = self._extraction
+        name = node.child_by_field_name("name")
+        parameters = node.child_by_field_name("parameters")
+        declared = _type(extraction, node.child_by_field_name("return_type"))
+        if name is not None and name.type != "computed_property_name":
+            said = ":" + declared
+            body = node.child_by_field_name("body")
+            text = extraction.text(name)
+            if any(child.type in ("get", "set") for child in node.children[:4]):
+                if declared:
+                    self.learn(self.scope(name), text, said)
+            elif declared or body is None:
+                self.returns(self.scope(name), text, said)
+        self.parameters(node, parameters)
+
+    def signature(self, node: tree_sitter.Node) -> None:
+        """What an interface says of calling its objects, or `new`."""
+        declared = _type(self._extraction, node.child_by_field_name("return_type"))
+        scope = self._extraction.scope_at(node.start_byte)
+        if node.type == "call_signature":
+            around = self._extraction.class_around(scope)
+            if declared and around is not None:
+                self.returns(self._number[around], SIGNATURE, ":" + declared)
+        self.parameters(node, node.child_by_field_name("parameters"))
+
+    def parameters(self, node: tree_sitter.Node, parameters: tree_sitter.Node | None) -> None:
+        extraction = self._extraction
+        if parameters is None:
+            single = node.child_by_field_name("parameter")
+            if single is not None:
+                self.parameter(single, single, _passed(extraction, node, 0, 0), 0)
+            return
+        index = 0
+        for parameter in parameters.named_children:
+            if parameter.type == "comment":
+                continue
+            pattern = parameter.child_by_field_name("pattern")
+            if pattern is not None and pattern.type == "this":
+                continue
+            typed = parameter.child_by_field_name("type")
+            if typed is not None:
+                said = _type(extraction, typed)
+                if said and pattern is not None:
+                    self.declared_parameter(pattern, said, index)
+            else:
+                value = parameter.child_by_field_name("value")
+                default = self.value(value) if value is not None else ""
+                if default:
+                    self.learn_parameter(pattern or parameter, "=" + default, index)
+                else:
+                    place = _passed(extraction, node, index, 0)
+                    self.parameter(pattern or parameter, parameter, place, index)
+            index += 1
+
+    def returns(self, scope: int, name: str, said: str) -> None:
+        if len(said) > 1:
+            self._extraction.returns.setdefault(scope, {}).setdefault(name, said)
+
+    def declared_parameter(self, pattern: tree_sitter.Node, declared: str, index: int) -> None:
+        if pattern.type == "rest_pattern" and pattern.named_children:
+            pattern = pattern.named_children[0]
+        self.learn_parameter(pattern, ":" + declared, index)
+        flag = self._extraction.flags.get(pattern.start_byte, 0)
+        if flag & SHORTHAND and flag & PARAMETER:
+            around = self._extraction.class_around(self._extraction.scope_at(pattern.start_byte))
+            if around is not None:
+                text = self._extraction.text(pattern)
+                self.learn(self._number[around], text, ":" + declared)
+
+    def learn_parameter(self, pattern: tree_sitter.Node, said: str, index: int) -> None:
+        scope = self.scope(pattern)
+        if pattern.type == "identifier":
+            name = self._extraction.text(pattern)
+            self.learn(scope, name, said)
+            if said[1:] not in _PRIMITIVES:
+                self.learn(scope, f"#{index}", "=" + name)
+        elif said[0] == ":":
+            self.learn(scope, f"#{index}", said)
+
+    def parameter(
+        self, pattern: tree_sitter.Node, node: tree_sitter.Node, place: Place, index: int
+    ) -> None:
+        """A parameter without a type, of which something is expected."""
+        said = self.place(place)
+        if said and pattern.type == "identifier":
+            around = self._extraction.scopes[self.scope(pattern)].parent
+            self.learn(self.scope(pattern), self._extraction.text(pattern), f"@{around}={said}")
+
+    def variable(self, node: tree_sitter.Node) -> None:
+        """`const x: T = y`, and fields."""
+        name = node.child_by_field_name("name") or node.child_by_field_name("property")
+        value = node.child_by_field_name("value")
+        if name is None or name.type in ("object_pattern", "computed_property_name"):
+            return
+        scope, text = self.scope(name), self._extraction.text(name)
+        declared = _type(self._extraction, node.child_by_field_name("type"))
+        if declared:
+            self.learn(scope, text, ":" + declared)
+            return
+        if value is None:
+            return
+        if name.type == "array_pattern":
+            said = self.value(value)
+            for child in name.named_children if said else ():
+                if child.type == "identifier":
+                    self.learn(scope, self._extraction.text(child), f"={said}[]")
+            return
+        if value.type in _FUNCTIONS:
+            returned = _type(self._extraction, value.child_by_field_name("return_type"))
+            if returned:
+                self.returns(scope, text, ":" + returned)
+                return
+            body = value.child_by_field_name("body")
+            if body is not None and body.type != "statement_block":
+                said = self.value(body)
+                inner = self.scope(body)
+                self.returns(scope, text, f"@{inner}={said}" if said else "")
+            return
+        said = self.value(value)
+        if said:
+            self.learn(scope, text, "=" + said)
+
+    def static(self, node: tree_sitter.Node) -> None:
+        """`this` in what is static is the class."""
+        extraction = self._extraction
+        around = extraction.class_around(extraction.scope_at(node.start_byte))
+        body = node.child_by_field_name("body") or node.child_by_field_name("value")
+        name = extraction.scopes[around].name if around is not None else ""
+        if body is not None and name:
+            scope = extraction.function_around(extraction.scope_at(body.start_byte))
+            if scope is not None and scope > (around or 0):
+                self.learn(scope, "this", "=" + name)
+
+    def loop(self, node: tree_sitter.Node) -> None:
+        """`for (const x of y)`: x is an item of y."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        if left is None or operator is None or operator.type != "of" or left.type != "identifier":
+            return
+        said = self.value(right)
+        if said:
+            self.learn(self.scope(left), self._extraction.text(left), f"={said}[]")
+
+    def assignment(self, node: tree_sitter.Node) -> None:
+        """`this.x = y` in a class."""
+        left = node.child_by_field_name("left")
+        name = left.child_by_field_name("property") if left is not None else None
+        said = self.value(node.child_by_field_name("right"))
+        scope = self._extraction.scope_at(node.start_byte)
+        around = self._extraction.class_around(scope)
+        if name is not None and said and around is not None:
+            self.learn(self._number[around], self._extraction.text(name), f"@{scope}={said}")
+
+    def returned(self, node: tree_sitter.Node) -> None:
+        """What a function without a declared type returns first."""
+        scope = self._extraction.scope_at(node.start_byte)
+        around = self._extraction.function_around(scope)
+        if around is None:
+            return
+        function = self._extraction.scopes[around]
+        parent = self._number[function.parent]
+        if not function.name or function.name in self._extraction.returns.get(parent, {}):
+            return
+        said = self.value(node.named_children[0])
+        if not said:
+            return
+        if function.name in self._extraction.types.get(parent, {}):
+            return
+        self.returns(parent, function.name, f"@{scope}={said}")
+
+    def pattern(self, node: tree_sitter.Node) -> None:
+        """`const {a, b: c} = x`: what a and c are."""
+        said = self.place(self._extraction.contexts.get(node.start_byte, NOWHERE))
+        if not said:
+            return
+        for child in node.named_children:
+            name = child
+            if child.type == "object_assignment_pattern":
+                name = child.named_children[0]
+            key = name
+            if child.type == "pair_pattern":
+                found, value = child.child_by_field_name("key"), child.child_by_field_name("value")
+                if found is None or value is None or value.type != "identifier":
+                    continue
+                key, name = found, value
+            if name.type in ("identifier", "shorthand_property_identifier_pattern"):
+                scope = self._extraction.scope_at(name.start_byte)
+                text = f"={said}.{self._extraction.text(key)}"
+                self.learn(scope, self._extraction.text(name), text)
+
+
+def _documented(extraction: Extraction) -> None:
+    """Names in doc comments: `{@link X}` and `@param {X}`."""
+    for node in extraction.captured.get("comment", ()):
+        start, end = node.start_byte, node.end_byte
+        if not extraction.source.startswith(b"/**", start):
+            continue
+        for match in _DOC.finditer(extraction.source, start, end):
+            span = match.span("link") if match["link"] else match.span("type")
+            flag = MENTIONED if match["link"] else IN_TYPE
+            for word in _WORD.finditer(extraction.source, *span):
+                extraction.more.append((word.group().decode(), word.start(), flag))
+
+
+# --- resolving ------------------------------------------------------------------------------------
+
+_ENDS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs", ".d.mts", ".d.cts")
+_WRITTEN_ENDS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+# Beginnings of modules that stand for the folder of a package's sources.
+_SOURCES = ("@/", "~/", "#/", "src/", "$lib/")
+
+
+def module(view: View, importer: str, name: str) -> str | None:
+    """The file that an import from `name` means in a file; the file itself for an empty name."""
+    if not name:
+        return importer
+    folder = importer.rpartition("/")[0]
+    if name.startswith("."):
+        return _file(view, posixpath.normpath(f"{folder}/{name}"))
+    for path in projects.aliased(view, folder, name):
+        found = _file(view, path)
+        if found is not None:
+            return found
+    if name.startswith(("/", "node:")):
+        return None
+    for start in _SOURCES:
+        if name.startswith(start):
+            return _above(view, folder, name[len(start) :])
+    return _package(view, importer, name)
+
+
+def _file(view: View, stem: str) -> str | None:
+    """The file of this path with any of the ends that can be left out."""
+    stems = [stem]
+    for end in _WRITTEN_ENDS:
+        if stem.endswith(end):
+            if view.file(stem) is not None:
+                return stem
+            stems = [stem[: -len(end)], stem]
+            break
+    for one in stems:
+        for middle in ("", "/index"):
+            for end in _ENDS:
+                if view.file(one + middle + end) is not None:
+                    return one + middle + end
+    return None
+
+
+def _above(view: View, folder: str, rest: str) -> str | None:
+    """A file of the sources around a folder."""
+    while folder:
+        for sources in ("/src", ""):
+            found = _file(view, f"{folder}{sources}/{rest}")
+            if found is not None:
+                return found
+        folder = folder.rpartition("/")[0]
+    return None
+
+
+def _package(view: View, importer: str, name: str) -> str | None:
+    """A file of another package of the workspace: as its `package.json` says, or where the folder
+    of its name has one."""
+    parts = name.split("/")
+    count = 2 if name[0] == "@" else 1
+    package, rest = parts[min(count, len(parts)) - 1], "/".join(parts[count:])
+    said: dict[str, str] = {}
+    for around, stem in projects.packaged(view, "/".join(parts[:count]), rest):
+        path = None if around in said else _file(view, stem)
+        if path is not None:
+            said[around] = path
+    if said:
+        return max(said.values(), key=lambda path: (_shared(path, importer), -len(path)))
+    stems = [rest, f"{rest}/index"] if rest else ["index"]
+    found: list[str] = []
+    for middle in (f"{package}/src/", f"{package}/"):
+        for ending in (middle + stem + end for stem in stems for end in _ENDS):
+            for file in view.files_ending(ending):
+                folder = file.path[: len(file.path) - len(ending)] + package
+                if os.path.isfile(f"{folder}/package.json"):
+                    found.append(file.path)
+        if found:
+            break
+    if not found:
+        return None
+    return max(found, key=lambda path: (_shared(path, importer), -len(path)))
+
+
+def _shared(one: str, other: str) -> int:
+    """How many folders two paths have in common."""
+    pairs = zip(one.split("/"), other.split("/"), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+WRAPPERS = frozenset(
+    "Partial Required Readonly NonNullable Awaited Promise PromiseLike Omit Pick Exclude Extract"
+    " DeepPartial NoInfer".split()
+)
+_LISTS = frozenset(
+    "Array ReadonlyArray Set ReadonlySet Iterable Iterator IterableIterator AsyncIterable"
+    " AsyncIterableIterator Generator AsyncGenerator".split()
+)
+# Members of lists that give a list of the same items, and those that give one item.
+_SAME = frozenset("filter slice concat reverse sort splice values toSorted toReversed".split())
+_ITEM = frozenset("find findLast at pop shift".split())
+_TAKES = frozenset("push unshift add fill".split())
+# Members of the built-in types that are met most.
+_COMMON = frozenset(
+    "length concat join slice indexOf includes push pop shift unshift splice map filter forEach"
+    " reduce some every find findIndex flat flatMap keys values entries fill sort reverse at"
+    " charAt charCodeAt codePointAt endsWith startsWith match matchAll normalize padEnd padStart"
+    " repeat replace replaceAll search split substring toLowerCase toUpperCase trim trimEnd"
+    " trimStart toString valueOf toFixed hasOwnProperty apply call bind name message stack cause"
+    " get set has add delete clear size then catch finally next return throw exec test source"
+    " flags lastIndex getTime toISOString toJSON resolve reject description constructor prototype"
+    " byteLength buffer abort signal aborted addEventListener removeEventListener dispatchEvent"
+    " type target data value done".split()
+)
+TYPESCRIPT_RULES = Rules(
+    module=module,
+    instance=frozenset(("this",)),
+    family=True,
+    merging=True,
+    renames=True,
+    closed=True,
+    marked=True,
+    typed_parameters=True,
+    any_types=frozenset(("any", "unknown")),
+    wrappers=WRAPPERS,
+    containers=_LISTS,
+    same=_SAME,
+    item=_ITEM,
+    takes=_TAKES,
+    common=_COMMON,
+    self_types=frozenset(("this",)),
+)
+JAVASCRIPT_RULES = Rules(
+    module=module,
+    instance=frozenset(("this",)),
+    family=True,
+    merging=True,
+    renames=True,
+    closed=True,
+    marked=True,
+    any_types=frozenset(("any", "unknown", "*")),
+    wrappers=WRAPPERS,
+    containers=_LISTS,
+    same=_SAME,
+    item=_ITEM,
+    takes=_TAKES,
+    common=_COMMON,
+)

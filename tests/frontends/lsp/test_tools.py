@@ -1,0 +1,75 @@
+"""$/tools and the announcement of the custom requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from pygls.exceptions import JsonRpcException
+
+from frontends.lsp.conftest import Client
+from winnow.config import Config
+from winnow.tools import TOOLS
+
+pytestmark = pytest.mark.wire
+
+
+async def test_tools_are_what_an_agent_hands_its_model(client: Client) -> None:
+    result = await client.request("$/tools", {})
+    tools = {tool["name"]: tool for tool in result["tools"]}
+    assert set(tools) == {
+        name for name, tool in TOOLS.items() if tool.for_agents and tool.offered(Config())
+    }
+    # What a person decides, and what other workspaces sent, is not a model's to ask for.
+    assert {"consent", "audit", "tools"}.isdisjoint(tools)
+    for name in ("consent", "audit"):
+        with pytest.raises(JsonRpcException, match="there is no tool"):
+            await client.request("$/callTool", {"name": name, "arguments": {"action": "give"}})
+    assert all(tool["method"] == TOOLS[name].method for name, tool in tools.items())
+    assert all("$ref" not in str(tool["input_schema"]) for tool in tools.values())
+    tool = tools["keyword_search"]
+    assert tool["method"] == "$/keywordSearch"
+    for advice in (
+        "Prefer MANY SPECIFIC terms over FEW GENERAL ones",
+        "Order search terms by importance",
+        "Do NOT use this tool if you have precise information",
+    ):
+        assert advice in tool["description"]
+    schema = tool["input_schema"]
+    assert schema["type"] == "object"
+    assert schema["required"] == ["query", "search_terms"]
+    assert schema["properties"]["query"]["type"] == "string"
+    assert schema["properties"]["search_terms"]["items"]["type"] == "string"
+    assert "$ref" not in str(schema)
+
+
+async def test_a_tool_called_by_name_answers_as_agents_read_it(client: Client) -> None:
+    arguments = {"pattern": "def load_plugin", "context_lines": 0}
+    answer = await client.request("$/callTool", {"name": "grep", "arguments": arguments})
+    result = await client.request("$/grep", arguments)
+    grep = TOOLS["grep"]
+    assert answer == {"text": grep.plain(msgspec.convert(result, grep.result))}
+    assert "def load_plugin" in answer["text"]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"name": "sed"}, "there is no tool 'sed', or it is turned off"),
+        ({"name": "bash", "arguments": {"command": "ls"}}, "there is no tool 'bash'"),
+        ({"arguments": {}}, "missing required field `name`"),
+        ({"name": "grep", "arguments": []}, "Expected `object`, got `array`"),
+        ({"name": "grep", "arguments": {"pattern": 1}}, "`pattern`: expected string"),
+    ],
+)
+async def test_a_tool_that_cannot_be_called_says_why(
+    client: Client, params: dict[str, Any], message: str
+) -> None:
+    error = await client.error("$/callTool", params)
+    assert error.code == -32602
+    assert message in error.message
+
+
+async def test_params_may_be_absent(client: Client) -> None:
+    assert await client.request("$/tools", None) == await client.request("$/tools", {})

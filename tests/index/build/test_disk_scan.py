@@ -1,0 +1,73 @@
+"""What is on disk, and whether it may have changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from conftest import write_files
+from winnow.index.build.disk_scan import (
+    Changes,
+    Emptied,
+    Listed,
+    below_any,
+    changes_of,
+    compared,
+    is_listing_stale,
+    listed,
+    look,
+)
+from winnow.index.store.file_record import FileState
+
+FILES = {"a/b/one.py": "1\n", "a/two.txt": "2\n", "Rakefile": "3\n", "a/LICENSE": "4\n"}
+LATER_NS = 10**9
+
+
+def test_files_and_the_folders_they_are_in(tmp_path: Path) -> None:
+    write_files(tmp_path, FILES)
+    (tmp_path / "a/empty").mkdir()
+    now = listed(tmp_path, list(FILES), True, time.time_ns() + LATER_NS)
+    assert set(now.paths) == set(FILES)
+    assert {"", "a", "a/b", "a/empty"} <= set(now.times)
+    assert not is_listing_stale(tmp_path, now.times)
+    write_files(tmp_path, {"a/empty/new.py": ""})
+    assert is_listing_stale(tmp_path, now.times)
+
+
+def test_a_folder_that_changes_while_files_are_listed_is_not_known(tmp_path: Path) -> None:
+    began = time.time_ns() - LATER_NS
+    write_files(tmp_path, FILES)
+    now = listed(tmp_path, list(FILES), True, began)
+    assert is_listing_stale(tmp_path, now.times)
+
+
+def test_a_change_of_an_ignore_file_is_a_change_of_the_list(tmp_path: Path) -> None:
+    write_files(tmp_path, {**FILES, "a/.gitignore": "x\n", ".git/info/exclude": ""})
+    for name in ("a/.gitignore", ".git/info/exclude"):
+        now = listed(tmp_path, list(FILES), True, time.time_ns() + LATER_NS)
+        assert not is_listing_stale(tmp_path, now.times)
+        os.utime(tmp_path / name, (1, 1))
+        assert is_listing_stale(tmp_path, now.times)
+
+
+def test_what_has_changed_by_a_whole_list_and_by_looking_at_known_files(tmp_path: Path) -> None:
+    write_files(tmp_path, {"old.py": "", "new.py": "", "same.py": ""})
+    os.utime(tmp_path / "new.py", (10, 10))
+    os.utime(tmp_path / "old.py", (5, 5))
+    same = look(str(tmp_path), "same.py")
+    assert same is not None
+    known = {"same.py": same, "old.py": FileState(1, 1, 0), "gone.py": FileState(1, 1, 1)}
+    paths = ["same.py", "new.py", "old.py", "gone while they were listed.py"]
+    now = listed(tmp_path, paths, True, time.time_ns())
+    expected = Changes(["new.py", "old.py"], ["gone.py"])
+    assert compared(tmp_path, known.items(), now, Emptied([])) == (expected, 3)
+    assert changes_of(tmp_path, known.items()) == Changes(["old.py"], ["gone.py"])
+    # A list that was cut short does not say that anything is gone.
+    changes, _ = compared(tmp_path, known.items(), Listed(now.paths, {}, False), Emptied([]))
+    assert changes.gone == []
+
+
+def test_the_files_that_are_below_one_of_some_paths() -> None:
+    paths = ["a/b/c.py", "a/bc.py", "d.py", "a/b/c.txt"]
+    assert below_any(paths, ["a/b", "d.py", "x"]) == ["a/b/c.py", "d.py", "a/b/c.txt"]

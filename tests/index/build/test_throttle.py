@@ -1,0 +1,519 @@
+"""The governor: when the background may go on, and how wide."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from conftest import write_files
+from index.conftest import extracted, jobs, outcome
+from winnow.config import Index
+from winnow.index.build import throttle as module
+from winnow.index.build.throttle import MB, Governor, Machine, most_parsed
+from winnow.index.build.workers import Workers
+from winnow.processes import workers as workers_of_all_kinds
+from winnow.processes.children import Processes
+from winnow.processes.memory import anonymous_bytes
+from winnow.text.roots import is_indexable
+
+WORKERS = (1, 2)
+
+
+class OtherMachine(Machine):
+    """A machine whose time is counted by hand: `others` is what other programs use of it, `own`
+    what the server and the workers do, `each` the memory of each of these."""
+
+    def __init__(self, cores: int = 4) -> None:
+        super().__init__()
+        self.cores = cores
+        self.seconds = 1000.0
+        self.others = 0.0
+        self.own = 0.0
+        self.each = 10 * MB
+        self.battery = False
+        self._others_had = 50.0
+        self._own_had = 20.0
+
+    def pass_time(self, seconds: float) -> None:
+        self.seconds += seconds
+        self._others_had += seconds * self.cores * self.others
+        self._own_had += seconds * self.cores * self.own
+
+    def now(self) -> float:
+        return self.seconds
+
+    def processor_seconds(self) -> tuple[float, float]:
+        return self.seconds * self.cores, self._others_had + self._own_had
+
+    def own_seconds(self, workers: Sequence[int]) -> float:
+        assert workers == WORKERS
+        return self._own_had
+
+    def memory_of(self, pid: int) -> int:
+        return self.each
+
+    def is_on_battery(self) -> bool:
+        return self.battery
+
+
+@pytest.fixture
+def machine() -> OtherMachine:
+    return OtherMachine()
+
+
+@pytest.fixture
+def governor(machine: OtherMachine) -> Governor:
+    return Governor(Index, lambda: WORKERS, machine)
+
+
+@pytest.fixture(autouse=True)
+def memory_is_no_servers() -> None:
+    """Here it is the memory of this very process that is measured."""
+
+
+@pytest.fixture(autouse=True)
+def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.0)
+
+
+async def held_for(governor: Governor, machine: OtherMachine, most: float = 10.0) -> float:
+    """Seconds of the machine until the background has its turn; what is told while it waits is that
+    it does."""
+    started = machine.seconds
+    turn = asyncio.create_task(governor.turn())
+    while not turn.done() and machine.seconds - started < most:
+        await asyncio.sleep(0)
+        if not turn.done():
+            await asyncio.sleep(0)
+            machine.pass_time(1 / 16)
+    turn.cancel()
+    await asyncio.gather(turn, return_exceptions=True)
+    return machine.seconds - started
+
+
+async def loaded(governor: Governor, machine: OtherMachine) -> None:
+    """Have the governor look at the use of processors twice."""
+    await governor.turn()
+    machine.pass_time(1.0)
+
+
+async def told_while_held(governor: Governor) -> tuple[str, str]:
+    turn = asyncio.create_task(governor.turn())
+    await asyncio.sleep(0)
+    told = (governor.state, governor.reason)
+    turn.cancel()
+    await asyncio.gather(turn, return_exceptions=True)
+    return told
+
+
+async def test_nothing_holds_the_background_back_on_a_quiet_machine(
+    governor: Governor, machine: OtherMachine
+) -> None:
+    machine.others, machine.own = 0.5, 0.5
+    await loaded(governor, machine)
+    assert await held_for(governor, machine) == 0
+    assert (governor.state, governor.reason) == ("running", "")
+
+
+async def test_other_programs_go_first_and_a_batch_begins_now_and_then(
+    governor: Governor, machine: OtherMachine
+) -> None:
+    machine.others = 0.93
+    await loaded(governor, machine)
+    assert await told_while_held(governor) == (
+        "throttled",
+        "other programs use 93 % of the processors",
+    )
+    assert [await held_for(governor, machine) for _ in range(3)] == [module.LOADED_SECONDS] * 3
+    assert governor.state == "running"
+    machine.others = 0.1
+    machine.pass_time(1.0)
+    assert await held_for(governor, machine) == 0
+
+
+async def test_the_threshold_is_the_setting(machine: OtherMachine) -> None:
+    settings = [Index(cpu_throttle_threshold=0.3)]
+    governor = Governor(lambda: settings[0], lambda: WORKERS, machine)
+    machine.others = 0.5
+    await loaded(governor, machine)
+    assert await held_for(governor, machine) == module.LOADED_SECONDS
+    settings[0] = Index(cpu_throttle_threshold=0.6)
+    assert await held_for(governor, machine) == 0
+
+
+async def test_a_look_of_long_ago_says_nothing_of_now(
+    governor: Governor, machine: OtherMachine
+) -> None:
+    machine.others = 1.0
+    await governor.turn()
+    machine.pass_time(3600)
+    assert await held_for(governor, machine) == 0
+
+
+async def test_a_pause_lasts_until_it_is_ended(governor: Governor, machine: OtherMachine) -> None:
+    governor.pause()
+    assert (governor.state, governor.reason) == ("paused", "somebody has paused it")
+    assert await held_for(governor, machine, most=100) == 100
+    governor.resume()
+    assert await held_for(governor, machine) == 0
+    assert governor.state == "running"
+
+
+async def test_the_background_waits_while_a_request_is_answered(
+    governor: Governor, machine: OtherMachine
+) -> None:
+    with governor.requests():
+        assert await told_while_held(governor) == ("throttled", "a request is being answered")
+        with governor.requests():
+            pass
+        assert await told_while_held(governor) == ("throttled", "a request is being answered")
+    assert await held_for(governor, machine) == 0
+
+
+async def test_requests_without_an_end_do_not_starve_the_background(
+    governor: Governor, machine: OtherMachine
+) -> None:
+    with governor.requests():
+        assert await held_for(governor, machine) == module.PATIENCE_SECONDS
+        assert await held_for(governor, machine) == 0
+        machine.pass_time(module.OPEN_SECONDS)
+        assert await held_for(governor, machine) == module.PATIENCE_SECONDS
+
+
+async def test_without_memory_there_is_one_worker_and_it_waits(
+    governor: Governor, machine: OtherMachine
+) -> None:
+    assert (governor.memory(), governor.workers()) == (30 * MB, 2)
+    assert governor.worker_bytes() == 40 * MB
+    machine.each = 72 * MB
+    machine.pass_time(1.0)
+    assert governor.memory() == 216 * MB
+    assert await told_while_held(governor) == ("throttled", "memory: 216 of 200 MB")
+    assert (governor.workers(), governor.worker_bytes()) == (1, module.WORKER_BYTES)
+    assert await held_for(governor, machine) == module.PATIENCE_SECONDS
+    machine.each = 40 * MB
+    machine.pass_time(1.0)
+    assert await held_for(governor, machine) == 0
+    assert governor.workers() == 2
+
+
+def test_what_the_server_has_is_not_given_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, server = OtherMachine(cores=2), 100 * MB
+    monkeypatch.setattr(machine, "memory_of", lambda pid: server if pid == os.getpid() else 0)
+    settings = Index(max_memory_usage_mb=300)
+    governor = Governor(lambda: settings, lambda: WORKERS, machine)
+    assert (governor.workers(), governor.worker_bytes()) == (2, 85 * MB)
+    server = 150 * MB
+    machine.pass_time(1.0)
+    assert (governor.workers(), governor.worker_bytes()) == (2, 60 * MB)
+    server = 221 * MB
+    machine.pass_time(1.0)
+    assert (governor.workers(), governor.worker_bytes()) == (1, 49 * MB)
+
+
+@pytest.mark.parametrize(
+    ("cores", "megabytes", "battery", "expected"),
+    [
+        (1, 200, False, 1),
+        (2, 200, False, 2),
+        (8, 200, False, 2),
+        (8, 1000, False, 4),
+        (8, 64, False, 1),
+        (8, 1000, True, 1),
+    ],
+)
+def test_as_many_workers_as_processors_memory_and_battery_allow(
+    cores: int, megabytes: int, battery: bool, expected: int
+) -> None:
+    machine = OtherMachine(cores)
+    machine.battery = battery
+    settings = Index(max_memory_usage_mb=megabytes)
+    assert Governor(lambda: settings, lambda: WORKERS, machine).workers() == expected
+
+
+def test_what_is_parsed_follows_from_the_limit() -> None:
+    assert most_parsed(Index(), 0) == 900_000
+    assert most_parsed(Index(), 16_000) == 826_667
+    assert most_parsed(Index(), 78_000) == 413_333
+    assert most_parsed(Index(), 1_000_000) == 300_000
+    assert most_parsed(Index(max_memory_usage_mb=1_000), 78_000) == 4_500_000
+    assert most_parsed(Index(max_memory_usage_mb=64), 0) == 96_000
+
+
+def test_a_home_folder_a_drive_and_what_all_share_are_not_indexed_unasked(tmp_path: Path) -> None:
+    home = tmp_path / "homes" / "me"
+    (home / ".git").mkdir(parents=True)
+    (home / "project").mkdir()
+    (tmp_path / "link").symlink_to(home)
+    environment = {"HOME": str(home)}
+    refused = [home, home.parent, tmp_path, tmp_path / "link", Path("/"), Path("/usr"),
+               Path("/tmp"), Path.home()]  # fmt: skip
+    assert [is_indexable(folder, environment) for folder in refused] == [False] * len(refused)
+    assert is_indexable(home / "project", environment)
+    assert is_indexable(tmp_path / "link" / "project", environment)
+
+
+# --- real machines -------------------------------------------------------------------------
+
+
+@pytest.mark.serial
+@pytest.mark.hazard
+async def test_a_program_that_burns_all_processors_is_seen_and_our_own_is_not(
+    burners: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOAD_SECONDS", 0.2)
+    own: list[int] = []
+    governor = Governor(lambda: Index(cpu_throttle_threshold=0.6), lambda: own)
+    started = burners()
+    load = governor._load
+    assert load.of_others(()) == 0
+    shares = []
+    for workers in ((), started):
+        own[:] = workers
+        load.of_others(workers)
+        await asyncio.sleep(module.LOAD_SECONDS + 0.1)
+        load.of_others(workers)  # between two looks at the same processes
+        await asyncio.sleep(module.LOAD_SECONDS + 0.1)
+        shares.append(load.of_others(workers))
+    with_others, with_own = shares
+    assert with_others > 0.6
+    assert with_own < with_others
+
+
+@pytest.fixture
+def burners() -> Iterator[Callable[[], list[int]]]:
+    made: list[subprocess.Popen[bytes]] = []
+
+    def start() -> list[int]:
+        code = "while True: pass"
+        made.extend(
+            subprocess.Popen([sys.executable, "-c", code]) for _ in range(os.cpu_count() or 1)
+        )
+        return [one.pid for one in made]
+
+    yield start
+    for one in made:
+        one.kill()
+        one.wait()
+
+
+@pytest.mark.process
+async def test_memory_is_that_of_the_server_and_its_workers() -> None:
+    hold = "import sys; kept = bytearray(80_000_000); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(  # noqa: ASYNC220
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        alone = Governor(Index, tuple).memory()
+        both = Governor(Index, lambda: [child.pid]).memory()
+        child.communicate()
+    assert alone > 0
+    assert 80_000_000 <= both - alone < 110_000_000
+    assert Governor(Index, lambda: [child.pid]).memory() - alone < 10_000_000
+
+
+# --- workers under a governor --------------------------------------------------------------
+
+
+class Rules:
+    """A regulator of a test's own."""
+
+    def __init__(
+        self, workers: int = 2, worker_bytes: int = 10**9, left_bytes: int = 10**9
+    ) -> None:
+        self.most = workers
+        self.bytes = worker_bytes
+        self.left = left_bytes
+        self.open = asyncio.Event()
+        self.open.set()
+        self.turns = 0
+
+    async def turn(self) -> None:
+        await self.open.wait()
+        self.turns += 1
+
+    def workers(self) -> int:
+        return self.most
+
+    def worker_bytes(self, *, alone: bool = False) -> int:
+        return self.bytes
+
+    def left_bytes(self) -> int:
+        return self.left
+
+
+MakeRuled = Callable[..., Workers]
+
+
+@pytest_asyncio.fixture
+async def ruled(shared_workers: None) -> AsyncIterator[MakeRuled]:
+    made: list[Workers] = []
+
+    def make(rules: Rules, *, shared: bool = False) -> Workers:
+        """Workers of a test's own, or those that tests share."""
+        if shared:
+            made.append(Workers(Processes(), {}, limit=2, regulator=rules))
+        else:
+            made.append(Workers(Processes(), os.environ, 20.0, 2, rules))
+        return made[-1]
+
+    yield make
+    for workers in made:
+        await workers.aclose()
+
+
+def write_small(folder: Path, count: int) -> list[str]:
+    names = [f"f{number}.py" for number in range(count)]
+    write_files(folder, dict.fromkeys(names, "def f(): pass\n"))
+    return names
+
+
+async def test_each_batch_of_the_background_has_a_turn(ruled: MakeRuled, tmp_path: Path) -> None:
+    names = write_small(tmp_path, 40)
+    rules = Rules()
+    found = await extracted(ruled(rules, shared=True), jobs(tmp_path, *names))
+    assert {name: outcome(facts) for name, facts in found.items()} == dict.fromkeys(names, "f")
+    assert rules.turns == 5
+
+
+@pytest.mark.process
+async def test_a_query_does_not_wait_for_a_turn_and_a_pause_begins_nothing(
+    ruled: MakeRuled, tmp_path: Path
+) -> None:
+    names = write_small(tmp_path, 40)
+    rules = Rules()
+    rules.open.clear()
+    workers = ruled(rules, shared=True)
+    background = asyncio.create_task(extracted(workers, jobs(tmp_path, *names)))
+    assert set(await extracted(workers, jobs(tmp_path, "f1.py"), urgent=True)) == {"f1.py"}
+    assert rules.turns == 0
+    assert not background.done()
+    rules.open.set()
+    assert len(await background) == 40
+
+
+async def test_what_nobody_waits_for_any_more_takes_no_turn_from_others(
+    ruled: MakeRuled, tmp_path: Path
+) -> None:
+    names = write_small(tmp_path, 80)
+    rules = Rules(workers=1)
+    workers = ruled(rules, shared=True)
+    first = workers.extract(jobs(tmp_path, *names))
+    await first.__anext__()
+    rules.open.clear()
+    await first.aclose()
+    second = asyncio.create_task(extracted(workers, jobs(tmp_path, *names[:8])))
+    await extracted(workers, jobs(tmp_path, "f1.py"), urgent=True)
+    assert not second.done()
+    rules.open.set()
+    assert len(await second) == 8
+
+
+@pytest.mark.slow
+async def test_a_worker_that_has_grown_is_replaced_and_nothing_is_lost(
+    ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_of_all_kinds, "REPLACE_SECONDS", 0.0)
+    names = write_small(tmp_path, 24)
+    # What has a thousand functions makes a worker larger than what has one.
+    write_files(tmp_path, {"large.py": "def f(a, b, c): return a(b(c))\n" * 20_000})
+    rules = Rules(workers=1)
+    workers = ruled(rules)
+    seen = set()
+
+    async def pids_while(wanted: list[str]) -> None:
+        async for _ in workers.extract(jobs(tmp_path, *wanted)):
+            seen.update(workers.pids)
+
+    await pids_while(names[:8])
+    [first] = seen
+    rules.bytes = anonymous_bytes(first) + 8_000_000
+    await pids_while(names[8:16])
+    assert seen == {first}
+    await pids_while(["large.py"])
+    while first in workers.pids:
+        await asyncio.sleep(0.01)
+    await pids_while(names[16:])
+    assert len(seen) == 2
+    assert all(anonymous_bytes(pid) < rules.bytes for pid in workers.pids)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rules", "is_kept"),
+    [
+        (Rules(worker_bytes=1_000_000), False),  # each needs a worker that is new
+        (Rules(left_bytes=0), True),
+    ],
+)
+async def test_large_files_come_last_and_alone(
+    ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: Rules, is_kept: bool
+) -> None:
+    monkeypatch.setattr(workers_of_all_kinds, "LIGHT_BYTES", 100_000)
+    small = write_small(tmp_path, 64)
+    large = ["a.py", "b.py"]
+    write_files(tmp_path, dict.fromkeys(large, "def large(): pass\n" * 4_000))
+    workers = ruled(rules)
+    order, pids = [], []
+    async for job, _ in workers.extract(jobs(tmp_path, *large, *small)):
+        order.append(os.fsdecode(job.path))
+        if order[-1] in large:
+            assert workers._in_background <= 1
+            pids.append(workers.pids)
+    assert set(order[-2:]) == set(large)
+    assert sorted(order) == sorted([*large, *small])
+    assert bool({*pids[0]}.intersection(pids[-1])) == is_kept
+
+
+@pytest.mark.slow
+async def test_nothing_more_is_begun_for_somebody_who_does_not_read(
+    ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_of_all_kinds, "UNREAD_BYTES", 1)
+    names = write_small(tmp_path, 400)
+    rules = Rules(workers=1)
+    workers = ruled(rules, shared=True)
+    answers = workers.extract(jobs(tmp_path, *names))
+    await answers.__anext__()
+    await extracted(workers, jobs(tmp_path, "f1.py"), urgent=True)
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        await asyncio.sleep(0.05)
+    assert len(workers._background) >= 47
+    assert len([path async for path, _ in answers]) == 399
+
+
+@pytest.mark.slow
+async def test_a_worker_that_ended_while_nobody_read_comes_back(
+    ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_of_all_kinds, "UNREAD_BYTES", 1)
+    monkeypatch.setattr(workers_of_all_kinds, "LIGHT_BYTES", 0)
+    names = ["a.py", "b.py", "c.py"]
+    write_files(tmp_path, dict.fromkeys(names, "def large(): pass\n" * 4_000))
+    workers = ruled(Rules(workers=1, worker_bytes=1_000_000))
+    found = []
+    async for job, _ in workers.extract(jobs(tmp_path, *names)):
+        found.append(os.fsdecode(job.path))
+        while workers.pids and not workers._has_work():
+            await asyncio.sleep(0.01)
+    assert sorted(found) == names
+
+
+async def test_what_somebody_waits_for_is_not_held_back_by_other_programs(
+    governor: Governor, machine: OtherMachine
+) -> None:
+    machine.others = 0.93
+    await loaded(governor, machine)
+    with governor.hurry():
+        assert await held_for(governor, machine) == 0
+    assert await held_for(governor, machine) == module.LOADED_SECONDS

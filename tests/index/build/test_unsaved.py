@@ -1,0 +1,76 @@
+"""Unsaved documents: what is known of them is taken once, and belongs to the query that asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import cast
+
+from winnow.index.build.folder import FolderSettings
+from winnow.index.build.unsaved import Documents, Unsaved
+from winnow.index.build.workers import Workers
+from winnow.index.store.file_record import FileFacts, FileState, Job
+
+SETTINGS = FolderSettings(max_bytes=100, max_parsed=100, max_size_mb=1, threshold=0)
+FACTS = FileFacts(FileState(0, 0, 0), "python")
+
+
+class Slowly:
+    """Workers that take the facts of a document when they are let."""
+
+    def __init__(self) -> None:
+        self.asked: list[bytes] = []
+        self.may = {b"a": asyncio.Event(), b"b": asyncio.Event()}
+
+    async def extract(
+        self, jobs: Sequence[Job], urgent: bool = False
+    ) -> AsyncGenerator[tuple[Job, FileFacts | None], None]:
+        for job in jobs:
+            self.asked.append(job.path)
+            await self.may[job.path].wait()
+            yield job, FACTS
+
+
+async def turns() -> None:
+    """Let all go on until they wait for something else than their turn."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
+async def test_a_query_has_its_documents_though_another_one_lets_go_of_them() -> None:
+    workers = Slowly()
+    documents = Documents(cast(Workers, workers), lambda: SETTINGS)
+    query = asyncio.create_task(documents.known({"a": "one", "b": "two"}))
+    workers.may[b"a"].set()
+    await turns()
+    assert await documents.known({}) == {}
+    workers.may[b"b"].set()
+    assert await query == {"a": Unsaved("one", FACTS), "b": Unsaved("two", FACTS)}
+    await documents.aclose()
+
+
+async def test_a_text_is_read_once_and_one_that_is_too_large_is_not() -> None:
+    workers = Slowly()
+    documents = Documents(cast(Workers, workers), lambda: SETTINGS)
+    workers.may[b"a"].set()
+    for _ in range(2):
+        queries = [documents.known({"a": "one", "b": "x" * 101}) for _ in range(3)]
+        for found in await asyncio.gather(*queries):
+            assert found == {"a": Unsaved("one", FACTS), "b": Unsaved("x" * 101)}
+    assert workers.asked == [b"a"]
+    await documents.aclose()
+
+
+async def test_while_somebody_types_the_text_before_stands_in() -> None:
+    workers = Slowly()
+    documents = Documents(cast(Workers, workers), lambda: SETTINGS)
+    workers.may[b"a"].set()
+    assert await documents.known({"a": "o"}) == {"a": Unsaved("o", FACTS)}
+    workers.may[b"a"].clear()
+    before = asyncio.create_task(documents.known({"a": "on"}))
+    await turns()
+    now = asyncio.create_task(documents.known({"a": "one"}))
+    assert await before == {"a": Unsaved("o", FACTS)}
+    workers.may[b"a"].set()
+    assert await now == {"a": Unsaved("one", FACTS)}
+    await documents.aclose()

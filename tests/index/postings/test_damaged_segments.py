@@ -1,0 +1,169 @@
+"""Segments that were cut off, changed, or never finished: said to be so, and never a crash."""
+
+from __future__ import annotations
+
+import io
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import child_environment, requires_posix
+from segment_texts import random_texts
+from winnow.index.postings.building import write_texts
+from winnow.index.postings.contents import FIELDS
+from winnow.index.postings.layout import SegmentWriter
+from winnow.index.postings.merging import merge_segments
+from winnow.index.postings.segment import (
+    UNFINISHED,
+    Segment,
+    SegmentDamaged,
+    in_memory,
+    write_segment,
+)
+from winnow.index.postings.trigrams import Condition, Required
+
+TEXTS = random_texts(4, chunks=2, vocabulary=12)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    file = tmp_path_factory.mktemp("whole") / "segment"
+    write_segment(file, TEXTS)
+    return file.read_bytes()
+
+
+def ask_everything(segment: Segment) -> None:
+    for trigram in range(12):
+        segment.documents_with(Condition(Required((trigram, 3))))
+    for field in FIELDS:
+        for term in range(12):
+            segment.postings(field.name, [term**3])
+        segment.lengths(field.name).sum()
+    assert len(segment.chunk_documents) == segment.chunks
+    assert len(list(segment.keys)) == segment.documents
+    for lists in (segment.trigrams, *segment.fields.values()):
+        lists.weights()
+        lists.unpack(0, len(lists.keys))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [1, 0xFF])
+def test_every_changed_byte_is_found_when_it_is_read(change: int, whole: bytes) -> None:
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= change
+        with pytest.raises(SegmentDamaged):
+            Segment.from_bytes(bytes(damaged)).verify()
+        with pytest.raises(SegmentDamaged):
+            ask_everything(Segment.from_bytes(bytes(damaged)))
+
+
+@pytest.fixture(scope="module")
+def large() -> bytes:
+    """A segment of several blocks, each of which has a checksum."""
+    stream = io.BytesIO()
+    writer = SegmentWriter(stream, io.BytesIO)
+    write_texts(writer, random_texts(300, chunks=9, vocabulary=3000))
+    writer.finish()
+    data = stream.getvalue()
+    assert len(data) > 5 * 65536
+    return data
+
+
+def test_a_segment_with_a_damaged_block_answers_right_or_not_at_all(large: bytes) -> None:
+    """A part of the blocks is enough for most answers, and the others are never read (#21)."""
+    whole = Segment.from_bytes(large)
+    terms = range(0, 3000, 100)
+    right = [postings_of(whole, term) for term in terms]
+    drawn = random.Random(0)
+    answered = refused = 0
+    for place in (drawn.randrange(len(large)) for _ in range(100)):
+        damaged = bytearray(large)
+        damaged[place] ^= 1 << drawn.randrange(8)
+        for term, wanted in zip(terms, right, strict=True):
+            try:
+                assert postings_of(Segment.from_bytes(bytes(damaged)), term) == wanted
+                answered += 1
+            except SegmentDamaged:
+                refused += 1
+    assert min(answered, refused) > 100
+
+
+def postings_of(segment: Segment, term: int) -> list[object]:
+    found = [segment.postings(field.name, [term]) for field in FIELDS]
+    condition = Condition(Required((term,)))
+    return [
+        [(numbers.tolist(), counts.tolist()) for [(numbers, counts)] in found],
+        segment.documents_with(condition).tolist(),
+    ]
+
+
+def test_a_file_that_was_cut_off_is_not_opened(whole: bytes, tmp_path: Path) -> None:
+    for size in range(len(whole)):
+        with pytest.raises(SegmentDamaged):
+            Segment.from_bytes(whole[:size])
+    (tmp_path / "empty").write_bytes(b"")
+    with pytest.raises(SegmentDamaged, match="empty"):
+        Segment(tmp_path / "empty")
+    with pytest.raises(FileNotFoundError):
+        Segment(tmp_path / "missing")
+
+
+def test_a_file_that_is_no_segment_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"SQLite format 3\0" * 1000)
+    with pytest.raises(SegmentDamaged, match="no segment of this version"):
+        Segment(tmp_path / "other")
+
+
+def test_a_damaged_segment_is_not_merged(large: bytes, tmp_path: Path) -> None:
+    damaged = bytearray(large)
+    damaged[len(large) // 2] ^= 1
+    segment = Segment.from_bytes(bytes(damaged))
+    with pytest.raises(SegmentDamaged):
+        merge_segments(tmp_path / "merged", [(segment, np.ones(segment.documents, bool))])
+    assert list(tmp_path.iterdir()) == []
+
+
+@requires_posix
+def test_nothing_is_left_of_a_file_for_which_there_is_no_room(whole: bytes, tmp_path: Path) -> None:
+    import resource
+
+    texts = random_texts(300, chunks=9, vocabulary=3000)
+    segment = in_memory(texts)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for room in (0, 10, 5_000, segment.size // 2, segment.size - 1):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+        try:
+            with pytest.raises(OSError):
+                write_segment(tmp_path / "segment", texts)
+            with pytest.raises(OSError):
+                merge_segments(
+                    tmp_path / "merged", [(segment, np.ones(segment.documents, np.bool_))]
+                )
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert list(tmp_path.iterdir()) == []
+    assert write_segment(tmp_path / "segment", texts) == segment.size
+
+
+@pytest.mark.process
+@requires_posix
+def test_a_killed_writer_leaves_nothing_under_the_name(tmp_path: Path) -> None:
+    program = f"""
+import os, pathlib
+import numpy as np
+from winnow.index.postings.layout import writing
+with writing(pathlib.Path({str(tmp_path / "segment")!r})) as writer:
+    writer.add("keys", "|u1", [np.zeros(100_000, np.uint8)])
+    os.kill(os.getpid(), {int(signal.SIGKILL)})
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=child_environment(tmp_path))
+    assert done.returncode == -signal.SIGKILL
+    [left] = tmp_path.iterdir()
+    assert left.name.startswith("segment.")
+    assert left.name.endswith(UNFINISHED)

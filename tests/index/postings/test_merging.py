@@ -1,0 +1,67 @@
+"""Merging: what comes out is what writing the texts that are kept would have made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from segment_texts import random_texts, some_texts
+from winnow.index.postings.contents import Contents
+from winnow.index.postings.merging import merge_segments
+from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory, write_segment
+
+
+@pytest.mark.slow
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15
+)
+@given(texts=some_texts(), data=st.data())
+def test_merging_makes_what_writing_the_texts_that_are_kept_does(
+    texts: dict[bytes, Contents], data: st.DataObject, tmp_path: Path
+) -> None:
+    keys = list(texts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(keys)), max_size=3)))
+    groups = [keys[a:b] for a, b in zip([0, *cuts], [*cuts, len(keys)], strict=True)]
+    kept = data.draw(st.sets(st.sampled_from(keys))) if keys else set()
+    segments = [
+        (in_memory({key: texts[key] for key in group}), np.array([key in kept for key in group]))
+        for group in groups
+    ]
+    size = merge_segments(
+        tmp_path / "merged", [(segment, mask.astype(bool)) for segment, mask in segments]
+    )
+    write_segment(tmp_path / "written", {key: texts[key] for key in keys if key in kept})
+    merged = (tmp_path / "merged").read_bytes()
+    assert merged == (tmp_path / "written").read_bytes()
+    assert size == len(merged)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", [1, 64, 1000])
+def test_the_size_of_blocks_changes_nothing(
+    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = random_texts(60, vocabulary=2000)
+    kept = np.arange(60) % 7 != 3
+    write_segment(tmp_path / "written", texts)
+    segments = [(in_memory(texts), kept), (in_memory({}), kept[:0])]
+    merge_segments(tmp_path / "merged", segments)
+    monkeypatch.setattr("winnow.index.postings.building.BLOCK", block)
+    monkeypatch.setattr("winnow.index.postings.building._SAMPLED", 1)
+    monkeypatch.setattr("winnow.index.postings.merging.BLOCK", block)
+    write_segment(tmp_path / "written in blocks", texts)
+    merge_segments(tmp_path / "merged in blocks", segments)
+    for name in ("written", "merged"):
+        assert (tmp_path / f"{name} in blocks").read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_too_many_documents_are_refused(tmp_path: Path) -> None:
+    segment = in_memory(random_texts(MOST_DOCUMENTS // 2 + 1, chunks=0))
+    kept = np.ones(segment.documents, bool)
+    with pytest.raises(ValueError, match="too many"):
+        merge_segments(tmp_path / "merged", [(segment, kept), (segment, kept)])
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,459 @@
+"""The store: what it keeps, for how long, and what it does with what is no store."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import requires_posix
+from winnow.index.postings.building import MOST_DOCUMENTS
+from winnow.index.store import store as module
+from winnow.index.store.file_record import FileFacts, FileState
+from winnow.index.store.reader import Counts, Skeletons
+from winnow.index.store.store import CONSENT, REPLACED, Store
+from winnow.storage import database
+from winnow.storage.database import StoreDamaged
+from winnow.storage.state_folder import User, create, existing
+from winnow.symbols.extract.packed import packed
+from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
+from winnow.symbols.view import File
+
+
+def skeleton_of(*bases: str, size: int = 100) -> Skeleton:
+    return Skeleton([Scope(0, size, -1, "module"), Scope(5, 9, 0, "class")], bases={1: [*bases]})
+
+
+def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> FileFacts:
+    """A file that defines these names, each of which stands in it twice."""
+    definitions = [
+        Definition(name, "function", place, 0, 9, place, place, (0, 0, 0))
+        for place, name in enumerate(names)
+    ]
+    occurrences = {name: name.encode() * 2 for name in names}
+    facts = Facts("python", definitions, skeleton_of(*bases), occurrences)
+    return FileFacts(FileState(mtime, 2, 3), "python", packed(facts))
+
+
+def defined(store: Store, name: str) -> list[str]:
+    with store.read() as reader:
+        return sorted(file.path for file, _ in reader.definitions(name))
+
+
+def occurring(store: Store, name: str) -> dict[str, bytes]:
+    with store.read() as reader:
+        return {file.path: data for file, data in reader.occurrences(name)}
+
+
+def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    strange = os.fsdecode(b"dir/\xff.py")
+    failed = FileFacts(FileState(1, 2, 3, "it is too large"), "python")
+    store.write(
+        {
+            "a.py": file_facts("one", "two"),
+            strange: file_facts("one", bases=("m.Base[T]", "object")),
+            "b/large.py": failed,
+        }
+    )
+    store.close()
+    again = Store.open(tmp_path)
+    assert not again.is_temporary
+    with again.read() as reader:
+        assert reader.files() == {
+            "a.py": FileState(1, 2, 3),
+            strange: FileState(1, 2, 3),
+            "b/large.py": failed.state,
+        }
+        assert reader.problems() == {File("b/large.py", "python"): "it is too large"}
+        assert set(reader.known(["dir", "a.py", "nowhere"])) == {strange, "a.py"}
+        assert sorted(reader.occurrences("one"), key=str) == [
+            (File("a.py", "python"), b"oneone"),
+            (File(strange, "python"), b"oneone"),
+        ]
+        assert [one.name for one in reader.definitions_in("a.py")] == ["one", "two"]
+        assert list(reader.subclasses("Base")) == [(File(strange, "python"), 1)]
+        assert reader.skeleton(strange) == skeleton_of("m.Base[T]", "object")
+        assert reader.skeleton("b/large.py") is None
+        assert reader.file("b/large.py") is None
+        assert reader.file(strange) == File(strange, "python")
+        assert reader.files_named(os.fsdecode(b"\xff.py")) == [File(strange, "python")]
+        assert reader.names_after(0, 10) == [(1, "one"), (2, "two")]
+        assert reader.counts() == Counts(files=3, names=2, definitions=3)
+    again.close()
+
+
+def test_a_file_that_is_written_again_takes_the_place_of_itself(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("old", "both", bases=("Old",)), "b.py": file_facts("both")})
+    store.write({"a.py": file_facts("new", "both", bases=("New",), mtime=5)}, gone=["b.py", "c.py"])
+    assert defined(store, "old") == []
+    assert occurring(store, "old") == {}
+    assert defined(store, "both") == ["a.py"]
+    assert occurring(store, "both") == {"a.py": b"bothboth"}
+    with store.read() as reader:
+        assert reader.files() == {"a.py": FileState(5, 2, 3)}
+        assert reader.skeleton("a.py") == skeleton_of("New")
+        assert list(reader.subclasses("Old")) == []
+        # Names stay, so that whoever has read them need only read the new ones.
+        assert reader.names_after(2, 10) == [(3, "new")]
+    store.close()
+
+
+def test_a_reader_sees_one_moment(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("old")})
+    with store.read() as reader:
+        store.write({"a.py": file_facts("new")})
+        assert [one.name for one in reader.definitions_in("a.py")] == ["old"]
+        assert list(reader.definitions("new")) == []
+        assert defined(store, "new") == ["a.py"]
+    store.close()
+
+
+def test_several_threads_and_processes_write_and_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A writer may starve while the others write one after the other.
+    monkeypatch.setattr(module, "BUSY_SECONDS", 60.0)
+    stores = [Store.open(tmp_path) for _ in range(2)]
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(20):
+                stores[number % 2].write({f"{number}.py": file_facts(f"n{turn}", "common")})
+                assert defined(stores[(number + 1) % 2], f"n{turn}")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert defined(stores[0], "common") == [f"{number}.py" for number in range(6)]
+    for store in stores:
+        store.check()
+        store.close()
+
+
+def test_another_version_has_a_store_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Store.open(tmp_path)
+    old.write({"a.py": file_facts("a")})
+    monkeypatch.setattr(module, "version", lambda _: "other")
+    new = Store.open(tmp_path)
+    assert new.file != old.file
+    assert defined(new, "a") == []
+    assert defined(old, "a") == ["a.py"]
+    new.close()
+    old.close()
+    # When nobody has used the old one for days, the next new one deletes it.
+    past = time.time() - module.OLD_SECONDS - 1
+    os.utime(old.file, (past, past))
+    monkeypatch.setattr(module, "version", lambda _: "newest")
+    Store.open(tmp_path).close()
+    assert not old.file.exists()
+    assert new.file.exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no database" * 1000, b"SQLite format 3\0" + b"\xff" * 5000]
+)
+def test_what_is_no_store_is_put_aside(tmp_path: Path, content: bytes) -> None:
+    store = Store.open(tmp_path)
+    store.close()
+    store.file.write_bytes(content)
+    again = Store.open(tmp_path)
+    assert not again.is_temporary
+    again.write({"a.py": file_facts("a")})
+    assert defined(again, "a") == ["a.py"]
+    again.close()
+
+
+def test_a_database_with_other_tables_is_replaced(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    store.close()
+    store.file.unlink()
+    connection = database.connect(store.file, busy_seconds=1, cache_kb=64)
+    connection.execute("CREATE TABLE file (id); CREATE VIEW name AS SELECT 1;").fetchall()
+    connection.close()
+    again = Store.open(tmp_path)
+    again.write({"a.py": file_facts("a")})
+    assert defined(again, "a") == ["a.py"]
+    assert "it has other tables" in again.readable_notes()[REPLACED]
+    again.close()
+
+
+@pytest.mark.parametrize("turns", [300, pytest.param(2_000, marks=pytest.mark.long)])
+def test_what_is_read_of_a_damaged_store_is_right_or_an_error(tmp_path: Path, turns: int) -> None:
+    """Damaged bytes and pages: no wrong answer; a check finds all of them (#21)."""
+    names = [f"name{number}" for number in range(100)]
+    right = {f"{number}.py": name.encode() * 2 for number in range(20) for name in ["name7"]}
+    store = Store.open(tmp_path)
+    for number in range(20):
+        store.write({f"{number}.py": file_facts(*names, bases=(f"base{number}",))})
+    store.close()
+    whole = store.file.read_bytes()
+    drawn = random.Random(1)
+    answered = refused = 0
+    for turn in range(turns):
+        broken = bytearray(whole)
+        place = drawn.randrange(len(broken) - 4096)
+        if turn % 5:
+            broken[place] ^= 1 << drawn.randrange(8)
+        else:
+            broken[place : place + 4096] = drawn.randbytes(4096)
+        store.file.write_bytes(broken)
+        try:
+            again = Store(store.file)
+        except StoreDamaged:
+            refused += 1
+            continue
+        try:
+            assert again.find_damage() is not None
+            assert occurring(again, "name7") == right
+            assert defined(again, "name7") == sorted(right)
+            answered += 1
+        except StoreDamaged:
+            refused += 1
+        finally:
+            again.close()
+    assert min(answered, refused) > turns / 40
+
+
+def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
+    """SQLite's own checks find nothing wrong with it."""
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("a")})
+    with store._transaction() as connection:
+        connection.execute("UPDATE file SET problem=CAST(x'ff' AS TEXT)")
+    store.check()
+    with store.read() as reader, pytest.raises(StoreDamaged):
+        reader.files()
+    store.close()
+
+
+@requires_posix
+def test_a_folder_that_cannot_be_written_has_a_temporary_store(tmp_path: Path) -> None:
+    (tmp_path / ".winnow").write_text("a file")
+    store = Store.open(tmp_path, user=User(None, None))
+    assert store.is_temporary
+    store.write({"a.py": file_facts("a")})
+    assert defined(store, "a") == ["a.py"]
+    store.close()
+    assert not store.file.parent.exists()
+    assert (tmp_path / ".winnow").read_text() == "a file"
+
+
+@requires_posix
+def test_a_strangers_link_is_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / ".winnow").symlink_to(outside)
+    store = Store.open(root)
+    assert store.file.parent == existing(root) != root / ".winnow"
+    store.close()
+    (root / ".winnow").unlink()
+    create(root)
+    (root / ".winnow" / f"index-{module.version()}.db").symlink_to(outside / "new.db")
+    store = Store.open(root)
+    assert store.is_temporary
+    store.close()
+    assert list(outside.iterdir()) == []
+
+
+def test_the_folder_is_ignored_by_git(tmp_path: Path) -> None:
+    Store.open(tmp_path).close()
+    assert (tmp_path / ".winnow/.gitignore").read_text() == "*\n"
+
+
+def test_a_store_that_was_deleted_is_not_current(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    assert store.is_current()
+    store.file.unlink()
+    assert not store.is_current()
+    store.close()
+
+
+@pytest.mark.slow
+@requires_posix
+def test_a_process_that_is_killed_leaves_a_store(tmp_path: Path) -> None:
+    """kill -9 at any moment: every transaction is there as a whole, or not at all."""
+    code = (
+        "import sys; from pathlib import Path\n"
+        "sys.path.insert(0, sys.argv[2])\n"
+        "from index.test_store import Store, file_facts\n"
+        "store = Store.open(Path(sys.argv[1]))\n"
+        "print('open', flush=True)\n"
+        "for turn in range(1000000):\n"
+        "    names = [f'{turn}n{n}' for n in range(200)]\n"
+        "    store.write({f'{n}.py': file_facts('turn', *names, mtime=turn) for n in range(10)})\n"
+    )
+    for seconds in (0.01, 0.1, 0.3):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parents[2])],
+            stdout=subprocess.PIPE,
+        )
+        assert writer.stdout is not None
+        with writer:
+            writer.stdout.readline()
+            time.sleep(seconds)
+            writer.send_signal(signal.SIGKILL)
+        store = Store.open(tmp_path)
+        store.check()
+        with store.read() as reader:
+            states = {state.mtime_ns for state in reader.files().values()}
+            assert len(states) <= 1
+            for turn in states:
+                assert len(list(reader.definitions("turn"))) == 10
+                assert len(list(reader.occurrences(f"{turn}n7"))) == 10
+        store.close()
+
+
+def test_skeletons_are_kept_up_to_a_size() -> None:
+    kept = Skeletons(limit=100)
+    skeletons = {number: skeleton_of(size=number) for number in range(5)}
+    for number, skeleton in skeletons.items():
+        kept.keep(number, skeleton, 30)
+        kept.get(0)
+    # The one that was asked for all the time is among the last.
+    assert [number for number in skeletons if kept.get(number)] == [0, 3, 4]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_reading_writes_nothing(tmp_path: Path) -> None:
+    """The index was discarded after commands that only read had written to it (#21)."""
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("first", "second"), "b.py": file_facts("third")})
+    store.close()
+    before = contents(store.file.parent)
+    for _ in range(3):
+        again = Store.open(tmp_path)
+        assert defined(again, "first") == ["a.py"]
+        again.check()
+        assert again.find_damage() is None
+        again.close()
+    assert contents(store.file.parent) == before
+
+
+def test_a_store_that_another_process_is_closing_is_whole(tmp_path: Path) -> None:
+    """Who opened the index while another process closed it took it for damaged (#21)."""
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("first")})
+    copied = contents(store.file.parent)
+    store.write({"b.py": file_facts("second")})
+    other = Store.open(tmp_path)
+    store.close()
+    assert (defined(other, "first"), defined(other, "second")) == (["a.py"], ["b.py"])
+    other.close()
+    # A process that is killed leaves a log.
+    assert any(name.endswith("-wal") for name in copied)
+    for path in store.file.parent.iterdir():
+        if path.name not in copied:
+            path.unlink()
+    for name, raw in copied.items():  # in place: another file would not be ours
+        (store.file.parent / name).write_bytes(raw)
+    killed = Store.open(tmp_path)
+    assert defined(killed, "first") == ["a.py"]
+    assert killed.file == store.file
+    killed.close()
+
+
+def test_a_successor_counts_once_it_is_published(tmp_path: Path) -> None:
+    damaged = Store.open(tmp_path)
+    damaged.write({"a.py": file_facts("first")})
+    damaged.note(CONSENT, "yes")
+    successor = Store.successor(damaged, "", "a page was flipped")
+    successor.write({"a.py": file_facts("second")})
+    successor.close()
+    before = Store.open(tmp_path)
+    assert before.file == damaged.file
+    before.close()
+    again = Store.successor(damaged, "", "a page was flipped")  # as another process goes on with it
+    assert again.file == successor.file
+    assert defined(again, "second") == ["a.py"]
+    again.publish()
+    assert not damaged.is_current()
+    after = Store.open(tmp_path)
+    assert after.file == successor.file
+    assert "a page was flipped" in after.readable_notes()[REPLACED]
+    assert after.readable_notes()[CONSENT] == "yes"
+    for store in (damaged, again, after):
+        store.close()
+    assert [file.name for file in after.file.parent.glob("*.db")] == [successor.file.name]
+
+
+def test_the_successor_of_a_temporary_store_is_temporary() -> None:
+    damaged = Store.temporary()
+    successor = Store.successor(damaged, "", "a page was flipped")
+    successor.write({"a.py": file_facts("first")})
+    successor.publish()
+    damaged.close()
+    assert defined(successor, "first") == ["a.py"]
+    successor.close()
+    assert not successor.file.parent.exists()
+
+
+def test_a_database_without_checksums_is_damage(tmp_path: Path) -> None:
+    """A bit of the header says whether pages have checksums."""
+    store = Store.open(tmp_path)
+    store.close()
+    connection = sqlite3.connect(store.file)
+    (reserved,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.close()
+    assert reserved
+    raw = bytearray(store.file.read_bytes())
+    assert raw[20] == database.CHECKSUM_BYTES
+    raw[20] = 0
+    store.file.write_bytes(raw)
+    with pytest.raises(StoreDamaged):
+        Store(store.file)
+
+
+def test_segments_are_merged_into_large_ones_and_each_text_seldom() -> None:
+    """As while a large tree is indexed: batches of about a thousand, and now and then a few."""
+    chance = random.Random(1)
+    sizes: dict[int, int] = {}
+    total = moved = 0
+    for number in itertools.count():
+        if total > 80_000:
+            break
+        sizes[2 * number] = chance.choice([chance.randint(1, 40), chance.randint(600, 1600)])
+        total += sizes[2 * number]
+        if some := module._to_merge(sizes):
+            assert len(some) > 1
+            sizes[2 * number + 1] = sum(sizes.pop(one) for one in some)
+            assert sizes[2 * number + 1] <= MOST_DOCUMENTS
+            moved += sizes[2 * number + 1]
+    assert len(sizes) < 40
+    assert moved < total
+
+
+def test_small_segments_are_those_that_are_small_together() -> None:
+    assert module._small({}) == module._small({1: 20}) == []
+    assert module._small({1: 20, 2: 10, 3: MOST_DOCUMENTS}) == [2, 1]
+    assert module._small({1: module.COMPACT - 20, 2: 21, 3: 10}) == [3, 2]
+
+
+def test_segments_that_are_half_full_do_not_keep_others_from_being_merged() -> None:
+    full = dict.fromkeys(range(20), MOST_DOCUMENTS - 1)
+    assert module._to_merge(full) == []
+    assert module._to_merge({**full, **dict.fromkeys(range(20, 28), 700)}) == [*range(20, 25)]

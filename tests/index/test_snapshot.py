@@ -1,0 +1,170 @@
+"""Views: the facts of all folders at one moment, with unsaved documents in their place."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from conftest import write_files
+from indexed import fill, indexed
+from waiting_for import until
+from winnow.index.snapshot import StoreView
+from winnow.index.store.reader import Reader, ReaderStopped, Skeletons
+from winnow.index.store.store import Store
+from winnow.storage.database import Connection
+from winnow.symbols.extract.driver import extract
+from winnow.symbols.facts import Facts
+from winnow.symbols.language import language_of
+from winnow.symbols.view import File, View
+
+FILES = {
+    "app/models.py": "class Model:\n    def save(self):\n        pass\n",
+    "app/views.py": "def save():\n    pass\n",
+    "lib/models.py": "LIMIT = 1\n",
+}
+
+
+def facts(path: str, text: str) -> Facts:
+    language = language_of(path)
+    assert language is not None
+    return extract(language, text.encode())
+
+
+def names(view: View, name: str) -> list[tuple[str, str]]:
+    return sorted((file.path, one.qualified_name) for file, one in view.definitions(name))
+
+
+def test_definitions_are_found_by_name_and_by_file(tmp_path: Path) -> None:
+    root = write_files(tmp_path, FILES).as_posix()
+    with indexed(tmp_path) as view:
+        assert names(view, "save") == [
+            (f"{root}/app/models.py", "Model.save"),
+            (f"{root}/app/views.py", "save"),
+        ]
+        assert [one.name for one in view.definitions_in(f"{root}/app/models.py")] == [
+            "Model",
+            "save",
+        ]
+        assert view.definitions_in(f"{root}/gone.py") == []
+        assert view.file(f"{root}/lib/models.py") == File(f"{root}/lib/models.py", "python")
+        assert view.file("/elsewhere.py") is None
+        assert sorted(one.path for one in view.files_named("models.py")) == [
+            f"{root}/app/models.py",
+            f"{root}/lib/models.py",
+        ]
+        skeleton = view.skeleton(f"{root}/app/views.py")
+        assert skeleton is not None
+        assert skeleton.scopes[0].end == len(FILES["app/views.py"])
+        assert view.roots() == [root]
+
+
+def test_what_stands_in_the_place_of_a_file_hides_it(tmp_path: Path) -> None:
+    root = write_files(tmp_path, FILES).as_posix()
+    overlay = {
+        f"{root}/app/views.py": facts("views.py", "def send():\n    pass\n"),
+        f"{root}/app/models.py": None,
+        f"{root}/new.py": facts("new.py", "def save():\n    pass\n"),
+    }
+    with indexed(tmp_path, overlay=overlay) as view:
+        assert names(view, "save") == [(f"{root}/new.py", "save")]
+        assert names(view, "send") == [(f"{root}/app/views.py", "send")]
+        assert view.files_named("views.py") == [File(f"{root}/app/views.py", "python")]
+        assert [one.path for one in view.files_named("models.py")] == [f"{root}/lib/models.py"]
+        assert view.skeleton(f"{root}/app/models.py") is None
+        assert view.definitions_in(f"{root}/app/models.py") == []
+        assert view.file(f"{root}/app/models.py") is None
+
+
+def test_several_folders_are_one_view(tmp_path: Path) -> None:
+    first = write_files(tmp_path / "a", FILES)
+    second = write_files(tmp_path / "b", {"main.py": "def save(): ...\n"})
+    with indexed(first, second) as view:
+        assert [path for path, _ in names(view, "save")] == [
+            f"{first.as_posix()}/app/models.py",
+            f"{first.as_posix()}/app/views.py",
+            f"{second.as_posix()}/main.py",
+        ]
+        assert view.definitions_in(f"{second.as_posix()}/main.py")[0].name == "save"
+
+
+# --- while a thread reads ------------------------------------------------------------------
+
+
+class Readers:
+    """Readers of one store, and the connections that they have handed back."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = Store(root / "symbols.db")
+        fill(self.store, root)
+        self.handed_back: list[Connection] = []
+
+    def reader(self) -> Reader:
+        connection = self.store.reader().connection
+        return Reader(connection, Skeletons(), self.store.segments, self.handed_back.append)
+
+    def close(self) -> None:
+        for connection in self.handed_back:
+            connection.close()
+        self.store.close()
+
+
+async def test_a_request_that_is_cancelled_leaves_the_readers_to_its_thread(tmp_path: Path) -> None:
+    readers = Readers(write_files(tmp_path, FILES))
+    reader = readers.reader()
+    view = StoreView([tmp_path.as_posix()], [reader])
+    reading, closed, ended = threading.Event(), threading.Event(), threading.Event()
+    seen: list[object] = []
+
+    def work() -> None:
+        seen.append(len(names(view, "save")))
+        reading.set()
+        closed.wait(30)
+        seen.append(list(readers.handed_back))
+        try:
+            names(view, "save")
+        except ReaderStopped:
+            seen.append("stopped")
+            raise
+        finally:
+            ended.set()
+
+    task = asyncio.create_task(view.read(work))
+    await asyncio.to_thread(reading.wait, 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    view.close()
+    assert readers.handed_back == []
+    closed.set()
+    await asyncio.to_thread(ended.wait, 30)
+    await until(lambda: readers.handed_back)
+    assert seen == [2, [], "stopped"]
+    assert readers.handed_back == [reader.connection]
+    readers.close()
+
+
+async def test_a_view_hands_its_readers_back_once_and_is_not_read_any_more(tmp_path: Path) -> None:
+    readers = Readers(write_files(tmp_path, FILES))
+    first, second = readers.reader(), readers.reader()
+    with StoreView([f"{tmp_path}/app", f"{tmp_path}/lib"], [first, second]) as view:
+        assert await view.read(view.roots) == [f"{tmp_path}/app", f"{tmp_path}/lib"]
+        assert readers.handed_back == []
+    view.close()
+    assert readers.handed_back == [first.connection, second.connection]
+    with pytest.raises(ReaderStopped):
+        await view.read(view.roots)
+    with pytest.raises(ReaderStopped):
+        view.definitions_in(f"{tmp_path}/app/views.py")
+    readers.close()
+
+
+async def test_an_error_of_the_work_is_the_callers(tmp_path: Path) -> None:
+    readers = Readers(write_files(tmp_path, FILES))
+    with StoreView([tmp_path.as_posix()], [readers.reader()]) as view:
+        with pytest.raises(ZeroDivisionError):
+            await view.read(lambda: 1 // 0)
+        assert len(await view.read(names, view, "save")) == 2
+    readers.close()

@@ -1,0 +1,148 @@
+"""Nearness by vectors: the same as if all products were made one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from segment_texts import contents, random_texts
+from winnow.index.postings.contents import FIELDS, MEASURES, Contents, Postings
+from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.segment import in_memory
+from winnow.index.vectors import vector_search
+from winnow.index.vectors.embeddings import Rows, quantized, scale_of
+from winnow.index.vectors.vector_search import Cosines
+
+DIMENSIONS = 8
+
+
+def unit(chance: np.random.Generator, count: int) -> Rows:
+    rows = chance.standard_normal((count, DIMENSIONS), np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
+
+
+def a_text(vectors: Rows) -> Contents:
+    """A text with these vectors, the last of the document, or with none."""
+    chunks = max(len(vectors) - 1, 0)
+    fields = [
+        Postings(lengths=bytes(4 * (chunks if field.unit == "chunk" else 1))) for field in FIELDS
+    ]
+    lines = [(number + 1, number + 1, 0) for number in range(chunks)]
+    return contents([set()], lines, fields, [0.0] * len(MEASURES), quantized(vectors).tobytes())
+
+
+class Made:
+    """A corpus at random, and the vectors of each file; empty for a file that has none."""
+
+    def __init__(self, seed: int, sizes: Sequence[int], split: int) -> None:
+        chance, shuffled = np.random.default_rng(seed), random.Random(seed)
+        # Documents of several files, and such that are of none any more.
+        of_files = [shuffled.choice((0, 1, 1, 2)) for _ in sizes]
+        numbers = list(range(sum(of_files) + 1))  # and a file that is in no part
+        shuffled.shuffle(numbers)
+        self.vectors: dict[int, Rows] = {}
+        parts = []
+        for start in range(0, len(sizes), split):
+            texts: dict[bytes, Contents] = {}
+            documents: list[int] = []
+            files: list[int] = []
+            for place in range(start, min(start + split, len(sizes))):
+                vectors = unit(chance, sizes[place] + 1 if sizes[place] >= 0 else 0)
+                texts[place.to_bytes(16, "little")] = a_text(vectors)
+                for _ in range(of_files[place]):
+                    documents.append(place - start)
+                    files.append(numbers.pop())
+                    self.vectors[files[-1]] = vectors
+            parts.append(
+                Part(in_memory(texts), np.array(documents, np.uint16), np.array(files, np.int32))
+            )
+        [rest] = numbers
+        self.vectors[rest] = unit(chance, 0)
+        count = len(self.vectors)
+        self.corpus = Corpus(
+            parts, [f"{n}.py" for n in range(count)], ["/"], np.zeros(count, np.int32),
+            lambda name: (), {},
+        )  # fmt: skip
+        self.query = unit(chance, 1)[0]
+
+    def cosines(self, file: int) -> list[float]:
+        """Of each vector, from its 8 bits."""
+        rows = quantized(self.vectors[file]).astype(np.float64) / scale_of(DIMENSIONS)
+        return [float(row @ self.query.astype(np.float64)) for row in rows]
+
+    def features(self, file: int) -> tuple[float, float, float]:
+        *chunks, document = self.cosines(file) or [0.0]
+        best = sorted(chunks, reverse=True)
+        return (best[0] if best else 0.0, sum(best[:3]) / 3, document)
+
+
+# -1 for a text without vectors; 0 for one without chunks, which has one all the same.
+made = st.builds(
+    Made, st.integers(0, 1000), st.lists(st.integers(-1, 6), max_size=12), st.integers(1, 5)
+)
+
+
+@settings(deadline=None)
+@given(made, st.data())
+def test_features_are_those_of_products_made_one_by_one(made: Made, data: st.DataObject) -> None:
+    files = data.draw(st.permutations(sorted(made.vectors)))[: data.draw(st.integers(0, 12))]
+    found = Cosines(made.corpus, made.query).of_files(files)
+    expected = np.array([made.features(file) for file in files]).reshape(-1, 3).T
+    assert np.allclose(np.stack(found), expected, atol=1e-5)
+
+
+@settings(deadline=None)
+@given(made, st.integers(1, 8))
+def test_the_nearest_files_are_those_with_the_nearest_chunks(made: Made, most: int) -> None:
+    found = Cosines(made.corpus, made.query).nearest(most)
+    best = {
+        file: max(made.cosines(file)[:-1]) for file in made.vectors if len(made.vectors[file]) > 1
+    }
+    order = sorted((cosine for cosine in best.values() if cosine > 0), reverse=True)
+    assert np.allclose([best[file] for file in found], order[:most], atol=1e-5)
+    assert len(set(found)) == len(found)
+
+
+@settings(deadline=None)
+@given(made, st.integers(1, 8))
+def test_with_very_many_chunks_documents_choose(made: Made, most: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(vector_search, "MOST_CHUNKS", -1)
+        patched.setattr(vector_search, "CHOSEN", 3)
+        found = Cosines(made.corpus, made.query).nearest(most)
+    whole = {file: made.cosines(file)[-1] for file in made.vectors if len(made.vectors[file])}
+    near = sorted((cosine for cosine in whole.values() if cosine > 0), reverse=True)
+    chosen = near[: max(most, 3)]
+    assert len(found) == min(most, len(chosen))
+    assert all(any(abs(whole[file] - one) < 1e-5 for one in chosen) for file in found)
+    best = [made.features(file)[0] for file in found]
+    assert np.allclose(best, sorted(best, reverse=True), atol=1e-5)
+
+
+def test_vectors_are_multiplied_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Made(7, [5] * 40, 9)
+    files = sorted(made.vectors)
+    whole = Cosines(made.corpus, made.query).of_files(files)
+    nearest = Cosines(made.corpus, made.query).nearest(20)
+    monkeypatch.setattr(vector_search, "BLOCK", 7)
+    parts = Cosines(made.corpus, made.query).of_files(files)
+    assert np.allclose(np.stack(whole), np.stack(parts), atol=1e-6)
+    assert Cosines(made.corpus, made.query).nearest(20) == nearest
+
+
+def test_vectors_of_another_model_are_passed_over() -> None:
+    other = {key: replace(text, vectors=b"") for key, text in random_texts(3).items()}
+    for texts in (random_texts(3), other):
+        part = Part(in_memory(texts), np.arange(3, dtype=np.uint16), np.arange(3, dtype=np.int32))
+        paths = ["a.py", "b.py", "c.py"]
+        corpus = Corpus([part], paths, ["/"], np.zeros(3, np.int32), lambda name: (), {})
+        query = unit(np.random.default_rng(1), 1)[0]
+        assert not np.stack(Cosines(corpus, query).of_files([0, 1, 2])).any()
+        assert Cosines(corpus, query).nearest(3) == []

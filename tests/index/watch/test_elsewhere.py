@@ -1,0 +1,48 @@
+"""The thread that macOS and Windows have, which runs everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+from conftest import write_files
+from waiting_for import until
+from winnow.index.watch import elsewhere
+from winnow.index.watch.exchange import Exchange
+
+SECONDS = 20.0
+
+
+async def test_what_happens_is_told_without_what_nobody_wants(tmp_path: Path) -> None:
+    root = write_files(tmp_path.resolve(), {"sub/a.txt": "a", "built/a.o": "a"})
+    told: set[str] = set()
+    exchange = Exchange(told.update, lambda: None)
+    unwanted = str(root / "built")
+    thread = threading.Thread(
+        target=elsewhere.watch,
+        args=(str(root), ".winnow", lambda path: path != unwanted, exchange),
+    )
+    thread.start()
+    try:
+        await exchange.begun
+        write_files(root, {"built/b.o": "b", ".winnow/a": "a", ".git/objects/a": "a"})
+        write_files(root, {".git/HEAD": "ref: a", "sub/a.txt": "changed", "last.txt": "last"})
+        wanted = {str(root / name) for name in (".git", ".git/HEAD", "sub/a.txt", "last.txt")}
+        await until(lambda: wanted - {str(root / ".git/HEAD")} <= told)
+        assert told <= wanted
+    finally:  # or the tests would not end
+        exchange.close()
+    await asyncio.wait_for(exchange.ended.wait(), SECONDS)
+    thread.join()
+
+
+async def test_a_folder_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
+    losses: list[None] = []
+    exchange = Exchange(lambda paths: None, lambda: losses.append(None))
+    await asyncio.to_thread(
+        elsewhere.watch, str(tmp_path / "none"), ".winnow", lambda path: True, exchange
+    )
+    await exchange.begun
+    assert exchange.reason.startswith(f"{tmp_path / 'none'} cannot be watched: ")
+    assert losses == []

@@ -1,0 +1,694 @@
+"""The watcher against the real kernel: what it tells is all there is to know."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import gc
+import mmap
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from conftest import child_environment, git_init, without_coverage, write_files
+from winnow.index.watch.watcher import Watcher
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is certain")
+
+SECONDS = 20.0
+RENAME_EXCHANGE = 2
+NOBODY = 65534
+
+
+class Mirror:
+    """What somebody knows who looks only where the watcher points to: texts by path, and None for
+    folders."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = str(root)
+        self.known: dict[str, bytes | None] = {}
+        self.told: list[set[str]] = []
+        self.lost = 0
+
+    def changed(self, paths: set[str]) -> None:
+        self.told.append(paths)
+        for path in paths:
+            self.look(path)
+
+    def start_anew(self) -> None:
+        self.lost += 1
+        self.known.clear()
+        self.look(self.root)
+
+    def look(self, path: str) -> None:
+        if self.known.pop(path, b"") is None:
+            for known in [known for known in self.known if known.startswith(path + "/")]:
+                del self.known[known]
+        self.known.update(on_disk(path))
+
+    def all_told(self) -> set[str]:
+        """The paths that were told, below the root, since the last call."""
+        told, self.told = self.told, []
+        return {os.path.relpath(path, self.root) for paths in told for path in paths}
+
+
+def on_disk(path: str) -> dict[str, bytes | None]:
+    """What is at and below a path, without what is never told of."""
+    try:
+        if not os.path.isdir(path):
+            return {path: Path(path).read_bytes()}
+        found: dict[str, bytes | None] = {path: None}
+        for name in os.listdir(path):
+            if name != ".winnow":
+                found |= on_disk(os.path.join(path, name))
+    except OSError:
+        return {}
+    return found
+
+
+Watching = Callable[..., Awaitable[tuple[Watcher, Mirror]]]
+
+
+@pytest_asyncio.fixture
+async def watching() -> AsyncIterator[Watching]:
+    """Begins to watch a folder."""
+    watchers = []
+
+    async def watch(
+        root: Path, wanted: Callable[[str], bool] = lambda path: True
+    ) -> tuple[Watcher, Mirror]:
+        mirror = Mirror(root)
+        watcher = Watcher(
+            root, mirror.changed, mirror.start_anew, own=root / ".winnow", wanted=wanted
+        )
+        watchers.append(watcher)
+        assert await watcher.start(), watcher.reason
+        mirror.look(str(root))
+        return watcher, mirror
+
+    yield watch
+    for watcher in watchers:
+        await watcher.aclose()
+
+
+async def run(*command: str | Path) -> int:
+    return await (await asyncio.create_subprocess_exec(*command)).wait()
+
+
+async def git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    assert await run("git", "-C", folder, *who, *arguments) == 0
+
+
+async def heard(watcher: Watcher, mirror: Mirror) -> set[str]:
+    assert await watcher.settle(SECONDS)
+    return mirror.all_told()
+
+
+# --- what is told --------------------------------------------------------------------------
+
+
+async def test_what_happens_to_files_is_told(watching: Watching, tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.txt": "a", "sub/b.txt": "b"})
+    watcher, mirror = await watching(tmp_path)
+    assert await heard(watcher, mirror) == set()
+    (tmp_path / "new.txt").write_text("new")
+    assert await heard(watcher, mirror) == {"new.txt"}
+    opened = os.open(tmp_path / "sub/b.txt", os.O_WRONLY)
+    os.write(opened, b"more")
+    assert await heard(watcher, mirror) == {"sub/b.txt"}
+    os.close(opened)
+    (tmp_path / "a.txt").rename(tmp_path / "sub/c.txt")
+    assert await heard(watcher, mirror) == {"a.txt", "sub/c.txt", "sub/b.txt"}
+    os.utime(tmp_path / "sub/c.txt", (1, 1))
+    assert await heard(watcher, mirror) == {"sub/c.txt"}
+    os.truncate(tmp_path / "sub/c.txt", 0)
+    assert await heard(watcher, mirror) == {"sub/c.txt"}
+    (tmp_path / "sub/b.txt").unlink()
+    (tmp_path / "link").symlink_to("sub")
+    assert await heard(watcher, mirror) == {"sub/b.txt", "link"}
+    assert mirror.lost == 0
+
+
+async def test_who_only_reads_changes_nothing(watching: Watching, tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.txt": "a", "sub/b.txt": "b"})
+    watcher, mirror = await watching(tmp_path)
+    assert on_disk(str(tmp_path))
+    assert await heard(watcher, mirror) == set()
+
+
+async def test_what_is_written_through_memory_is_told_when_the_file_is_closed(
+    watching: Watching, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("before")
+    watcher, mirror = await watching(tmp_path)
+    opened = os.open(file, os.O_RDWR)
+    memory = mmap.mmap(opened, 0)
+    os.close(opened)
+    memory[:6] = b"after!"
+    memory.close()
+    assert await heard(watcher, mirror) == {"a.txt"}
+
+
+async def test_names_need_not_be_unicode(watching: Watching, tmp_path: Path) -> None:
+    watcher, mirror = await watching(tmp_path)
+    os.mkdir(os.fsencode(tmp_path) + b"/\xff")
+    assert await heard(watcher, mirror) == {"\udcff"}
+    Path(tmp_path, "\udcff", "\udcfe").touch()
+    assert await heard(watcher, mirror) == {"\udcff/\udcfe"}
+
+
+async def test_a_folder_is_told_of_when_what_is_written_into_it_later_would_be_too(
+    watching: Watching, tmp_path: Path
+) -> None:
+    watcher, mirror = await watching(tmp_path)
+    for index in range(100):
+        folder = tmp_path / f"new{index}" / "below"
+        folder.mkdir(parents=True)
+        (folder / "early.txt").write_text("early")
+        if index % 2:
+            assert await watcher.settle(SECONDS)
+        (folder / "late.txt").write_text("late")
+    assert await watcher.settle(SECONDS)
+    assert mirror.known == on_disk(str(tmp_path))
+
+
+async def test_a_folder_that_appears_while_the_one_above_is_looked_at(
+    watching: Watching, tmp_path: Path
+) -> None:
+    root, late = tmp_path / "root", tmp_path / "root/tree/late"
+    root.mkdir()
+
+    def wanted(path: str) -> bool:
+        # The folder above has just been listed.
+        if path.endswith("early"):
+            late.mkdir(exist_ok=True)
+        return True
+
+    watcher, mirror = await watching(root, wanted)
+    (tmp_path / "tree/early").mkdir(parents=True)
+    (tmp_path / "tree").rename(root / "tree")
+    assert await heard(watcher, mirror) >= {"tree"}
+    (late / "a.txt").write_text("a")
+    assert await watcher.settle(SECONDS)
+    assert mirror.known == on_disk(str(root))
+
+
+async def test_trees_move_in_out_and_about(watching: Watching, tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    write_files(outside / "tree", {"one/two/a.txt": "a", "b.txt": "b"})
+    root.mkdir()
+    watcher, mirror = await watching(root)
+    (outside / "tree").rename(root / "tree")
+    assert await heard(watcher, mirror) == {"tree"}
+    (root / "tree").rename(root / "other")
+    assert await heard(watcher, mirror) == {"tree", "other"}
+    (root / "other/one/two/a.txt").write_text("changed")
+    assert await heard(watcher, mirror) == {"other/one/two/a.txt"}
+    (root / "other").rename(outside / "gone")
+    assert await heard(watcher, mirror) == {"other"}
+    (outside / "gone/one/two/a.txt").write_text("nobody hears of it")
+    assert await heard(watcher, mirror) == set()
+    assert mirror.known == on_disk(str(root))
+
+
+async def test_two_folders_change_places(watching: Watching, tmp_path: Path) -> None:
+    write_files(tmp_path, {"a/in/a.txt": "a", "b/in/b.txt": "b"})
+    watcher, mirror = await watching(tmp_path)
+    libc = ctypes.CDLL(None, use_errno=True)
+    first, second = os.fsencode(tmp_path / "a"), os.fsencode(tmp_path / "b")
+    if libc.renameat2(-100, first, -100, second, RENAME_EXCHANGE):
+        pytest.skip(os.strerror(ctypes.get_errno()))
+    assert await heard(watcher, mirror) == {"a", "b"}
+    write_files(tmp_path, {"a/in/b.txt": "b2", "b/in/a.txt": "a2"})
+    assert await heard(watcher, mirror) == {"a/in/b.txt", "b/in/a.txt"}
+
+
+async def test_a_tree_that_is_deleted_and_made_again(watching: Watching, tmp_path: Path) -> None:
+    watcher, mirror = await watching(tmp_path)
+    for index in range(50):
+        write_files(tmp_path, {"tree/one/two/a.txt": str(index)})
+        if index % 3:
+            assert await watcher.settle(SECONDS)
+        assert index % 3 == 0 or mirror.known == on_disk(str(tmp_path))
+        shutil.rmtree(tmp_path / "tree")
+    assert await watcher.settle(SECONDS)
+    assert mirror.known == {str(tmp_path): None}
+
+
+@pytest.mark.process
+async def test_of_git_only_what_decides_about_files_is_told(
+    watching: Watching, tmp_path: Path
+) -> None:
+    watcher, mirror = await watching(tmp_path)
+    git_init(tmp_path)
+    assert await heard(watcher, mirror) >= {".git"}
+    write_files(tmp_path, {"a.txt": "a"})
+    await git(tmp_path, "add", "a.txt")
+    await git(tmp_path, "commit", "-qm", "first")
+    assert await heard(watcher, mirror) == {"a.txt"}
+    await git(tmp_path, "checkout", "-qb", "other")
+    assert await heard(watcher, mirror) == {".git/HEAD"}
+    write_files(tmp_path, {".git/info/exclude": "b.txt", ".git/objects/b.txt": "b"})
+    assert ".git/info/exclude" in await heard(watcher, mirror)
+
+
+async def test_of_our_own_folders_nothing_is_told(watching: Watching, tmp_path: Path) -> None:
+    watcher, mirror = await watching(tmp_path)
+    write_files(tmp_path, {".winnow/store": "s", "sub/a.txt": "a"})
+    assert await heard(watcher, mirror) >= {"sub"}
+    write_files(tmp_path, {".winnow/more/store": "s", "sub/.winnow/store": "s"})
+    assert await heard(watcher, mirror) == set()
+
+
+async def test_of_folders_that_nobody_wants_nothing_is_told_until_somebody_does(
+    watching: Watching, tmp_path: Path
+) -> None:
+    unwanted = {str(tmp_path / "built"), str(tmp_path / "made")}
+    write_files(tmp_path, {"built/a.o": "a", "sub/a.txt": "a"})
+    watcher, mirror = await watching(tmp_path, wanted=lambda path: path not in unwanted)
+    write_files(tmp_path, {"built/b.o": "b", "built/deep/c.o": "c", "made/d.o": "d"})
+    assert await heard(watcher, mirror) == {"made"}
+    unwanted.remove(str(tmp_path / "built"))
+    unwanted.add(str(tmp_path / "sub"))
+    watcher.refresh()
+    assert await heard(watcher, mirror) == {"built"}
+    write_files(tmp_path, {"built/deep/d.o": "d", "sub/a.txt": "unwanted now"})
+    assert await heard(watcher, mirror) == {"built/deep/d.o"}
+
+
+# --- that all has been told ----------------------------------------------------------------
+
+
+class Operations:
+    """Random changes of a tree."""
+
+    def __init__(self, root: Path, outside: Path, seed: int) -> None:
+        self.root, self.outside = root, outside
+        self.random = random.Random(seed)
+        self.count = 0
+
+    def one(self) -> None:
+        self.count += 1
+        operation = self.random.choice(
+            [
+                *(self.write, self.write, self.append, self.tree, self.rename, self.rename),
+                *(self.delete, self.move_in, self.move_out),
+            ]
+        )
+        # A folder into itself, over one that is not empty, what is not there.
+        with contextlib.suppress(OSError):
+            operation()
+
+    def folders(self) -> list[Path]:
+        return [self.root, *(one for one in sorted(self.root.rglob("*")) if one.is_dir())]
+
+    def some(self, paths: Iterable[Path]) -> Path:
+        return self.random.choice([*paths, self.root / "none"])
+
+    def place(self) -> Path:
+        return self.random.choice(self.folders()) / self.random.choice("abcdef")
+
+    def write(self) -> None:
+        self.place().write_text(f"written {self.count}")
+
+    def append(self) -> None:
+        with open(self.some(one for one in self.root.rglob("*") if one.is_file()), "a") as file:
+            file.write(f"{self.count}")
+
+    def tree(self) -> None:
+        write_files(self.place(), {"x/y/a": f"{self.count}", "x/b": "b", "z/c": f"{self.count}"})
+
+    def rename(self) -> None:
+        self.some(self.root.rglob("*")).rename(self.place())
+
+    def delete(self) -> None:
+        victim = self.some(self.root.rglob("*"))
+        shutil.rmtree(victim) if victim.is_dir() else victim.unlink()
+
+    def move_in(self) -> None:
+        source = self.outside / f"{self.count}"
+        write_files(source, {"p/q/a": f"{self.count}", "b": "b"})
+        source.rename(self.place())
+
+    def move_out(self) -> None:
+        self.some(self.root.rglob("*")).rename(self.outside / f"out{self.count}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_after_random_changes_all_is_known(
+    watching: Watching, tmp_path: Path, seed: int
+) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    watcher, mirror = await watching(root)
+    operations = Operations(root, outside, seed)
+    while operations.count < 200:
+        for _ in range(operations.random.randint(1, 6)):
+            operations.one()
+        assert await watcher.settle(SECONDS)
+        assert mirror.known == on_disk(str(root)), operations.count
+    assert mirror.lost == 0
+
+
+@pytest.mark.slow
+async def test_after_changes_beside_it_all_is_known(watching: Watching, tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    watcher, mirror = await watching(root)
+    operations = Operations(root, outside, seed=3)
+
+    def work() -> None:
+        while operations.count < 100:
+            operations.one()
+
+    for _ in range(3):
+        operations.count = 0
+        working = threading.Thread(target=work)
+        working.start()
+        while working.is_alive():
+            await watcher.settle(SECONDS)
+        assert await watcher.settle(SECONDS)
+        assert mirror.known == on_disk(str(root))
+
+
+async def test_a_change_just_before_the_question_is_told_before_the_answer(
+    watching: Watching, tmp_path: Path
+) -> None:
+    watcher, mirror = await watching(tmp_path)
+    for index in range(300):
+        (tmp_path / f"{index % 7}").write_text(str(index))
+        answers = await asyncio.gather(*(watcher.settle(SECONDS) for _ in range(3)))
+        assert answers == [True, True, True]
+        assert mirror.known[str(tmp_path / f"{index % 7}")] == str(index).encode()
+
+
+@pytest.mark.slow
+async def test_many_changes_are_told_in_few_calls(watching: Watching, tmp_path: Path) -> None:
+    write_files(tmp_path, {f"d{index % 20}/{index}": "old" for index in range(2_000)})
+    watcher, mirror = await watching(tmp_path)
+    for index in range(2_000):
+        (tmp_path / f"d{index % 20}/{index}").write_text("new")
+    assert await watcher.settle(SECONDS)
+    assert len(mirror.told) < 200
+    assert mirror.all_told() == {f"d{index % 20}/{index}" for index in range(2_000)}
+
+
+@pytest.mark.slow
+async def test_thousands_of_files_at_once(watching: Watching, tmp_path: Path) -> None:
+    watcher, mirror = await watching(tmp_path)
+    for index in range(3_000):
+        # One event each.
+        os.mknod(tmp_path / f"{index}")
+    assert await watcher.settle(SECONDS)
+    assert mirror.all_told() == {str(index) for index in range(3_000)}
+
+
+@pytest.mark.process
+async def test_settling_comes_to_an_end_while_somebody_writes(
+    watching: Watching, tmp_path: Path
+) -> None:
+    watcher, mirror = await watching(tmp_path)
+    busy = "while :; do echo x > busy; rm busy; done"
+    writer = await asyncio.create_subprocess_exec("sh", "-c", busy, cwd=tmp_path)
+    try:
+        for index in range(100):
+            (tmp_path / "mine").write_text(str(index))
+            assert await watcher.settle(SECONDS)
+            assert mirror.known[str(tmp_path / "mine")] == str(index).encode()
+    finally:
+        writer.kill()
+        await writer.wait()
+
+
+@pytest.mark.slow
+async def test_when_the_queue_overflows_everything_is_looked_at_anew(
+    watching: Watching, tmp_path: Path
+) -> None:
+    met, go_on = threading.Event(), threading.Event()
+
+    def wanted(path: str) -> bool:
+        if path.endswith("stop"):
+            met.set()
+            go_on.wait()
+        return True
+
+    watcher, mirror = await watching(tmp_path, wanted)
+    limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    (tmp_path / "stop").mkdir()
+    await asyncio.to_thread(met.wait)
+    for index in range(limit // 2 + 1):
+        os.mknod(f"{tmp_path}/{index % 100}")
+        os.unlink(f"{tmp_path}/{index % 100}")
+    write_files(tmp_path, {"unheard/of/a.txt": "a"})
+    unsettled = asyncio.create_task(watcher.settle(SECONDS))
+    await asyncio.sleep(0.01)
+    go_on.set()
+    assert await unsettled
+    assert mirror.lost == 1
+    assert mirror.known == on_disk(str(tmp_path))
+    (tmp_path / "unheard/of/a.txt").write_text("heard of")
+    assert await heard(watcher, mirror) >= {"unheard/of/a.txt"}
+    assert mirror.lost == 1
+
+
+async def test_nothing_is_written_into_the_folder(watching: Watching, tmp_path: Path) -> None:
+    watcher, _ = await watching(tmp_path)
+    assert await watcher.settle(SECONDS)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- where it ends -------------------------------------------------------------------------
+
+
+async def test_a_root_that_goes_ends_it_with_a_reason(watching: Watching, tmp_path: Path) -> None:
+    for number in range(2):
+        root = tmp_path / f"root{number}"
+        root.mkdir()
+        watcher, mirror = await watching(root)
+        root.rename(tmp_path / "moved") if number else root.rmdir()
+        assert not await watcher.settle(SECONDS)
+        assert str(root) in watcher.reason
+        assert mirror.lost == 1
+
+
+async def test_another_root_at_the_place_is_noticed(watching: Watching, tmp_path: Path) -> None:
+    root = tmp_path / "above/root"
+    root.mkdir(parents=True)
+    watcher, mirror = await watching(root)
+    (tmp_path / "above").rename(tmp_path / "moved")
+    root.mkdir(parents=True)
+    assert not await watcher.settle(SECONDS)
+    assert watcher.reason == f"another folder is at {root}"
+    assert mirror.lost == 1
+
+
+async def test_a_root_that_is_not_there_is_not_watched(tmp_path: Path) -> None:
+    losses: list[None] = []
+    watcher = Watcher(
+        tmp_path / "none", lambda paths: None, lambda: losses.append(None), own=tmp_path / ".winnow"
+    )
+    assert not await watcher.start()
+    assert watcher.reason == f"{tmp_path / 'none'} cannot be watched: No such file or directory"
+    assert not await watcher.settle(SECONDS)
+    await watcher.aclose()
+    assert losses == []
+
+
+async def test_closing_answers_who_waits_and_tells_of_nothing_more(
+    watching: Watching, tmp_path: Path
+) -> None:
+    go_on = threading.Event()
+
+    def wanted(path: str) -> bool:
+        go_on.wait()
+        return True
+
+    watcher, mirror = await watching(tmp_path, wanted)
+    (tmp_path / "sub").mkdir()
+    unsettled = asyncio.create_task(watcher.settle(SECONDS))
+    await asyncio.sleep(0.02)
+    await watcher.aclose()
+    assert await unsettled is False
+    go_on.set()
+    await asyncio.sleep(0.02)
+    assert mirror.told == []
+    assert mirror.lost == 0
+    await watcher.aclose()
+    assert await watcher.settle(SECONDS) is False
+
+
+async def test_no_thread_and_no_open_file_is_left(tmp_path: Path) -> None:
+    async def once() -> None:
+        watcher = Watcher(tmp_path, lambda paths: None, lambda: None, own=tmp_path / ".winnow")
+        assert await watcher.start()
+        assert await watcher.settle(SECONDS)
+        await watcher.aclose()
+        # Closing waits a moment only; a thread has its files for as long as it needs to end. So
+        # have those of tests before.
+        for thread in threading.enumerate():
+            if thread.name.startswith("watch "):
+                thread.join(SECONDS)
+                assert not thread.is_alive()
+
+    await once()
+    gc.collect()  # what holds files in a cycle would be collected at any moment
+    files = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        await once()
+    assert len(os.listdir("/proc/self/fd")) == files
+
+
+# --- in other processes --------------------------------------------------------------------
+
+CHILD = """
+import asyncio, os, sys
+from pathlib import Path
+from winnow.index.watch.watcher import Watcher
+
+root = Path(sys.argv[1])
+told, lost = set(), []
+watcher = Watcher(root, told.update, lambda: lost.append(1), own=root / ".winnow")
+
+async def main():
+{body}
+
+asyncio.run(main())
+"""
+
+
+def program(body: str) -> list[str]:
+    indented = "\n".join("    " + line for line in body.strip().splitlines())
+    return [sys.executable, "-c", CHILD.replace("{body}", indented)]
+
+
+@pytest.mark.process
+def test_a_process_that_watches_ends_at_once(tmp_path: Path) -> None:
+    body = "assert await watcher.start()\nprint(await watcher.settle(20), flush=True)\n"
+    environment = child_environment(tmp_path)
+    done = subprocess.run(
+        [*program(body), tmp_path], env=environment, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("True\n", "", 0)
+    with subprocess.Popen(
+        [*program(body + "await asyncio.sleep(60)"), tmp_path],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "True\n"
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(SECONDS) == -signal.SIGTERM
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("setting", "value", "named"),
+    [
+        ("max_inotify_watches", 5, "watched folders (fs.inotify.max_user_watches)"),
+        ("max_inotify_instances", 0, "watchers (fs.inotify.max_user_instances)"),
+    ],
+)
+def test_a_limit_of_the_system_is_named(
+    tmp_path: Path, setting: str, value: int, named: str
+) -> None:
+    write_files(tmp_path, {f"d{index}/a": "a" for index in range(10)})
+    limited = f'echo {value} > /proc/sys/user/{setting} || exit 77; exec "$@"'
+    body = "print(await watcher.start(), watcher.reason, await watcher.settle(20))"
+    done = subprocess.run(
+        ["unshare", "-Ur", "sh", "-c", limited, "sh", *program(body), tmp_path],
+        env=child_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no user namespaces here")
+    assert done.stdout.startswith("False the system's limit of ")
+    assert f" {named} is reached; it is raised with `sudo sysctl fs." in done.stdout
+    assert done.stdout.endswith(" False\n")
+
+
+UNREADABLE = """
+import winnow.index.watch.linux
+if os.getuid() == 0:  # who may read everything
+    os.setuid(65534)
+assert await watcher.start(), watcher.reason
+(root / "closed").chmod(0o700)
+assert await watcher.settle(20)
+assert told == {str(root / "closed")}, told
+told.clear()
+(root / "closed/in/a").write_text("changed")
+assert await watcher.settle(20)
+assert told == {str(root / "closed/in/a")}, told
+told.clear()
+(root / "closed").chmod(0)
+assert await watcher.settle(20)
+assert told == {str(root / "closed")}, told
+assert not lost
+"""
+
+
+@without_coverage
+@pytest.mark.process
+def test_a_folder_that_must_not_be_read_is_told_of_when_it_may() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = write_files(Path(name), {"closed/in/a": "a"})
+        paths = [root, root / "closed", root / "closed/in", root / "closed/in/a"]
+        for path in reversed(paths):
+            if path.name == "closed":
+                path.chmod(0)
+            if os.getuid() == 0:
+                os.chown(path, NOBODY, NOBODY)
+        done = subprocess.run(
+            [*program(UNREADABLE), name],
+            env=child_environment(Path(name)),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        if os.getuid() == 0:  # who may not be allowed to look into what is somebody else's
+            for path in paths:
+                os.chown(path, 0, 0)
+                path.chmod(0o700)
+        (root / "closed").chmod(0o700)
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+@pytest.mark.process
+async def test_another_file_system_below_is_looked_at_anew(
+    watching: Watching, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"sub/a.txt": "a", "b.txt": "b"})
+    watcher, mirror = await watching(tmp_path)
+    if await run("mount", "-t", "tmpfs", "none", tmp_path / "sub"):
+        pytest.skip("nothing may be mounted here")
+    try:
+        assert await watcher.settle(SECONDS)
+        assert mirror.lost == 1
+        assert mirror.known == on_disk(str(tmp_path))
+        mirror.all_told()
+        write_files(tmp_path, {"sub/c.txt": "c"})
+        assert await heard(watcher, mirror) == {"sub/c.txt"}
+    finally:
+        assert await run("umount", tmp_path / "sub") == 0
+    assert await watcher.settle(SECONDS)
+    assert mirror.known == on_disk(str(tmp_path))
+    write_files(tmp_path, {"sub/a.txt": "changed"})
+    assert await heard(watcher, mirror) >= {"sub/a.txt"}

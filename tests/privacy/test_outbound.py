@@ -1,0 +1,768 @@
+"""What may leave this machine, and what has: consents, caps, and the log."""
+
+from __future__ import annotations
+
+import http.server
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from audited import ended, sent
+from commands import command
+from conftest import (
+    FAKE_KEY,
+    MakeWorkspace,
+    Recorder,
+    child_environment,
+    models_config,
+    requires_posix,
+    write_files,
+)
+from model_server import ModelServer
+from planted import Draw
+from winnow.config import Config, Llm, Model, Prices, merged
+from winnow.errors import InvalidParams, LlmFailed, NoLlmAvailable, StateUnavailable
+from winnow.privacy.outbound import audit, destination_of, is_this_machine, no_consent
+from winnow.privacy.outbound.audit import AuditLog, Used
+from winnow.privacy.outbound.caps import cost
+from winnow.privacy.outbound.consent import Consents
+from winnow.ranking.models import Models
+from winnow.ranking.providers import ModelError, ModelRequest
+from winnow.ranking.providers.editor import EditorProvider
+from winnow.storage.user_folders import state_folder
+from winnow.tools import TOOLS
+from winnow.types.audit import AuditResult
+from winnow.types.consent import ConsentResult
+from winnow.types.keyword_search import KeywordSearchResult
+from winnow.workspace import Workspace
+
+KEYS = {"FAKE_API_KEY": FAKE_KEY}
+PROVIDERS = ["openai-test", "anthropic-test"]
+
+
+async def search(workspace: Workspace, *terms: str, **params: Any) -> KeywordSearchResult:
+    raw = {"query": "how are plugins loaded", "search_terms": list(terms), **params}
+    result: KeywordSearchResult = await TOOLS["keyword_search"].call(workspace, raw, Recorder())
+    return result
+
+
+async def read(workspace: Workspace, **params: Any) -> AuditResult:
+    result: AuditResult = await TOOLS["audit"].call(workspace, params, Recorder())
+    return result
+
+
+async def decide(workspace: Workspace, action: str = "show", **params: Any) -> ConsentResult:
+    raw = {"action": action, **params}
+    result: ConsentResult = await TOOLS["consent"].call(workspace, raw, Recorder())
+    return result
+
+
+def remote_config(server: ModelServer, *names: str, **llm: Any) -> Config:
+    """Models that seem to be elsewhere, by plain HTTP."""
+    config = models_config(server, *(names or ("openai-test",)), **llm)
+    models = {
+        name: msgspec.structs.replace(model, plain_http=True)
+        for name, model in config.llm.models.items()
+    }
+    return msgspec.structs.replace(config, llm=msgspec.structs.replace(config.llm, models=models))
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model's server does not count as being on this machine."""
+    import winnow.ranking.providers.http  # noqa: F401 (it is to keep what is not patched)
+
+    for module in ("winnow.privacy.outbound", "winnow.ranking.models"):
+        monkeypatch.setattr(f"{module}.is_this_machine", lambda address: False)
+
+
+# --- the log -------------------------------------------------------------------------------
+
+
+async def test_a_token_in_the_name_of_a_file_is_neither_sent_nor_in_the_log(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, user_state: Path
+) -> None:
+    """#21: H7."""
+    token = "gh" + "p_" + Draw(4).of("abcdefghijkABCDEFGH123456789", 36)
+    password = Draw(5).of("abcdefghjkmnpqrst23456789", 20)
+    names = {f"src/{token}.py", f"src/password={password}/a.py"}
+    write_files(project, dict.fromkeys(names, "def load_plugin_in_odd_file(): ...\n"))
+    config = models_config(model_server, PROVIDERS[0])
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    result = await search(workspace, "load_plugin")
+    assert names <= {one.path for one in [*result.files, *(result.not_chosen or ())]}
+    for text in ((user_state / "audit.jsonl").read_text(), json.dumps(model_server.requests)):
+        assert token not in text
+        assert password not in text
+    [one] = (await read(workspace)).requests
+    assert {"src/[REDACTED:github-token].py", "src/password=[REDACTED:password]/a.py"} <= set(
+        one.files
+    )
+
+
+@pytest.mark.parametrize("model", PROVIDERS)
+async def test_a_request_is_in_the_log_before_it_is_sent_and_without_contents_or_keys(
+    make_workspace: MakeWorkspace,
+    project: Path,
+    model_server: ModelServer,
+    user_state: Path,
+    model: str,
+) -> None:
+    password = Draw(1).of("abcdefghjkmnpqrst23456789", 20)
+    write_files(project, {"src/settings.py": f'load_plugin_password = "{password}"\n'})
+    seen: list[str] = []
+
+    def choose(files: dict[str, str]) -> list[dict[str, str]]:
+        seen.append((user_state / "audit.jsonl").read_text())
+        return [{"id": "f01", "lines": "1", "reason": "it is the one"}]
+
+    model_server.choose = choose
+    config = models_config(model_server, model)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    await search(workspace, "load_plugin")
+    [before] = seen
+    assert json.loads(before)["event"] == "sent"
+    result = await read(workspace)
+    [one] = result.requests
+    assert (one.model, one.provider) == (model, model.partition("-")[0])
+    assert (one.destination, one.remote) == (model_server.address, False)
+    assert (one.purpose, one.workspace) == ("keyword_search", [str(project)])
+    assert set(one.files) == {
+        "src/loader.py",
+        "src/main.py",
+        "src/settings.py",
+        "tests/test_loader.py",
+    }
+    assert one.redactions == {"password": 1}
+    assert (one.input_tokens, one.output_tokens, one.tokens) == (1000, 50, 1050)
+    assert one.outcome == "answered"
+    [body] = model_server.requests
+    system = body.get("system") or body["messages"][0]["content"]
+    assert one.bytes == len((system + body["messages"][-1]["content"]).encode())
+    text = (user_state / "audit.jsonl").read_text()
+    for secret in (FAKE_KEY, password, "how are plugins loaded", "self.load_plugin", "the one"):
+        assert secret not in text
+    if os.name == "posix":
+        assert (user_state / "audit.jsonl").stat().st_mode & 0o077 == 0
+        assert user_state.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "outcomes"),
+    [
+        ("cut", ["broken_off"]),
+        ("length", ["broken_off"]),
+        ("unauthorized", ["failed"]),
+        (["no_schema", "no_schema"], ["answered", "failed"]),
+    ],
+)
+async def test_what_became_of_it_is_in_the_log(
+    make_workspace: MakeWorkspace,
+    project: Path,
+    model_server: ModelServer,
+    mode: Any,
+    outcomes: list[str],
+) -> None:
+    model_server.mode = mode
+    config = models_config(model_server, "openai-test")
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    await search(workspace, "load_plugin")
+    result = await read(workspace)
+    assert [one.outcome for one in result.requests] == outcomes
+    for one in result.requests:
+        assert (one.tokens == 0) == (one.outcome == "failed")
+
+
+async def test_nothing_is_in_the_log_of_what_was_not_sent(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, user_state: Path
+) -> None:
+    config = models_config(model_server, "openai-test")
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    await search(workspace, "load_plugin", ranker="local")
+    await search(workspace, "load_plugin", dry_run=True)
+    await search(workspace, "no such thing")
+    assert not user_state.exists()
+    assert (await read(workspace)).requests == []
+    await search(workspace, "load_plugin")
+    await search(workspace, "load_plugin")  # answered from memory
+    assert (await read(workspace)).total_found == 1
+
+
+def no_check(used: Used) -> None:
+    pass
+
+
+WRITER = """
+import sys
+from pathlib import Path
+sys.path[:0] = sys.argv[4:]
+from audited import ended, sent
+from winnow.privacy.outbound.audit import AuditLog
+
+class Full(Exception): pass
+
+def check(used):
+    if used.tokens + 100 > int(sys.argv[3]):
+        raise Full
+
+log, first = AuditLog(Path(sys.argv[1])), int(sys.argv[2])
+for number in range(first, first + 40):
+    try:
+        log.begin(sent(number), check, needs_use=True)
+    except Full:
+        continue
+    log.end(ended(number, input_tokens=60, output_tokens=40))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cap", "requests"), [(1_000_000, 160), (2_500, 25)])
+def test_many_processes_write_one_log_and_share_a_cap(
+    tmp_path: Path, cap: int, requests: int
+) -> None:
+    here = str(Path(__file__).parent)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), str(first), str(cap), here],
+            env=child_environment(tmp_path),
+        )
+        for first in range(0, 160, 40)
+    ]
+    assert [one.wait(60) for one in writers] == [0, 0, 0, 0]
+    log = AuditLog(tmp_path).read()
+    assert (len(log.requests), log.unreadable) == (requests, 0)
+    assert all(one.ended for one in log.requests)
+    assert AuditLog(tmp_path).used_on("2026-01-02") == Used(
+        "2026-01-02", requests, 100 * requests, 0.0
+    )
+
+
+def test_full_files_are_put_aside_and_the_oldest_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "FILE_BYTES", 2_000)
+    log = AuditLog(tmp_path)
+    for number in range(100):
+        log.begin(sent(number), no_check, needs_use=False)
+    files = sorted(tmp_path.glob("*.jsonl"))
+    assert [file.name for file in files] == [
+        *(f"audit.{number}.jsonl" for number in range(1, 5)),
+        "audit.jsonl",
+    ]
+    assert all(file.stat().st_size <= 2_000 for file in files)
+    numbers = [int(one.sent.id) for one in log.read().requests]
+    assert numbers == list(range(numbers[0], 100))
+    assert 20 < len(numbers) < 50
+    # A day is counted over all files that have a part of it.
+    assert log.used_on("2026-01-02").requests == len(numbers)
+
+
+def test_a_line_that_was_cut_short_spoils_no_other_and_is_told(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path)
+    log.begin(sent(1), no_check, needs_use=False)
+    file = tmp_path / "audit.jsonl"
+    file.write_bytes(file.read_bytes() + b'{"event":"sent","id":"00\xff')
+    log.begin(sent(2), no_check, needs_use=False)
+    found = log.read()
+    assert ([one.sent.id for one in found.requests], found.unreadable) == (["0001", "0002"], 1)
+
+
+def test_a_day_counts_what_was_told_else_the_most_that_it_can_have_been(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path)
+    for number, one in enumerate(
+        [
+            None,  # killed
+            ended(1, "broken_off"),
+            ended(2, "failed"),
+            ended(3, input_tokens=7, output_tokens=2, usd=0.25),
+            ended(4),
+        ]
+    ):
+        log.begin(sent(number, usd=1.0), no_check, needs_use=False)
+        if one:
+            log.end(one)
+    log.begin(sent(5, day="2026-01-03"), no_check, needs_use=False)
+    log.begin(sent(6, remote=False), no_check, needs_use=False)
+    assert log.used_on("2026-01-02") == Used("2026-01-02", 5, 309, 3.25)
+
+
+@requires_posix
+async def test_where_nothing_can_be_taken_down_nothing_leaves(
+    make_workspace: MakeWorkspace,
+    project: Path,
+    model_server: ModelServer,
+    user_state: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    user_state.parent.mkdir(parents=True)
+    user_state.write_text("a file, where the folder would be")
+    local = models_config(model_server, "openai-test")
+    result = await search(make_workspace(project, config=local, environment=KEYS), "load_plugin")
+    assert result.ranked_by.kind == "llm"
+    request.getfixturevalue("elsewhere")
+    remote = remote_config(model_server, consent="always")
+    workspace = make_workspace(project, config=remote, environment=KEYS)
+    result = await search(workspace, "load_plugin")
+    assert result.ranked_by.kind == "local"
+    assert "what is sent cannot be taken down" in (result.ranked_by.fallback_reason or "")
+    assert len(model_server.requests) == 1
+    with pytest.raises(StateUnavailable):
+        await read(workspace)
+    with pytest.raises(StateUnavailable):
+        await decide(workspace, "give")
+
+
+# --- consent -------------------------------------------------------------------------------
+
+
+async def test_code_goes_elsewhere_with_consent_only(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
+) -> None:
+    config = remote_config(model_server)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    result = await search(workspace, "load_plugin")
+    assert model_server.requests == []
+    assert result.ranked_by.kind == "local"
+    assert result.ranked_by.fallback_reason == no_consent([model_server.address])
+    assert result.ranked_by.needs_consent == [model_server.address]
+    with pytest.raises(NoLlmAvailable, match="winnow consent give") as needed:
+        await search(workspace, "load_plugin", ranker="llm")
+    assert needed.value.data["needs_consent"] == [model_server.address]
+    shown = await decide(workspace)
+    assert [(one.destination, one.models, one.state) for one in shown.destinations] == [
+        (model_server.address, ["openai-test"], "needed")
+    ]
+    await decide(workspace, "give", destinations=result.ranked_by.needs_consent)
+    # Another process knows at once, and so does one that has been there before.
+    for one in (workspace, make_workspace(project, config=config, environment=KEYS)):
+        assert (await search(one, "load_plugin")).ranked_by.kind == "llm"
+    [first, _] = (await read(workspace)).requests
+    assert first.remote
+    await decide(workspace, "withdraw")
+    other = await search(workspace, "registry")
+    assert other.ranked_by.needs_consent == [model_server.address]
+
+
+async def test_whoever_refuses_is_not_asked_again(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
+) -> None:
+    workspace = make_workspace(project, config=remote_config(model_server), environment=KEYS)
+    shown = await decide(workspace, "refuse")
+    assert [one.state for one in shown.destinations] == ["refused"]
+    by = (await search(workspace, "load_plugin")).ranked_by
+    assert (by.kind, by.needs_consent) == ("local", None)
+    assert "was refused" in (by.fallback_reason or "")
+    with pytest.raises(NoLlmAvailable, match="was refused"):
+        await search(workspace, "load_plugin", ranker="llm")
+    assert model_server.requests == []
+    await decide(workspace, "give")
+    assert (await search(workspace, "load_plugin")).ranked_by.kind == "llm"
+
+
+async def test_consent_is_for_one_workspace_and_one_destination(
+    make_workspace: MakeWorkspace,
+    project: Path,
+    tmp_path: Path,
+    model_server: ModelServer,
+    elsewhere: None,
+) -> None:
+    config = remote_config(model_server)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    await decide(workspace, "give")
+    other = write_files(tmp_path / "other", {"a.py": "load_plugin = 1\n"})
+    both = make_workspace(project, other, config=config, environment=KEYS)
+    for one in (make_workspace(other, config=config, environment=KEYS), both):
+        assert (await search(one, "load_plugin")).ranked_by.needs_consent
+    second = ModelServer()
+    try:
+        moved = make_workspace(project, config=remote_config(second), environment=KEYS)
+        assert (await search(moved, "load_plugin")).ranked_by.needs_consent == [second.address]
+        states = {one.destination: one.state for one in (await decide(moved)).destinations}
+        assert states == {second.address: "needed", model_server.address: "given"}
+        assert (second.requests, model_server.requests) == ([], [])
+    finally:
+        second.stop()
+
+
+async def test_only_destinations_that_models_have_can_be_consented_to(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
+) -> None:
+    workspace = make_workspace(project, config=remote_config(model_server), environment=KEYS)
+    with pytest.raises(InvalidParams, match="no model that has all it needs is at"):
+        await decide(workspace, "give", destinations=["https://evil.example"])
+    assert [one.state for one in (await decide(workspace)).destinations] == ["needed"]
+
+
+async def test_where_models_are_turned_off_that_is_the_reason(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
+) -> None:
+    config = remote_config(model_server, enabled=False)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    said = (await decide(workspace)).warnings
+    assert said == ["language models are turned off (llm.enabled): nothing is sent"]
+    with pytest.raises(InvalidParams, match="turned off"):
+        await decide(workspace, "give", destinations=["https://evil.example"])
+
+
+async def test_a_model_on_this_machine_needs_no_consent_and_stops_the_asking(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
+) -> None:
+    config = models_config(model_server, "openai-test")
+    far = Model(
+        provider="openai", model="m", base_url="https://m.example/v1", key_env="FAKE_API_KEY"
+    )
+    llm = msgspec.structs.replace(
+        config.llm, models={"far": far, **config.llm.models}, preferred=("far", "openai-test")
+    )
+    config = msgspec.structs.replace(config, llm=llm)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    by = (await search(workspace, "load_plugin")).ranked_by
+    assert (by.kind, by.model, by.needs_consent) == ("llm", "openai-test", None)
+
+
+async def test_no_file_of_a_workspace_gives_consent(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    said = {str(project): {"given": {"https://api.openai.com": "2026-01-01T00:00:00.000Z"}}}
+    for name in ("consent.json", ".winnow/consent.json", ".local/state/winnow/consent.json"):
+        write_files(project, {name: json.dumps(said)})
+    (project / "winnow.toml").write_text('[llm]\nconsent = "always"\n')
+    from winnow.storage.config_files import load
+
+    config, problems = load({"HOME": str(project.parent / "home")}, project)
+    assert len(problems) == 1
+    assert "`llm` is not used" in problems[0]
+    workspace = make_workspace(project, config=config, environment={"OPENAI_API_KEY": FAKE_KEY})
+    by = (await search(workspace, "load_plugin")).ranked_by
+    assert by.needs_consent == ["https://api.openai.com"]
+    assert by.fallback_reason == no_consent(["https://api.openai.com"])
+
+
+def test_a_damaged_file_is_no_consent_and_can_be_written_again(tmp_path: Path) -> None:
+    consents = Consents(tmp_path / "winnow")
+    consents.give(["/a"], ["https://x"])
+    assert consents.given(["/a"], "https://x")
+    file = tmp_path / "winnow/consent.json"
+    for damaged in ("", "[]", '{"/a": {"given": ["https://x"]}}', "\0"):
+        file.write_text(damaged)
+        assert not consents.given(["/a"], "https://x")
+    consents.give(["/b"], ["https://x"])
+    assert consents.given(["/b"], "https://x")
+    assert [one.name for one in (tmp_path / "winnow").iterdir() if "new" in one.name] == []
+
+
+def command_line(folder: Path, *arguments: str, home: Path, **variables: str) -> str:
+    done = command(folder, *arguments, environment=child_environment(home, **variables))
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_consent_at_the_command_line(project: Path) -> None:
+    key: dict[str, Any] = {"OPENAI_API_KEY": FAKE_KEY, "home": project.parent / "home"}
+    asked = ("keyword-search", "how are plugins loaded", "load_plugin")
+    assert "run `winnow consent give` in it" in command_line(project, *asked, **key)
+    assert "consent give` allows it" in command_line(project, "consent", **key)
+    assert "by your consent" in command_line(project / "src", "consent", "give", **key)
+    doctor = command_line(project, "doctor", **key)
+    assert "ok ranking: by gpt-5-thinking-mini" in doctor
+    assert "you have refused" in command_line(project, "consent", "refuse", **key)
+    assert "was refused" in command_line(project, *asked, **key)
+    assert "nothing is sent" in command_line(project, "consent", "withdraw", **key)
+    assert "No request was made to any model." in command_line(project, "audit", **key)
+
+
+@pytest.mark.process
+async def test_yes_is_consent_for_one_call(
+    project: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, elsewhere: None
+) -> None:
+    from winnow.frontends.cli import main
+
+    settings = project.parent / "config.toml"
+    settings.write_text(
+        "[llm]\npreferred = ['mine']\n[llm.models.mine]\nprovider = 'openai'\nmodel = 'm'\n"
+        f"base_url = '{model_server.address}/v1'\nplain_http = true\n"
+    )
+    monkeypatch.setenv("WINNOW_CONFIG", str(settings))
+    monkeypatch.chdir(project)
+    asked = ["keyword-search", "how are plugins loaded", "load_plugin"]
+    for arguments, requests in ((asked, 0), ([*asked, "--yes"], 1), (asked, 1)):
+        thread = threading.Thread(target=main.main, args=(arguments,))  # it has a loop of its own
+        thread.start()
+        thread.join()
+        assert len(model_server.requests) == requests
+
+
+# --- caps ----------------------------------------------------------------------------------
+
+PRICES = Prices(input=1.0, output=10.0)
+
+
+def priced(config: Config, prices: Prices | None = PRICES) -> Config:
+    models = {
+        name: msgspec.structs.replace(model, prices=prices)
+        for name, model in config.llm.models.items()
+    }
+    return msgspec.structs.replace(config, llm=msgspec.structs.replace(config.llm, models=models))
+
+
+@pytest.mark.parametrize(
+    ("cap", "prices", "reason"),
+    [
+        ({"daily_tokens": 3_200}, None, "`llm.daily_tokens`) have no room"),
+        ({"daily_usd": 0.017}, PRICES, "`llm.daily_usd`) have no room"),
+        ({"daily_usd": 5.0}, None, "it has no prices in the settings"),
+        ({"request_usd": 0.001}, PRICES, "`llm.request_usd` is $0.0010"),
+        ({"request_usd": 0.001}, None, "it has no prices in the settings"),
+    ],
+)
+async def test_at_a_cap_the_local_ranker_answers_and_says_why(
+    make_workspace: MakeWorkspace,
+    project: Path,
+    model_server: ModelServer,
+    elsewhere: None,
+    cap: dict[str, Any],
+    prices: Prices | None,
+    reason: str,
+) -> None:
+    config = priced(remote_config(model_server, consent="always", **cap), prices)
+    made = 1 if next(iter(cap)).startswith("daily") and "room" in reason else 0
+    for number, term in enumerate(["load_plugin", "registry", "names"]):
+        # Each time as another process would: the day's use is everyone's.
+        workspace = make_workspace(project, config=config, environment=KEYS)
+        result = await search(workspace, term)
+        assert result.files
+        assert result.ranked_by.kind == ("llm" if number < made else "local")
+        assert len(model_server.requests) == made or number < made
+        if number >= made:
+            assert reason in (result.ranked_by.fallback_reason or "")
+    with pytest.raises(LlmFailed, match=re.escape(reason)):
+        await search(workspace, "load_plugin", ranker="llm")
+    # It is no failure of the model, which would have it left alone when the cap is raised.
+    assert workspace.models.problem("openai-test") is None
+    today = (await read(workspace)).today
+    assert today.requests == made
+
+
+async def test_with_a_cap_on_a_request_less_is_sent(
+    make_workspace: MakeWorkspace,
+    project: Path,
+    model_server: ModelServer,
+    user_state: Path,
+    elsewhere: None,
+) -> None:
+    for number in range(60):
+        (project / f"src/many{number}.py").write_text(f"# {'x ' * 40}\n" * 12 + "load_plugin\n")
+    config = remote_config(model_server, consent="always", request_tokens=4_000)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    result = await search(workspace, "load_plugin")
+    assert result.ranked_by.kind == "llm"
+    assert "more did not fit its input" in result.warnings[0]
+    [one] = (
+        audit.AuditLog(state_folder({"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}))
+        .read()
+        .requests
+    )
+    assert 2_500 < one.sent.tokens <= 4_000
+
+
+async def test_a_model_on_this_machine_is_below_no_cap_of_a_day(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
+) -> None:
+    config = models_config(model_server, "openai-test", daily_tokens=1, daily_usd=0.01)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    assert (await search(workspace, "load_plugin")).ranked_by.kind == "llm"
+    assert (await read(workspace)).today.requests == 0
+
+
+def test_what_tokens_cost() -> None:
+    assert cost(PRICES, 1_000_000, 100_000) == 2.0
+    cached = msgspec.structs.replace(PRICES, cached_input=0.1)
+    assert cost(cached, 1_000_000, 0, 500_000) == 0.55
+
+
+# --- what is in it ---------------------------------------------------------------------------
+
+
+async def test_forms_of_secrets_of_user_and_workspace_are_not_sent(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
+) -> None:
+    draw = Draw(3)
+    users, projects = ("ac" + f"m{name}_" + draw.of("abcdef0123456789", 32) for name in "ab")
+    write_files(project, {"src/keys.py": f"load_plugin('{users}', '{projects}')\n"})
+    layer = {"search": {"secrets": ["acmb_[a-f0-9]{32}"]}}
+    config, problems = merged(
+        models_config(model_server, "openai-test", secrets=["acma_[a-f0-9]{32}"]), layer, "x"
+    )
+    assert problems == []
+    workspace = make_workspace(project, environment=KEYS)
+    workspace.reconfigure(config)
+    result = await search(workspace, "load_plugin")
+    [body] = model_server.bodies
+    assert users.encode() not in body
+    assert projects.encode() not in body
+    assert result.redactions == {"added-rule": 2}
+
+
+# --- where it goes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", PROVIDERS)
+async def test_a_dry_run_shows_every_byte_that_is_then_sent(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, model: str
+) -> None:
+    write_files(project, {"src/odd.py": 'load_plugin = "ä\\u2028\\" \U0001f600"\n'})
+    config = models_config(model_server, model)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    dry = await search(workspace, "load_plugin", "registry", dry_run=True)
+    assert model_server.bodies == []
+    await search(workspace, "load_plugin", "registry")
+    assert dry.payload is not None
+    assert [(dry.payload.body or "").encode()] == model_server.bodies
+    assert json.dumps(dry.payload.prompt, ensure_ascii=False)[1:-1] in (dry.payload.body or "")
+    assert FAKE_KEY not in (dry.payload.body or "")
+
+
+async def test_a_dry_run_shows_what_the_editor_would_be_asked() -> None:
+    asked: list[Any] = []
+
+    async def ask(params: Any) -> object:
+        asked.append(params)
+        return {"text": "{}"}
+
+    provider = EditorProvider(Model(provider="editor", model="m"), ask)
+    request = ModelRequest("system", "prompt ä", None)
+    body = await provider.body(request)
+    assert asked == []
+    assert [piece async for piece in provider.stream(request)] == ["{}"]
+    assert [json.loads(body)] == asked
+
+
+@pytest.fixture
+def trap() -> Iterator[tuple[str, list[str]]]:
+    """A server that nothing may reach, and what has."""
+    reached: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            reached.append(self.path)
+            self.send_response(500)
+            self.end_headers()
+
+        do_CONNECT = do_POST  # noqa: N815 (the name that http.server looks for)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", reached
+        server.shutdown()
+
+
+@pytest.mark.parametrize("model", PROVIDERS)
+async def test_what_is_for_this_machine_goes_to_no_proxy(
+    make_workspace: MakeWorkspace,
+    project: Path,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    trap: tuple[str, list[str]],
+    model: str,
+) -> None:
+    address, reached = trap
+    for name, upper in itertools.product(("http", "https", "all"), (False, True)):
+        variable = f"{name}_proxy"
+        monkeypatch.setenv(variable.upper() if upper else variable, address)
+    config = models_config(model_server, model)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    await search(workspace, "load_plugin", dry_run=True)
+    assert (reached, model_server.requests) == ([], [])
+    result = await search(workspace, "load_plugin")
+    assert (result.ranked_by.kind, result.ranked_by.fallback_reason) == ("llm", None)
+    assert (reached, len(model_server.requests)) == ([], 1)
+
+
+@pytest.mark.parametrize("model", PROVIDERS)
+async def test_a_server_cannot_send_a_request_on_to_another(
+    make_workspace: MakeWorkspace,
+    project: Path,
+    model_server: ModelServer,
+    trap: tuple[str, list[str]],
+    model: str,
+) -> None:
+    address, reached = trap
+    model_server.redirect = f"{address}/v1/elsewhere"
+    model_server.mode = "redirect"
+    config = models_config(model_server, model)
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    result = await search(workspace, "load_plugin")
+    assert reached == []
+    assert "HTTP 307" in (result.ranked_by.fallback_reason or "")
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        ("http://127.0.0.1:1/v1", True),
+        ("https://localhost", True),
+        ("http://[::1]:1", True),
+        ("http://127.9.9.9", True),
+        ("http://localhost.evil.example", False),
+        ("http://127.0.0.1@evil.example/", False),
+        ("http://127.0.0.1.evil.example/", False),
+        ("http://0.0.0.0", False),
+        ("http://192.168.1.1", False),
+        ("http://[::ffff:8.8.8.8]", False),
+        ("", False),
+        ("editor", False),
+    ],
+)
+def test_what_is_this_machine(address: str, here: bool) -> None:
+    assert is_this_machine(address) is here
+
+
+def test_a_destination_has_nothing_secret() -> None:
+    assert destination_of("https://user:pa55@Models.Example:8443/v1?key=x#y") == (
+        "https://models.example:8443"
+    )
+    assert destination_of("http://[::1]:80/v1") == "http://[::1]:80"
+
+
+def test_the_users_state_is_where_the_platform_has_it(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("Linux has a variable for it")
+    home = {"HOME": str(tmp_path)}
+    assert state_folder(home) == tmp_path / ".local/state/winnow"
+    assert state_folder({**home, "XDG_STATE_HOME": "/x"}) == Path("/x/winnow")
+    assert state_folder({**home, "XDG_STATE_HOME": "in/the/workspace"}) == (
+        tmp_path / ".local/state/winnow"
+    )
+
+
+def test_caps_and_consent_are_settings_of_the_user() -> None:
+    config, problems = merged(
+        Config(), {"llm": {"daily_tokens": 5, "consent": "never", "request_tokens": 10}}, "x"
+    )
+    assert config.llm == msgspec.structs.replace(Llm(), daily_tokens=5)
+    assert len(problems) == 2
+
+
+async def test_a_model_is_not_asked_around_consent(
+    model_server: ModelServer, elsewhere: None
+) -> None:
+    """Whoever has a model at hand that could be used a moment ago."""
+    models = Models(remote_config(model_server).llm, KEYS)
+    with pytest.raises(ModelError, match="no consent"):
+        async for _ in models.ask(models.named("openai-test"), ModelRequest("s", "p", None)):
+            pass
+    assert model_server.requests == []

@@ -1,0 +1,78 @@
+"""Bounded waits lose no cancellation, and no turn of a semaphore."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from winnow.processes.waiting import turn_within, within
+
+
+async def test_a_result_in_time_is_returned() -> None:
+    assert await within(asyncio.sleep(0, "done"), 5) == "done"
+
+
+async def test_what_takes_longer_is_cancelled() -> None:
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    with pytest.raises(asyncio.TimeoutError):
+        await within(work(), 0.01)
+    assert ended.is_set()
+
+
+async def test_an_error_of_the_work_is_raised() -> None:
+    async def work() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        await within(work(), 5)
+
+
+@pytest.mark.parametrize("turns_of_the_loop", range(6))
+async def test_a_cancellation_beside_the_result_is_not_lost(turns_of_the_loop: int) -> None:
+    """As for requests that wait for a turn, and are cancelled when one ends (#21)."""
+    turns = asyncio.Semaphore(1)
+    await turns.acquire()
+    request = asyncio.create_task(turn_within(turns, 5))
+    await asyncio.sleep(0.01)
+    turns.release()
+    for _ in range(turns_of_the_loop):
+        await asyncio.sleep(0)
+    cancelled = request.cancel()
+    done = await asyncio.gather(request, return_exceptions=True)
+    if cancelled:
+        assert isinstance(done[0], asyncio.CancelledError)
+        assert not turns.locked()
+    else:
+        assert turns.locked()
+
+
+async def test_a_turn_that_does_not_come_is_given_up() -> None:
+    turns = asyncio.Semaphore(1)
+    await turns.acquire()
+    with pytest.raises(asyncio.TimeoutError):
+        await turn_within(turns, 0.01)
+    turns.release()
+    await turn_within(turns, 5)
+    assert turns.locked()
+
+
+@pytest.mark.parametrize("turns_of_the_loop", range(4))
+async def test_a_cancellation_beside_an_answer_in_time_is_not_lost(turns_of_the_loop: int) -> None:
+    """Before Python 3.12, asyncio.wait_for loses it."""
+    answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    request = asyncio.create_task(within(answer, 60))
+    await asyncio.sleep(0.01)
+    answer.set_result("done")
+    for _ in range(turns_of_the_loop):
+        await asyncio.sleep(0)
+    cancelled = request.cancel()
+    (done,) = await asyncio.gather(request, return_exceptions=True)
+    assert isinstance(done, asyncio.CancelledError) if cancelled else done == "done"

@@ -1,0 +1,115 @@
+"""Suggestions: only what is there, and near what was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import MakeWorkspace, write_files
+from winnow.ranking.history.suggest import (
+    Asked,
+    distance,
+    found_little,
+    near_names,
+    suggested,
+    terms_of_index,
+)
+from winnow.symbols.search.names import Names
+
+# What a busy machine may need to read a file.
+SECONDS = 20.0
+
+
+def names(*texts: str) -> Names:
+    made = Names()
+    made.add(texts)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "near"),
+    [
+        ("plugin", "load_plugin", True),
+        ("plugn", "load_plugin", True),
+        ("plugni", "PluginLoader", True),
+        ("regsitry", "Registry", True),
+        ("loading", "loaded", True),
+        ("conf", "configuration", True),
+        ("cat", "car", False),
+        ("word", "wrong", False),
+        ("todo", "too_large", False),
+        ("todo", "todo_list", True),
+        ("note", "node_of", False),
+        ("hack", "fall_back", False),
+        ("locate", "rotate", False),
+        ("plugin", "unrelated", False),
+    ],
+)
+def test_names_are_near_by_spelling_stem_and_beginning(word: str, name: str, near: bool) -> None:
+    assert (Asked(word).nearness(name) > 0) is near
+    assert [one for _, one in near_names([names(name)], word)] == [name] * near
+
+
+def test_the_nearest_come_first() -> None:
+    table = names("load", "Loader", "load_plugin", "lode", "loading_of_all_the_rest", "x" * 90)
+    found = [name for _, name in near_names([table], "laod")]
+    assert found[0] == "load"
+    assert [name for _, name in near_names([table], "loads")][:2] == ["load", "load_plugin"]
+
+
+@given(st.text("abc", max_size=7), st.text("abc", max_size=7), st.integers(0, 3))
+def test_the_distance_is_that_of_its_definition(one: str, other: str, most: int) -> None:
+    def apart(i: int, j: int) -> int:
+        if not i or not j:
+            return i + j
+        changed = apart(i - 1, j - 1) + (one[i - 1] != other[j - 1])
+        least = min(apart(i - 1, j) + 1, apart(i, j - 1) + 1, changed)
+        if i > 1 and j > 1 and one[i - 1] == other[j - 2] and one[i - 2] == other[j - 1]:
+            least = min(least, apart(i - 2, j - 2) + 1)
+        return least
+
+    one, other = one[:5], other[:5]
+    expected = apart(len(one), len(other))
+    assert distance(one, other, most) == (expected if expected <= most else None)
+
+
+def test_little_is_few_results_or_none_that_scores_well() -> None:
+    assert found_little([0.9, 0.8])
+    assert found_little([0.2, 0.1, 0.1])
+    assert not found_little([0.5, 0.1, 0.1])
+
+
+def test_terms_come_before_queries_and_nothing_is_said_again() -> None:
+    asked: list[list[str]] = []
+
+    def known(words: object) -> list[str]:
+        asked.append(list(words))  # type: ignore[call-overload]
+        return ["Plugins", "load_plugin"]
+
+    helped = ["Where are the PLUGINS ", "plugin registry"]
+    assert suggested("where are the plugins", helped, known) == ["load_plugin", "plugin registry"]
+    assert asked == [["plugins"]]
+
+
+async def test_the_index_says_what_is_defined_now(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+
+    async def near(word: str) -> list[str]:
+        async with workspace.index.snapshot({}, SECONDS) as (view, _):
+            tables = await view.read(view.names, workspace.names)
+            return await view.read(lambda: list(terms_of_index(view, tables)([word])))
+
+    assert await near("plugn") == [
+        "load_plugin",
+        "register_plugin",
+        "test_load_plugin",
+    ]
+    write_files(project, {"src/registry.py": "registry = {}\n"})
+    workspace.files_changed([project / "src/registry.py"])
+    assert await near("register_plugn") == []

@@ -1,0 +1,87 @@
+"""The trained ranker: the same as LightGBM says, and as it is shipped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from winnow.ranking.semantic.decision_trees import JUDGED, MOST_LEAVES, UNASKED, Ranker, trained
+from winnow.ranking.semantic.features import DENSE_FEATURES, FEATURES
+from winnow.ranking.semantic.paths import KINDS
+
+# Three trees that LightGBM has trained, packed, with rows and its own predictions for them.
+FIXTURE = Path(__file__).parent / "fixtures/trees.json"
+
+
+def with_kinds(**features: np.typing.NDArray[np.float32]) -> dict[str, Any]:
+    """Features, and that no candidate is of a kind that is not asked for."""
+    [count] = {len(values) for values in features.values()}
+    return {name: np.zeros(count, np.float32) for name, _, _ in KINDS} | features
+
+
+def ranker(**changed: Any) -> Ranker:
+    """A ranker of one feature and no trees that say anything."""
+    arrays: dict[str, Any] = {
+        "names": np.array(["a"]),
+        "weights": np.array([1.0], np.float32),
+        "symbol_weights": np.array([2.0], np.float32),
+        "columns": np.zeros((1, MOST_LEAVES - 1), np.uint8),
+        "thresholds": np.full((1, MOST_LEAVES - 1), np.inf, np.float32),
+        "masks": np.full((1, MOST_LEAVES - 1), 0xFF, np.uint8),
+        "values": np.zeros((1, MOST_LEAVES), np.float32),
+        "slope": np.float64(1),
+        "offset": np.float64(0),
+    }
+    return Ranker(arrays | changed)
+
+
+def test_trees_say_what_lightgbm_says() -> None:
+    stored = json.loads(FIXTURE.read_text())
+    types = {"columns": np.uint8, "masks": np.uint8}
+    arrays = {name: np.array(stored[name], types.get(name, np.float32)) for name in stored["trees"]}
+    rows = np.array(stored["rows"], np.float32)
+    found = ranker(**arrays).sum_of_trees(rows)
+    np.testing.assert_allclose(found, stored["predictions"], rtol=1e-5)
+    assert len(set(np.round(stored["predictions"], 6))) > 10
+
+
+def test_a_single_name_weighs_otherwise() -> None:
+    features = with_kinds(a=np.array([1.0, 2.0], np.float32))
+    assert ranker().scores(features, symbol=False).tolist() == [1, 2]
+    assert ranker().scores(features, symbol=True).tolist() == [3, 6]
+
+
+def test_what_the_trees_are_not_asked_about_stays_behind() -> None:
+    values = np.zeros((1, MOST_LEAVES), np.float32)
+    values[0, 0] = -5
+    features = with_kinds(a=np.arange(2.0 * JUDGED, dtype=np.float32))
+    scores = ranker(values=values).scores(features, symbol=False)
+    assert (np.diff(scores) > 0).all()
+
+
+def test_a_kind_of_file_that_is_not_asked_for_stays_behind() -> None:
+    a, test = np.array([1.0, 1.0], np.float32), np.array([0.0, 1.0], np.float32)
+    scores = ranker().scores(with_kinds(a=a, test=test), symbol=False)
+    assert scores.tolist() == [1, 1 - UNASKED]
+
+
+def test_probabilities_grow_with_scores() -> None:
+    likely = ranker(offset=np.float64(-1)).probabilities(np.array([-100.0, 0, 1, 100]))
+    assert likely.tolist() == pytest.approx([0, 0.2689, 0.5, 1], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "features"),
+    [("lexical", [*FEATURES]), ("dense", [*FEATURES, *DENSE_FEATURES])],
+)
+def test_the_models_that_are_shipped_fit_the_features(name: str, features: list[str]) -> None:
+    assert trained(name).names == features
+    rows = with_kinds(**{name: np.linspace(0, 1, 9, dtype=np.float32) for name in features})
+    rows |= {name: np.zeros(9, np.float32) for name, _, _ in KINDS}
+    scores = trained(name).scores(rows, symbol=False)
+    assert np.isfinite(scores).all()
+    assert scores[-1] > scores[0]

@@ -1,0 +1,200 @@
+"""Search by meaning: which files come first, and which of their lines."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranked_texts import corpus_of
+from winnow.index.postings.corpus import Corpus
+from winnow.ranking.semantic.paths import PathIndex
+from winnow.ranking.semantic.search import Found, search
+
+FILLER = "\n\n".join(f"def helper{n}(value):\n    return value + {n}" for n in range(30))
+IMPORT = "from shop.cookies import CookieJar\n\n\n"
+FILES = {
+    "shop/cookies.py": f'''"""Cookies between two visits."""
+
+
+class CookieJar:
+    """Keeps the cookies of a client."""
+
+    def add(self, cookie):
+        self.jar.append(cookie)
+
+
+{FILLER}
+
+
+def expire_sessions(store):
+    """Forget sessions whose time is over."""
+    for session in store.sessions:
+        if session.expired:
+            store.forget(session)
+''',
+    "shop/basket.py": f"{IMPORT}def total(basket):\n    return sum(basket)\n",
+    "shop/orders/__init__.py": '"""Orders of customers."""\nfrom .placing import place_order\n',
+    "shop/orders/placing.py": "def place_order(basket, customer):\n    return basket, customer\n",
+    "tests/test_cookies.py": f"{IMPORT}def test_cookie_jar():\n    assert CookieJar()\n",
+    "docs/cookies.md": "# Cookies\n\nThe cookie jar keeps cookies.\n",
+    "package.json": '{"cookie": "jar"}\n',
+}
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return corpus_of(FILES)
+
+
+def paths(corpus: Corpus, found: list[Found]) -> list[str]:
+    return [corpus.paths[one.file] for one in found]
+
+
+def test_a_question_finds_the_file_that_is_about_it_before_tests_and_documentation(
+    corpus: Corpus,
+) -> None:
+    found = search(corpus, "where does the cookie jar keep cookies?", limit=9)
+    assert paths(corpus, found)[0] == "shop/cookies.py"
+    assert {"tests/test_cookies.py", "docs/cookies.md"} <= set(paths(corpus, found))
+
+
+def test_a_question_for_tests_finds_tests(corpus: Corpus) -> None:
+    found = search(corpus, "tests of the cookie jar", limit=1)
+    assert paths(corpus, found) == ["tests/test_cookies.py"]
+
+
+def test_the_passage_is_the_one_that_answers(corpus: Corpus) -> None:
+    [best] = search(corpus, "how sessions are expired and forgotten", limit=1)
+    lines = FILES["shop/cookies.py"].split("\n")
+    assert corpus.paths[best.file] == "shop/cookies.py"
+    assert "def expire_sessions(store):" in lines[best.first - 1 : best.last]
+    assert "class CookieJar:" not in lines[best.first - 1 : best.last]
+    assert best.why[-1] == "has 2 of 3 query terms"
+
+
+def test_a_query_for_a_name_finds_its_definition(corpus: Corpus) -> None:
+    best, *others = search(corpus, "CookieJar", limit=9)
+    assert (corpus.paths[best.file], best.first, best.last) == ("shop/cookies.py", 4, 8)
+    assert best.symbol is not None
+    assert best.symbol.qualified_name == "CookieJar"
+    assert best.why[0] == "defines CookieJar"
+    assert all(one.symbol is None for one in others)
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "said"),
+    [
+        ("where are things placed", "shop/orders/placing.py", "path says placing"),
+        ("ordering a shop basket", "shop/orders/placing.py", "folder says shop, orders"),
+        ("what was ordered", "shop/orders/__init__.py", "path says orders"),
+        ("testcookies", "tests/test_cookies.py", "path says test"),
+        ("documentation", "docs/cookies.md", "folder says docs"),
+    ],
+)
+def test_what_a_path_is_said_to_say_stands_in_it(
+    corpus: Corpus, query: str, path: str, said: str
+) -> None:
+    found = search(corpus, query, limit=9)
+    [why] = [one.why for one in found if corpus.paths[one.file] == path]
+    assert said in why
+
+
+def test_a_name_that_says_something_as_a_whole_only_is_told_as_a_whole() -> None:
+    index = PathIndex(["io_ring.c", "io/ring.c"])
+    assert index.saying("io_ring", ["ioring"]) == ["io_ring"]
+    assert index.saying("ring", ["ioring"]) == []
+    assert index.saying("io_ring", ["ring", "io"]) == ["io", "ring"]
+
+
+@pytest.mark.parametrize("query", ["shop.cookies.CookieJar", "Shop::CookieJar", "`CookieJar`"])
+def test_a_name_may_be_qualified_or_quoted(corpus: Corpus, query: str) -> None:
+    [best] = search(corpus, query, limit=1)
+    assert best.symbol is not None
+    assert best.symbol.name == "CookieJar"
+
+
+def test_only_allowed_files_are_found(corpus: Corpus) -> None:
+    found = search(
+        corpus, "cookie jar", limit=9, allowed=lambda file: corpus.paths[file].startswith("docs/")
+    )
+    assert paths(corpus, found) == ["docs/cookies.md"]
+
+
+def test_what_was_useful_moves_up_and_what_was_not_moves_down(corpus: Corpus) -> None:
+    plain = {one.file: one.score for one in search(corpus, "cookie jar", limit=9)}
+    for file in plain:
+        for boost in (0.3, -0.3):
+            found = search(corpus, "cookie jar", limit=9, boosts={file: boost})
+            scores = {one.file: one.score for one in found}
+            moved = min(1.0, max(0.0, plain[file] + boost))
+            assert scores == pytest.approx(plain | {file: moved}, abs=1e-6)
+            assert [*scores.values()] == sorted(scores.values(), reverse=True)
+
+
+def test_a_boost_finds_what_the_words_do_not(corpus: Corpus) -> None:
+    number = corpus.paths.index("shop/orders/placing.py")
+    found = search(corpus, "cookie jar", limit=9, boosts={number: 0.2})
+    assert "shop/orders/placing.py" in paths(corpus, found)
+
+
+def test_the_limit_is_kept_and_each_file_is_found_once(corpus: Corpus) -> None:
+    assert len(search(corpus, "cookie jar", limit=2)) == 2
+    found = search(corpus, "cookie jar", limit=100)
+    assert len({one.file for one in found}) == len(found)
+
+
+def test_in_how_many_segments_texts_are_does_not_matter() -> None:
+    for query in ("cookie jar", "CookieJar", "place an order"):
+        ranked = [
+            [
+                (corpus.paths[one.file], one.first, one.last)
+                for one in search(corpus, query, limit=9)
+            ]
+            for corpus in (corpus_of(FILES), corpus_of(FILES, segments=3))
+        ]
+        assert ranked[0] == ranked[1]
+
+
+def test_of_equals_the_first_by_path_comes_first() -> None:
+    text = "def same():\n    return 1\n"
+    corpus = corpus_of({f"{name}.py": text for name in ("c", "a", "d", "b")})
+    assert paths(corpus, search(corpus, "same", limit=9)) == ["a.py", "b.py", "c.py", "d.py"]
+
+
+def test_a_file_whose_text_is_not_known_is_found_by_its_path() -> None:
+    known = corpus_of({"a.py": "x = 1\n", "cookie_jar.bin": ""})
+    corpus = Corpus([], known.paths, known.roots, known.root_of, known.definitions, {})
+    found = search(corpus, "cookie jar", limit=9)
+    assert [(corpus.paths[one.file], one.first, one.last) for one in found] == [
+        ("cookie_jar.bin", 1, 1)
+    ]
+
+
+@pytest.mark.parametrize("query", ["", "   ", "😀", "?!", "日本語の文字列", "ß", "cookie " * 2000])
+def test_any_query_is_answered(corpus: Corpus, query: str) -> None:
+    found = search(corpus, query, limit=9)
+    assert bool(found) == ("cookie" in query)
+
+
+def test_a_corpus_may_be_empty_or_of_one_file() -> None:
+    assert search(corpus_of({}), "cookie jar", limit=9) == []
+    one = corpus_of({"a.py": "cookie = 1\n"})
+    assert len(search(one, "cookie jar", limit=9)) == 1
+    assert search(corpus_of({"a.py": ""}), "cookie", limit=9) == []
+
+
+def test_other_writings_are_found() -> None:
+    corpus = corpus_of({"a.py": "# 如何连接数据库\n", "b.py": "# как устроен индекс\n"})
+    assert paths(corpus, search(corpus, "连接", limit=9)) == ["a.py"]
+    assert paths(corpus, search(corpus, "индекс", limit=9)) == ["b.py"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=80), st.integers(1, 5))
+def test_the_same_is_found_every_time(query: str, limit: int) -> None:
+    corpus = corpus_of({"a.py": "def a(cookie): ...\n", "b/c.md": "# Jar\n\nwords\n"})
+    found = search(corpus, query, limit=limit)
+    assert found == search(corpus, query, limit=limit)
+    for one in found:
+        assert 1 <= one.first <= one.last

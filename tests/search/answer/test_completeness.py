@@ -1,0 +1,149 @@
+"""What the answers of several tools say in the same words."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import MakeWorkspace
+from winnow.search.answer.completeness import (
+    SECOND_LOOK_SECONDS,
+    completeness_of,
+    fractions,
+    left_out,
+    links_of,
+    second_look,
+    unsaved_failed,
+)
+from winnow.text.buffers import Overlay
+from winnow.text.scope import search_scope
+from winnow.text.skipped_files import Notes
+from winnow.types import Completeness, SearchParams, Skipped
+
+
+def heard() -> Notes:
+    notes = Notes()
+    notes.take(b"rg: DEBUG|x|y.rs:1: anything")
+    return notes
+
+
+@given(st.integers(0, 10_000), st.integers(-1, 20))
+def test_fractions_fall_from_all_to_the_least(count: int, least: int) -> None:
+    steps = fractions(count, least)
+    assert steps == sorted(set(steps), reverse=True)
+    assert steps[:1] == ([count] if count >= max(1, least) else [])
+    assert all(one >= max(1, least) for one in steps)
+    assert len(steps) < 50
+    if steps and least <= 1:
+        assert steps[-1] == 1
+
+
+async def test_every_reason_is_said(project: Path, make_workspace: MakeWorkspace) -> None:
+    ripgrep = make_workspace(project).run_ripgrep()
+    whole = completeness_of(ripgrep, None, timed_out=False, unreadable=())
+    assert whole == Completeness(complete=True, reasons=[], skipped=Skipped(), timed_out=False)
+    notes = heard()
+    notes.too_large, notes.ignored = 2, 3
+    counts = Skipped(ignored=3, hidden=0, binary=1, too_large=2, unreadable=2, symlink=4)
+    assert completeness_of(
+        ripgrep,
+        notes,
+        timed_out=True,
+        unreadable={"a", "b"},
+        file_bytes=5 * 1024 * 1024,
+        binary=1,
+        links=4,
+        more=["something else"],
+    ) == Completeness(
+        complete=False,
+        reasons=[
+            "stopped after 10 seconds: not every file was seen",
+            "2 files or folders could not be read",
+            "2 files of more than 5 MiB were not searched",
+            "something else",
+        ],
+        skipped=counts,
+        timed_out=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("has", "given_already", "expected"),
+    [
+        ({}, {}, (0, [])),
+        ({"include_ignored"}, {}, (1, ["include_ignored"])),
+        ({"include_hidden", "include_ignored"}, {}, (1, ["include_ignored", "include_hidden"])),
+        ({"include_hidden", "include_ignored"}, {"include_ignored": True}, (1, ["include_hidden"])),
+        ({"include_submodules"}, {}, (1, ["include_submodules"])),
+    ],
+)
+async def test_only_the_flags_that_are_needed_are_named(
+    has: set[str], given_already: dict[str, bool], expected: tuple[int, list[str]]
+) -> None:
+    async def count(params: SearchParams) -> int:
+        return int(bool(has) and all(getattr(params, flag) for flag in has))
+
+    assert await left_out(SearchParams(**given_already), count) == expected  # type: ignore[arg-type]
+
+
+async def test_flags_that_each_find_something_are_all_named() -> None:
+    async def count(params: SearchParams) -> int:
+        return 2 * params.include_hidden + 3 * params.include_submodules
+
+    found, flags = await left_out(SearchParams(), count)
+    assert (found, flags) == (5, ["include_hidden", "include_submodules"])
+
+
+async def test_what_no_flag_makes_a_difference_to_is_not_told() -> None:
+    """There would be nothing to advise: it was found by the time that had passed, for instance."""
+
+    async def count(params: SearchParams) -> int:
+        return 7
+
+    assert await left_out(SearchParams(), count) == (0, [])
+
+
+async def test_with_everything_asked_for_nothing_is_counted() -> None:
+    async def count(params: SearchParams) -> int:
+        raise AssertionError
+
+    everything = SearchParams(include_ignored=True, include_hidden=True, include_submodules=True)
+    assert await left_out(everything, count) == (0, [])
+
+
+async def test_a_second_look_takes_no_longer_than_the_search_may(
+    project: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "winnow.search.answer.completeness.SECOND_LOOK_SECONDS", SECOND_LOOK_SECONDS
+    )
+    ripgrep = make_workspace(project).run_ripgrep()
+    now = asyncio.get_running_loop().time()
+    deadline = second_look(ripgrep).deadline
+    assert now < deadline <= asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
+    short = second_look(second_look(ripgrep))
+    assert short.deadline <= second_look(ripgrep).deadline
+
+
+async def test_links_are_counted_where_the_log_was_heard_and_the_tree_is_small(
+    project: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "link").symlink_to("src")
+    scope = search_scope([project], SearchParams())
+    ripgrep = make_workspace(project).run_ripgrep()
+    assert await links_of(ripgrep, scope, None) is None
+    assert await links_of(ripgrep, scope, Notes()) is None
+    assert await links_of(ripgrep, scope, heard()) == 1
+    monkeypatch.setattr("winnow.search.answer.completeness.SMALL_TREE_SECONDS", 0.0)
+    assert await links_of(ripgrep, scope, heard()) is None
+
+
+def test_documents_that_do_not_count_are_told() -> None:
+    assert unsaved_failed(Overlay()) == []
+    assert unsaved_failed(Overlay(failed=2)) == [
+        "2 unsaved documents could not be laid out: the disk's state counts"
+    ]

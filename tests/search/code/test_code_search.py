@@ -1,0 +1,473 @@
+"""code_search, as a coroutine on real trees: which search it chooses, and what that finds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from asking import answered, pages
+from conftest import (
+    FAKE_KEY,
+    SLOW_TERM,
+    MakeWorkspace,
+    Recorder,
+    git_init,
+    requires_posix,
+    write_files,
+)
+from winnow.config import Config, Index
+from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace
+from winnow.search.answer.shorten import estimated_tokens
+from winnow.tools import TOOLS
+from winnow.tools.code_search import plain, text
+from winnow.tools.terminal import Style
+from winnow.types import Progress, no_progress
+from winnow.types.code_search import CodeSearchPartial, CodeSearchResult
+from winnow.workspace import Workspace
+
+TOOL = TOOLS["code_search"]
+NO_INDEX = Config(index=Index(enabled=False))
+
+
+async def search(
+    workspace: Workspace, query: str, progress: Progress = no_progress, **params: Any
+) -> CodeSearchResult:
+    raw = {"query": query, **params}
+    return await answered(TOOL, CodeSearchResult, workspace, raw, progress, items="results")
+
+
+async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
+    return [one.path for one in (await search(workspace, query, **params)).results]
+
+
+@pytest.fixture(autouse=True)
+def time_for_the_index(time_to_catch_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the index reads is waited for: on a busy machine, texts would be searched beside it."""
+    monkeypatch.setattr("winnow.search.code.indexed.STALE_SECONDS", 30.0)
+    # Every query looks for changes, however short ago the last one has.
+    monkeypatch.setattr("winnow.index.build.folder.CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("winnow.index.build.folder.CHECK_SHARE", 0)
+
+
+@pytest.fixture
+async def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    return workspace
+
+
+@pytest.fixture
+def unindexed(make_workspace: MakeWorkspace, project: Path) -> Workspace:
+    return make_workspace(project, config=NO_INDEX)
+
+
+# --- the choice ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "used", "reason", "found"),
+    [
+        ("loader.py", "file", "'loader.py': it is the name of a file", "src/loader.py"),
+        ("src/main.py:3", "file", "'src/main.py:3': it is a path", "src/main.py"),
+        ("*.md", "file", "'*.md': it is a glob pattern", "docs/plugins.md"),
+        ("Loader", "symbol", "'Loader': it has the form of a name", "src/loader.py"),
+        ("Loader.load_plugin", "symbol", "'Loader.load_plugin': it has the form of a name",
+         "src/loader.py"),
+        ("def register_plugin(", "symbol", "'def register_plugin(': `def` begins a definition",
+         "src/registry.py"),
+        ('"registry[name]"', "text", "'\"registry[name]\"': it is in quotes", "src/registry.py"),
+        ("load_plugin(", "text", "'load_plugin(': it has signs that no name and no path has",
+         "src/loader.py"),
+        (r"self\.\w+_plugin", "text",
+         r"'self\\.\\w+_plugin': it has the signs of a regular expression", "src/loader.py"),
+        ("where is the registry", "semantic", "'where is the registry': it is a question",
+         "src/registry.py"),
+    ],
+)  # fmt: skip
+async def test_the_query_says_which_search_it_is_for(
+    workspace: Workspace, query: str, used: str, reason: str, found: str
+) -> None:
+    result = await search(workspace, query)
+    assert (result.search_type_used, result.reason) == (used, reason)
+    assert result.results[0].path == found
+
+
+async def test_a_name_that_nothing_has_is_looked_for_as_text(workspace: Workspace) -> None:
+    result = await search(workspace, "names")
+    assert result.search_type_used == "text"
+    assert result.reason == "'names': it is a word; nothing is defined by the name names"
+    assert msgspec.to_builtins(result.fallback) == {
+        "from": "symbol", "to": "text", "reason": "nothing is defined by the name names"
+    }  # fmt: skip
+    assert [(one.path, one.matches) for one in result.results] == [("src/loader.py", 2)]
+
+
+async def test_a_path_that_no_file_has_is_looked_for_as_text(
+    workspace: Workspace, project: Path
+) -> None:
+    write_files(project, {"src/routes.py": "ROUTE = '/api/v1/users'\n"})
+    result = await search(workspace, "/api/v1/users")
+    assert (result.search_type_used, result.results[0].path) == ("text", "src/routes.py")
+    assert result.reason == "'/api/v1/users': it is a path; no file has such a name"
+
+
+async def test_what_is_found_in_no_way_says_so_and_what_was_tried(workspace: Workspace) -> None:
+    result = await search(workspace, "nowhere.md")
+    assert (result.results, result.total_found, result.truncated) == ([], 0, False)
+    assert result.reason == (
+        "'nowhere.md': it is the name of a file; no file has such a name; nothing is defined by the"
+        " name nowhere.md"
+    )
+    assert "ignored and hidden files are not searched here" in result.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "paths", "kinds"),
+    [
+        ("file", ["src/registry.py"], {"file"}),
+        ("symbol", ["src/registry.py"], {"definition"}),
+        ("text", ["src/registry.py", "src/loader.py"], {"match"}),
+        ("semantic", ["src/registry.py", "src/loader.py"], {"passage"}),
+    ],
+)
+async def test_a_search_type_is_obeyed(
+    workspace: Workspace, kind: str, paths: list[str], kinds: set[str]
+) -> None:
+    result = await search(workspace, "registry", search_type=kind)
+    assert [one.path for one in result.results][: len(paths)] == paths
+    assert {one.kind for one in result.results} == kinds
+    assert result.reason == f"search_type is '{kind}'"
+    assert (result.search_type_used, result.fallback) == (kind, None)
+
+
+# --- the searches --------------------------------------------------------------------------
+
+
+async def test_a_definition_with_its_lines(workspace: Workspace, project: Path) -> None:
+    recorder = Recorder()
+    result = await search(workspace, "Loader.load_plugin", recorder)
+    assert result.completeness.index is not None
+    assert msgspec.to_builtins(result) == {
+        "root": str(project),
+        "search_id": result.search_id,
+        "search_type_used": "symbol",
+        "reason": "'Loader.load_plugin': it has the form of a name",
+        "results": [
+            {
+                "path": "src/loader.py", "line": 5, "end_line": 6, "score": 0.97,
+                "snippet": "    def load_plugin(self, name):\n        return registry[name]",
+                "kind": "definition", "symbol": "Loader.load_plugin", "why": "method",
+            }
+        ],
+        "total_found": 1,
+        "returned": 1,
+        "truncated": False,
+        "completeness": {
+            "complete": True,
+            "reasons": [],
+            "skipped": {},
+            "timed_out": False,
+            "index": {
+                "state": "ready", "files_indexed": 5, "files_total": 5,
+                "updated_at": result.completeness.index.updated_at,
+            },
+        },
+        "warnings": [],
+    }  # fmt: skip
+    assert recorder.messages == ["Looking for symbols: Loader.load_plugin"]
+    assert plain(result) == (
+        "src/loader.py:5-6  Loader.load_plugin  method\n"
+        "5\t    def load_plugin(self, name):\n"
+        "6\t        return registry[name]\n\n"
+        "[1 of 1, symbol search: 'Loader.load_plugin': it has the form of a name]"
+    )
+    coloured = text(result, Style(colour=True), str(project / "src"))
+    assert coloured.startswith("\x1b[1;35mloader.py\x1b[0m\x1b[2m:5-6\x1b[0m  \x1b[1;31mLoader")
+
+
+async def test_without_an_index_a_name_is_looked_for_in_lines_that_look_like_definitions(
+    unindexed: Workspace, project: Path
+) -> None:
+    result = await search(unindexed, "register_plugin")
+    assert (result.search_type_used, result.results[0].symbol) == ("symbol", "register_plugin")
+    result = await search(unindexed, "names")
+    assert (result.search_type_used, result.results[0].path) == ("text", "src/loader.py")
+    assert msgspec.to_builtins(result.fallback) == {
+        "from": "symbol",
+        "to": "text",
+        "reason": "as far as is known, nothing is defined by the name names (there is no index:"
+        " lines that look like a definition of it were looked for)",
+    }
+    result = await search(unindexed, "names", search_type="symbol")
+    assert (result.results, result.completeness.complete) == ([], False)
+    assert result.completeness.reasons == [
+        "there is no index; all files with the name or its letters were read (1)"
+    ]
+    unindexed.buffers = {project / "src/main.py": "def launch_rocket():\n    pass\n"}
+    result = await search(unindexed, "launch_rocket")
+    assert (result.search_type_used, result.results[0].path) == ("symbol", "src/main.py")
+
+
+async def test_a_text_in_its_case_as_a_whole_word_comes_first(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = write_files(
+        git_init(tmp_path / "p"),
+        {
+            "a.txt": "todoist\n",
+            "b.txt": "todo\n",
+            "c.txt": "TODO: this\n",
+            "d.txt": "TODOIST\n",
+        },
+    )
+    workspace = make_workspace(folder, config=NO_INDEX)
+    assert await paths(workspace, "TODO") == ["c.txt", "d.txt", "b.txt", "a.txt"]
+
+
+async def test_a_match_shows_its_lines_and_says_how_many_there_are(workspace: Workspace) -> None:
+    (first, *_) = (await search(workspace, "load_plugin(")).results
+    assert msgspec.to_builtins(first) == {
+        "path": "src/loader.py", "line": 2, "end_line": 6, "score": first.score, "kind": "match",
+        "snippet": (
+            "    def load_plugins(self, names):\n"
+            "        return [self.load_plugin(name) for name in names]\n"
+            "\n"
+            "    def load_plugin(self, name):\n"
+            "        return registry[name]"
+        ),
+        "matches": 2,
+    }  # fmt: skip
+
+
+async def test_a_pattern_that_is_none_is_taken_as_text(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = write_files(git_init(tmp_path / "p"), {"a.py": "x = '[a-z)+'\n"})
+    workspace = make_workspace(folder, config=NO_INDEX)
+    result = await search(workspace, r"[a-z)+'\s*", search_type="text")
+    assert result.results == []
+    assert result.warnings[0].startswith("taken as text, not as a regular expression: ")
+
+
+@pytest.mark.parametrize("text", ["a\tb", "a-b&c~d#e", "$x.y[0]{1}|^(z)*+?", "C:\\x", "«😀» ü"])
+async def test_a_text_is_found_as_it_stands(unindexed: Workspace, text: str) -> None:
+    write_files(unindexed.folders[0], {"src/odd.py": f"before {text} after\n"})
+    assert await paths(unindexed, f'"{text}"') == ["src/odd.py"]
+
+
+async def test_what_a_line_that_is_too_long_to_be_read_has_is_not_counted(
+    unindexed: Workspace,
+) -> None:
+    write_files(unindexed.folders[0], {"src/bundle.js": "x" * 5_000_000 + " pin\n"})
+    result = await search(unindexed, '"pin"')
+    assert [(one.path, one.matches) for one in result.results] == [("src/bundle.js", None)]
+
+
+async def test_several_lines_find_the_file_that_has_most_of_them(workspace: Workspace) -> None:
+    lines = "def register_plugin(name, plugin):\n    registry[name] = plugin"
+    assert (await paths(workspace, lines, search_type="text"))[0] == "src/registry.py"
+
+
+async def test_a_question_is_answered_by_its_words_without_an_index(unindexed: Workspace) -> None:
+    result = await search(unindexed, "how are plugins loaded")
+    assert result.engine == "text"
+    assert msgspec.to_builtins(result.fallback) == {
+        "from": "semantic",
+        "to": "text",
+        "reason": "index.enabled is off: files were searched for the words of the query",
+    }
+    assert result.results[0].path == "src/loader.py"
+    assert result.results[0].why == "defines load_plugins; matches plugins; path says loader"
+    assert "index.enabled is off" in result.completeness.reasons[0]
+
+
+async def test_unsaved_text_counts_and_what_was_saved_does_not(
+    workspace: Workspace, project: Path
+) -> None:
+    workspace.buffers = {project / "src/main.py": "brand_new_name = 1\n"}
+    assert await paths(workspace, '"brand_new_name"') == ["src/main.py"]
+    assert "src/main.py" not in await paths(workspace, '"load_plugins"')
+    (found,) = (await search(workspace, '"brand_new_name"')).results
+    assert found.snippet == "brand_new_name = 1"
+
+
+async def test_a_line_that_is_too_long_to_be_read_is_told(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"long.txt": "x" * 5_000_000 + "pin\n", "short.txt": "pin\n"})
+    workspace = make_workspace(tmp_path, config=NO_INDEX)
+    result = await search(workspace, "pin", search_type="text")
+    assert result.results[0].path == "short.txt"
+    assert "1 lines of more than 4 MiB match 'pin': left out" in result.warnings
+
+
+async def test_a_file_that_is_gone_never_appears(workspace: Workspace, project: Path) -> None:
+    assert "src/loader.py" in await paths(workspace, "plugins are loaded where")
+    (project / "src/loader.py").unlink()
+    for query in ("plugins are loaded where", "loader.py", "Loader.load_plugin", "load_plugin("):
+        assert "src/loader.py" not in await paths(workspace, query)
+
+
+async def test_a_changed_file_is_found_by_its_new_words_only(
+    workspace: Workspace, project: Path
+) -> None:
+    (project / "src/main.py").write_text("launch_rocket = 1\n")
+    assert await paths(workspace, "how is a rocket launched") == ["src/main.py"]
+    assert await paths(workspace, '"launch_rocket"') == ["src/main.py"]
+    assert "src/main.py" not in await paths(workspace, '"load_plugins"')
+
+
+# --- scope ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["how are plugins loaded", '"plugin"', "*", "load_plugin"])
+async def test_the_scope_confines_every_search(workspace: Workspace, query: str) -> None:
+    kind = {"*": "file", "load_plugin": "symbol"}.get(query, "auto")
+    every = set(await paths(workspace, query, search_type=kind))
+    in_src = {path for path in every if path.startswith("src/")}
+    assert in_src
+    assert every - in_src
+    assert set(await paths(workspace, query, search_type=kind, path="src")) == in_src
+    assert set(await paths(workspace, query, search_type=kind, include=["src/**"])) == in_src
+    assert (
+        set(await paths(workspace, query, search_type=kind, exclude=["src/**"])) == every - in_src
+    )
+    only_python = {path for path in every if path.endswith(".py")}
+    assert set(await paths(workspace, query, search_type=kind, file_types=["py"])) == only_python
+    assert not any(path.startswith(("ignored/", ".hidden/")) for path in every)
+
+
+async def test_two_roots_name_theirs(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+    roots = [
+        write_files(git_init(tmp_path / name), {f"{name}.py": f"def make_{name}(): pass\n"})
+        for name in ("one", "two")
+    ]
+    workspace = make_workspace(*roots, config=NO_INDEX)
+    for query in ("two.py", "make_two", '"make_two"', "where is make_two"):
+        (found,) = (await search(workspace, query, limit=1)).results
+        assert (found.root, found.path) == (str(roots[1]), "two.py")
+
+
+async def test_bad_params_are_told(workspace: Workspace) -> None:
+    with pytest.raises(EmptyQuery):
+        await search(workspace, " \n")
+    with pytest.raises(InvalidParams, match="search_type"):
+        await search(workspace, "x", search_type="best")
+    with pytest.raises(InvalidParams, match="limit"):
+        await search(workspace, "x", limit=0)
+    with pytest.raises(InvalidParams, match="cursor"):
+        await search(workspace, "x", cursor="1abc")
+    with pytest.raises(NotFound):
+        await search(workspace, "x", path="nowhere")
+    with pytest.raises(PathOutsideWorkspace):
+        await search(workspace, "x", path="..")
+
+
+# --- pages and tokens ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
+    files = {
+        f"src/part_{n}.py": f"def handle_{n}(event):\n    return 'event {n}'\n" for n in range(23)
+    }
+    return make_workspace(write_files(git_init(tmp_path / "many"), files), config=NO_INDEX)
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"), [("part", "file"), ('"event"', "auto"), ("which event", "auto"),
+                        ("handle", "symbol")],
+)  # fmt: skip
+async def test_cursors_lead_through_all_results_each_once(
+    many: Workspace, query: str, kind: str
+) -> None:
+    found = [page async for page in pages(search, many, query=query, search_type=kind, limit=5)]
+    assert [page.returned for page in found] == [5, 5, 5, 5, 3]
+    assert [page.truncated for page in found] == [True, True, True, True, False]
+    assert {page.total_found for page in found} == {23}
+    every = [one.path for page in found for one in page.results]
+    assert len(set(every)) == 23
+    assert every == await paths(many, query, search_type=kind, limit=50)
+
+
+async def test_a_page_says_that_what_stood_before_it_has_changed(many: Workspace) -> None:
+    first = await search(many, '"event"', limit=5)
+    (many.folders[0] / first.results[0].path).unlink()
+    second = await search(many, '"event"', limit=5, cursor=first.cursor)
+    assert any("before this page has changed" in one for one in second.completeness.reasons)
+    with pytest.raises(InvalidParams, match="another request"):
+        await search(many, '"handle"', cursor=first.cursor)
+
+
+async def test_an_answer_is_shortened_in_steps_until_it_fits(many: Workspace) -> None:
+    whole = await search(many, '"event"')
+    size = estimated_tokens(whole)
+    seen = set()
+    for tokens in range(size, 150, -40):
+        result = await search(many, '"event"', max_tokens=tokens)
+        assert estimated_tokens(result) <= tokens or result.returned == 1
+        snippets = [one.snippet for one in result.results]
+        seen.add((bool(snippets[0]), result.returned == 20))
+        assert result.truncated
+        assert [one.path for one in result.results] == [
+            one.path for one in whole.results[: result.returned]
+        ]
+        if result.returned < 20:
+            rest = await search(many, '"event"', cursor=result.cursor, limit=50)
+            assert rest.returned == 23 - result.returned
+    assert {(True, True), (False, True), (False, False)} <= seen
+
+
+async def test_results_are_streamed_and_not_sent_again(many: Workspace) -> None:
+    recorder = Recorder()
+    recorder.streaming = True
+    result = await search(many, '"event"', recorder)
+    assert (result.results, result.returned) == ([], 20)
+    (partial,) = recorder.partials
+    assert isinstance(partial, CodeSearchPartial)
+    assert len(partial.results) == 20
+
+
+# --- nothing leaves this machine -----------------------------------------------------------
+
+
+async def test_nothing_uses_the_network_whatever_keys_there_are(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {**os.environ, "OPENAI_API_KEY": FAKE_KEY, "ANTHROPIC_API_KEY": FAKE_KEY}
+    workspace = make_workspace(project, environment=environment)
+    tried = []
+
+    def refuse(*arguments: object) -> None:
+        tried.append(arguments)
+        raise OSError("no network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    for query in ("how are plugins loaded", "Loader", '"registry"', "loader.py"):
+        assert await paths(workspace, query)
+    result = await TOOLS["semantic_search"].call(
+        workspace, {"query": "how are plugins loaded"}, no_progress
+    )
+    assert result.results
+    assert tried == []
+
+
+@requires_posix
+async def test_a_cancelled_search_leaves_no_process(
+    slow_project: Path, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace(slow_project, config=NO_INDEX)
+    task = asyncio.create_task(search(workspace, SLOW_TERM))
+    while not workspace.processes._alive:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not workspace.processes._alive

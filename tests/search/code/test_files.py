@@ -1,0 +1,112 @@
+"""Files by name: which are found for what somebody types, and in which order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import MakeWorkspace, git_init, write_files
+from winnow.errors import InvalidParams
+from winnow.search.code.files import files_named, is_meant
+from winnow.types import ScopeParams, no_progress
+from winnow.workspace import Workspace
+
+PATHS = [
+    "README.md",
+    "src/agent/engine.rs",
+    "src/agent/context.rs",
+    "src/agent/executor.py",
+    "src/auth/session_store.py",
+    "src/auth/__init__.py",
+    "src/models/user.py",
+    "src/models/query.py",
+    "src/models/sql/query.py",
+    "tests/test_executor.py",
+    "Makefile",
+    ".env",
+    "größe.py",
+    "app/[id]/page.tsx",
+]
+
+
+@pytest.fixture
+def files(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
+    folder = write_files(git_init(tmp_path / "files"), dict.fromkeys(PATHS, "x\n"))
+    return make_workspace(folder)
+
+
+async def found(files: Workspace, name: str, path: str = "") -> list[str]:
+    hits = (await files_named(files, ScopeParams(path=path), name, no_progress)).hits
+    return [hit.path for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("executor.py", ["src/agent/executor.py", "tests/test_executor.py"]),
+        ("src/agent/executor.py", ["src/agent/executor.py"]),
+        ("./src/agent/executor.py", ["src/agent/executor.py"]),
+        (r"src\agent\executor.py", ["src/agent/executor.py"]),
+        ("agent/executor.py", ["src/agent/executor.py"]),
+        ("models/query.py", ["src/models/query.py", "src/models/sql/query.py"]),
+        ("sql/query.py", ["src/models/sql/query.py"]),
+        ("executor", ["src/agent/executor.py", "tests/test_executor.py"]),
+        ("EXECUTOR", ["src/agent/executor.py", "tests/test_executor.py"]),
+        ("exec", ["src/agent/executor.py", "tests/test_executor.py"]),
+        ("sesstor", ["src/auth/session_store.py"]),
+        ("ss", ["src/auth/session_store.py"]),
+        ("agent engine", ["src/agent/engine.rs"]),
+        ("auth", ["src/auth/__init__.py", "src/auth/session_store.py"]),
+        ("src/auth/", ["src/auth/__init__.py", "src/auth/session_store.py"]),
+        ("makefile", ["Makefile"]),
+        ("GRÖSSE.py", []),
+        ("GRÖßE.py", ["größe.py"]),
+        ("*.rs", ["src/agent/context.rs", "src/agent/engine.rs"]),
+        ("src/**/q*.py", ["src/models/query.py", "src/models/sql/query.py"]),
+        ("**/*.{md,rs}", ["README.md", "src/agent/context.rs", "src/agent/engine.rs"]),
+        ("app/[id]/page.tsx", ["app/[id]/page.tsx"]),
+        ("[id]/*.tsx", []),
+        ("egn", ["src/agent/engine.rs"]),
+        ("zzz", []),
+        ("C:\\zz", []),
+    ],
+)
+async def test_a_name_finds_files_the_best_first(
+    files: Workspace, name: str, expected: list[str]
+) -> None:
+    assert await found(files, name) == expected
+
+
+async def test_an_absolute_path_and_a_uri_are_seen_from_the_root(files: Workspace) -> None:
+    path = files.folders[0] / "src/models/user.py"
+    assert await found(files, str(path)) == ["src/models/user.py"]
+    assert await found(files, path.as_uri()) == ["src/models/user.py"]
+
+
+async def test_hidden_files_are_not_searched(files: Workspace) -> None:
+    assert await found(files, ".env") == []
+
+
+async def test_the_scope_is_kept(files: Workspace) -> None:
+    assert await found(files, "query", path="src/models/sql") == ["src/models/sql/query.py"]
+
+
+async def test_unsaved_documents_are_found_that_are_on_no_disk(files: Workspace) -> None:
+    files.buffers = {files.folders[0] / "src/brand_new.py": "x"}
+    assert await found(files, "brand_new.py") == ["src/brand_new.py"]
+
+
+async def test_a_line_is_handed_on(files: Workspace) -> None:
+    (hit,) = (await files_named(files, ScopeParams(), "user.py", no_progress, 12)).hits
+    assert (hit.path, hit.kind, hit.first, hit.score) == ("src/models/user.py", "file", 12, 0.99)
+
+
+async def test_letters_in_their_order_alone_do_not_mean_a_file(files: Workspace) -> None:
+    for name, meant in [("engine.rs", True), ("sess", True), ("egn", False), ("zzz", False)]:
+        assert is_meant(await files_named(files, ScopeParams(), name, no_progress)) is meant
+
+
+async def test_a_bad_glob_is_told(files: Workspace) -> None:
+    with pytest.raises(InvalidParams, match=r"^`query`: '\{a' is no glob"):
+        await found(files, "{a")

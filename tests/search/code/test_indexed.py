@@ -1,0 +1,434 @@
+"""Search by meaning from the index: right about now, in its scope, and beside what it lacks."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asking import answered, pages
+from conftest import FAKE_KEY, MakeWorkspace, git_init, write_files
+from winnow.config import Config, Index
+from winnow.config import merged as with_layer
+from winnow.errors import InvalidParams
+from winnow.search.answer.hits import Hit
+from winnow.search.code.indexed import merged
+from winnow.tools import TOOLS
+from winnow.types import no_progress
+from winnow.types.code_search import CodeSearchResult
+from winnow.types.semantic_search import SemanticSearchResult
+from winnow.workspace import Workspace
+
+# What embeddings are installed makes no difference here.
+LEXICAL = Config(index=Index(embeddings="off"))
+
+FILES = {
+    "src/auth/login.py": (
+        "import crypto\n\n\n"
+        "class Login:\n"
+        '    """Checks who somebody is."""\n\n'
+        "    def check_password(self, user, password):\n"
+        "        # Compare in constant time.\n"
+        "        return crypto.equal(user.password_hash, crypto.hashed(password))\n"
+    ),
+    "src/auth/session.py": (
+        "class Session:\n"
+        "    def end(self):\n"
+        '        """Log a user out and forget the cookie."""\n'
+        "        self.cookie = None\n"
+    ),
+    "src/mail/sending.py": (
+        "def send_mail(to, text):\n"
+        "    # Retried three times if the server does not answer.\n"
+        "    for attempt in range(3):\n"
+        "        if server.send(to, text):\n"
+        "            return\n"
+    ),
+    "tests/test_login.py": "def test_check_password():\n    assert Login().check_password(a, b)\n",
+    "docs/mail.md": "# Mail\n\nMail is sent by a server, three times at most.\n",
+    "web/app.min.js": "var password=1\n",
+    ".gitignore": "/built/\n",
+    "built/login.py": "def check_password(): pass\n",
+}
+
+
+async def search(workspace: Workspace, query: str, **params: Any) -> SemanticSearchResult:
+    raw = {"query": query, **params}
+    tool = TOOLS["semantic_search"]
+    return await answered(tool, SemanticSearchResult, workspace, raw, items="results")
+
+
+async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
+    return [one.path for one in (await search(workspace, query, **params)).results]
+
+
+@pytest.fixture(autouse=True)
+def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the index reads is waited for: on a busy machine, texts would be searched beside it."""
+    monkeypatch.setattr("winnow.search.code.indexed.STALE_SECONDS", 30.0)
+    monkeypatch.setattr("winnow.search.code.indexed.SEARCH_SECONDS", 30.0)
+
+
+@pytest.fixture
+async def workspace(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
+    workspace = make_workspace(write_files(git_init(tmp_path / "project"), FILES), config=LEXICAL)
+    await workspace.index.build()
+    return workspace
+
+
+async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: Workspace) -> None:
+    result = await search(workspace, "how is a password compared")
+    assert (result.engine, result.fallback, result.index_offer) == ("lexical", None, None)
+    first = result.results[0]
+    assert (first.path, first.start_line, first.end_line) == ("src/auth/login.py", 1, 9)
+    assert first.symbol == "Login"
+    assert first.snippet is not None
+    assert "        # Compare in constant time." in first.snippet.split("\n")
+    assert first.why
+    assert first.score == max(one.score for one in result.results)
+    index = result.completeness.index
+    assert index is not None
+    assert (result.completeness.complete, result.completeness.reasons, index.state) == (
+        True, [], "ready"
+    )  # fmt: skip
+    assert result.warnings == ["1 files are not searched that index.exclude_patterns names"]
+
+
+async def test_what_the_index_could_not_read_is_told(workspace: Workspace) -> None:
+    (folder,) = workspace.index._current()
+    await folder._leave_out(["docs/mail.md"], "it took longer than 5 seconds")
+    await folder._leave_out(["src/mail/sending.py"], "it is larger than 1,000 bytes")
+    await folder._leave_out(["tests/test_login.py"], "it cannot be read")
+    result = await search(workspace, "how is a password compared")
+    assert (result.completeness.complete, result.completeness.reasons) == (
+        False,
+        [
+            "1 files took too much time or memory to be parsed, or their parser failed:"
+            " code_search with search_type 'text' searches them",
+            "1 files could not be read",
+        ],
+    )
+    assert result.warnings == [
+        "1 files are not searched that index.exclude_patterns names",
+        "1 files are larger than limits.parse_bytes: code_search with search_type 'text' searches"
+        " them",
+    ]
+    skipped = result.completeness.skipped
+    assert (skipped.too_large, skipped.unreadable) == (1, 1)
+    # Of the files that are asked for, and no others.
+    result = await search(workspace, "how is a password compared", path="src")
+    skipped = result.completeness.skipped
+    assert (skipped.too_large, skipped.unreadable) == (1, None)
+    assert (result.completeness.reasons, len(result.warnings)) == ([], 1)
+
+
+async def test_each_file_is_found_once_and_cursors_lead_through_all(workspace: Workspace) -> None:
+    query = "password mail server login session"
+    every = await paths(workspace, query, top_k=50)
+    assert len(every) == len(set(every)) >= 4
+    found: list[str] = []
+    async for page in pages(search, workspace, query=query, top_k=2):
+        found += [one.path for one in page.results]
+        assert page.truncated == bool(page.cursor)
+    assert found == every
+
+
+async def test_what_is_not_saved_is_found_and_what_was_saved_is_not(workspace: Workspace) -> None:
+    login = workspace.folders[0] / "src/auth/login.py"
+    workspace.buffers = {login: "def launch_rocket(pad):\n    return pad.ignite()\n"}
+    (first, *_) = (await search(workspace, "launching of a rocket")).results
+    assert (first.path, first.symbol) == ("src/auth/login.py", "launch_rocket")
+    assert first.snippet == "def launch_rocket(pad):\n    return pad.ignite()"
+    assert "src/auth/login.py" not in await paths(workspace, "compare crypto in constant time")
+    workspace.buffers = {}
+    assert "src/auth/login.py" in await paths(workspace, "compare crypto in constant time")
+    assert await paths(workspace, "launching of a rocket") == []
+
+
+async def test_a_new_document_is_found_that_is_on_no_disk(workspace: Workspace) -> None:
+    new = workspace.folders[0] / "src/rocket.py"
+    workspace.buffers = {new: "def ignite(pad):\n    # launches the rocket\n    pad.fire()\n"}
+    assert await paths(workspace, "what launches the rocket") == ["src/rocket.py"]
+
+
+async def test_changed_files_are_found_by_their_new_words_and_gone_ones_never(
+    workspace: Workspace,
+) -> None:
+    login = workspace.folders[0] / "src/auth/login.py"
+    asked = "compare passwords in constant time"
+    assert (await paths(workspace, asked))[0] == "src/auth/login.py"
+    for number in range(5):
+        login.write_text(f"def launch_rocket_{number}(pad):\n    return pad.ignite()\n")
+        workspace.files_changed([login])
+        found = await search(workspace, f"launch_rocket_{number}")
+        assert found.results[0].path == "src/auth/login.py"
+        assert f"launch_rocket_{number}" in (found.results[0].snippet or "")
+        assert "src/auth/login.py" not in await paths(workspace, asked)
+    login.unlink()
+    assert "src/auth/login.py" not in await paths(workspace, "launch_rocket_4 login")
+    login.write_text(FILES["src/auth/login.py"])
+    workspace.files_changed([login])
+    assert (await paths(workspace, asked))[0] == "src/auth/login.py"
+
+
+async def test_a_file_that_is_moved_is_found_where_it_is(workspace: Workspace) -> None:
+    root = workspace.folders[0]
+    (root / "src/auth").rename(root / "src/identity")
+    found = await paths(workspace, "compare passwords in constant time")
+    assert found[0] == "src/identity/login.py"
+    assert not any(path.startswith("src/auth/") for path in found)
+
+
+async def test_the_scope_confines_what_is_found(workspace: Workspace) -> None:
+    query = "password login mail server session"
+    every = set(await paths(workspace, query, top_k=50))
+    in_src = {path for path in every if path.startswith("src/")}
+    assert in_src
+    assert every - in_src
+    assert set(await paths(workspace, query, path="src")) == in_src
+    assert set(await paths(workspace, query, include=["src/**"])) == in_src
+    assert set(await paths(workspace, query, exclude=["src/**"])) == every - in_src
+    assert set(await paths(workspace, query, file_types=["md"])) == {"docs/mail.md"}
+    assert await paths(workspace, query, path="docs/mail.md") == ["docs/mail.md"]
+    assert not any(path.startswith("built/") for path in every)
+    with pytest.raises(InvalidParams, match="file_types"):
+        await search(workspace, query, file_types=["nonsense"])
+
+
+async def test_two_roots_name_theirs(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+    roots = [
+        write_files(git_init(tmp_path / name), {"a.py": f"def launch_{name}(): pass\n"})
+        for name in ("rocket", "balloon")
+    ]
+    workspace = make_workspace(*roots, config=LEXICAL)
+    await workspace.index.build()
+    (first, *_) = (await search(workspace, "launch the balloon")).results
+    assert (first.root, first.path, first.symbol) == (str(roots[1]), "a.py", "launch_balloon")
+
+
+async def test_at_the_command_line_a_small_folder_is_indexed_at_once(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    workspace = make_workspace(folder, config=LEXICAL)
+    result = await search(workspace, "how is a password compared")
+    assert (result.engine, result.fallback) == ("lexical", None)
+    assert result.results[0].path == "src/auth/login.py"
+    assert (folder / ".winnow").is_dir()
+
+
+async def test_a_large_folder_is_indexed_when_somebody_asks_for_it(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    write_files(folder, {f"src/part_{n}.py": f"part = {n}\n" for n in range(60)})
+    config = Config(index=Index(auto_index_threshold=20, embeddings="off"))
+    query = {"query": "how is a password compared"}
+    workspace = make_workspace(folder, config=config)
+    result = await TOOLS["code_search"].call(workspace, query, no_progress)
+    assert isinstance(result, CodeSearchResult)
+    assert (result.search_type_used, result.engine) == ("text", "text")
+    assert result.fallback is not None
+    assert result.fallback.reason.startswith("there is no index: ")
+    assert result.index_offer is not None
+    wanted = {**query, "enable_indexing": True}
+    result = await TOOLS["code_search"].call(workspace, wanted, no_progress)
+    assert (result.search_type_used, result.engine, result.fallback) == (
+        "semantic",
+        "lexical",
+        None,
+    )
+    # The next process keeps it up.
+    write_files(folder, {"src/rocket.py": "def launch_rocket(): pass\n"})
+    another = make_workspace(folder, config=config)
+    assert (await paths(another, "launch a rocket"))[0] == "src/rocket.py"
+
+
+async def test_a_home_folder_is_indexed_only_if_somebody_asks_for_just_that(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    home = write_files(git_init(tmp_path / "home"), FILES)
+    allowed, _ = with_layer(LEXICAL, {"workspace": {"allow_home_root": True}}, "test")
+    workspace = make_workspace(home, environment={"HOME": str(home)}, config=allowed)
+    params = {"query": "how is a password compared", "enable_indexing": True}
+    result = await TOOLS["code_search"].call(workspace, params, no_progress)
+    assert result.warnings[0] == (
+        "no index is made here, as of a home folder: ask for just that by `winnow index build`"
+    )
+    assert (result.engine, result.index_offer) == ("text", None)
+    assert result.results[0].path == "src/auth/login.py"
+    assert not (home / ".winnow").exists()
+    await TOOLS["index"].call(workspace, {"action": "build"}, no_progress)
+    assert (await search(workspace, "how is a password compared")).engine == "lexical"
+
+
+async def test_while_an_index_is_made_the_rest_is_searched_as_text(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {f"src/part_{n}.py": f"def rocket_{n}():\n    launch({n})\n" for n in range(120)}
+    folder = write_files(git_init(tmp_path / "project"), files)
+    workspace = make_workspace(folder, config=LEXICAL)
+    workspace.start_indexing = lambda consent: None  # as in a language server
+    workspace.index.pause()
+    build = asyncio.create_task(workspace.index.build())
+    while not workspace.index.state().files_total:
+        await asyncio.sleep(0.01)
+    some = [str(folder / f"src/part_{n}.py") for n in range(10)]
+    async for _ in workspace.index.facts_for(some, 10):
+        pass
+    result = await search(workspace, "where is launch called", top_k=100)
+    assert {one.path for one in result.results} <= set(files)
+    assert (result.returned, result.total_found) == (100, 120)
+    assert result.fallback is not None
+    assert (result.fallback.partly, result.engine) == (True, "lexical")
+    assert result.fallback.reason == (
+        "the index is being built (0 of 120 files; it is paused until `index` with action"
+        " 'resume'): the other files were searched for the words of the query"
+    )
+    scores = [one.score for one in result.results]
+    assert scores == sorted(scores, reverse=True)
+    assert not result.completeness.complete
+    build.cancel()
+
+
+async def test_what_is_known_where_there_is_no_index_is_no_index(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {f"src/part_{n}.py": f"def rocket_{n}():\n    launch({n})\n" for n in range(120)}
+    folder = write_files(git_init(tmp_path / "project"), files)
+    workspace = make_workspace(folder, config=LEXICAL)
+    workspace.start_indexing = lambda consent: None  # as in a language server
+    async for _ in workspace.index.facts_for([str(folder / "src/part_1.py")], 10):
+        pass
+    result = await search(workspace, "where is launch called", top_k=100)
+    assert result.fallback is not None
+    assert result.fallback.reason.startswith("there is no index: ")
+    assert (result.fallback.partly, result.engine) == (False, "text")
+
+
+async def test_of_two_folders_one_has_an_index_and_the_other_is_searched_as_text(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    small = write_files(git_init(tmp_path / "small"), FILES)
+    parts = {f"src/part_{n}.py": f"def password_{n}(): pass\n" for n in range(120)}
+    large = write_files(git_init(tmp_path / "large"), parts)
+    config = Config(index=Index(embeddings="off", max_files=60))
+    workspace = make_workspace(small, large, config=config)
+    workspace.start_indexing = lambda consent: None  # as in a language server
+    await workspace.index.build()
+    result = await search(workspace, "how is a password compared", top_k=100)
+    assert result.fallback is not None
+    assert (result.fallback.partly, result.engine) == (True, "lexical")
+    assert result.fallback.reason == (
+        f"not every folder has an index ({large}: it has 120 files, and index.max_files is 60):"
+        " files were searched for the words of the query"
+    )
+    assert {one.root for one in result.results} == {str(small), str(large)}
+    assert result.index_offer is not None
+
+
+async def test_a_folder_that_cannot_be_written_is_searched_all_the_same(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    (folder / ".winnow").write_text("no folder")
+    workspace = make_workspace(folder, config=LEXICAL)
+    assert (await paths(workspace, "how is a password compared"))[0] == "src/auth/login.py"
+
+
+async def test_a_query_without_words_finds_nothing(workspace: Workspace) -> None:
+    result = await search(workspace, "??? !!!")
+    assert (result.results, result.total_found, result.truncated) == ([], 0, False)
+
+
+async def test_many_searches_at_once_are_all_answered(workspace: Workspace) -> None:
+    queries = ["password", "mail server", "log out", "cookie of a session"] * 10
+    found = await asyncio.gather(*[paths(workspace, f"where is {query}") for query in queries])
+    assert all(found)
+    assert found[:4] * 10 == found
+
+
+async def test_nothing_uses_the_network_whatever_keys_there_are(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    environment = {"OPENAI_API_KEY": FAKE_KEY, "ANTHROPIC_API_KEY": FAKE_KEY}
+    workspace = make_workspace(folder, environment=environment, config=LEXICAL)
+    tried: list[object] = []
+
+    def refuse(*arguments: object) -> None:
+        tried.append(arguments)
+        raise OSError("no network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert await paths(workspace, "how is a password compared")
+    assert tried == []
+
+
+# --- hits of an index and of texts ---------------------------------------------------------
+
+
+def hits(scores: Iterable[tuple[str, float]]) -> list[Hit]:
+    return [Hit(path, "passage", score) for path, score in scores]
+
+
+def test_files_that_the_index_does_not_know_stand_where_their_texts_place_them() -> None:
+    indexed = hits([("a", 0.9), ("b", 0.5), ("c", 0.1)])
+    texts = hits([("new", 4.0), ("a", 3.0), ("other", 2.0), ("c", 1.0)])
+    found = merged(indexed, texts, frozenset(["new", "other"]))
+    assert [(one.path, one.score) for one in found] == [
+        ("a", 0.9), ("new", 0.9), ("b", 0.5), ("c", 0.1), ("other", 0.1)
+    ]  # fmt: skip
+    assert merged([], texts, frozenset(["new"]))[0].path == "new"
+    assert merged(indexed, [], frozenset()) == indexed
+
+
+async def test_files_without_a_text_are_found_by_their_names(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    names = ("migrations/__init__.py", "migrations/applied/__init__.py", "how migrations.py")
+    root = write_files(git_init(tmp_path / "empty"), dict.fromkeys(names, "") | {"nl.txt": "\n\n"})
+    workspace = make_workspace(root, config=LEXICAL)
+    await workspace.index.build()
+    assert set(await paths(workspace, "where are migrations applied")) == set(names)
+
+
+async def test_what_has_no_room_in_the_index_is_told_by_a_search_for_symbols(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    words = random.Random(5)
+    files = {
+        f"m{number}.py": f"def only_in_{number}(): ...\n"
+        + "".join(f"v{words.getrandbits(64):x} = 1\n" for _ in range(1_000))
+        for number in range(12)
+    }
+    root = write_files(git_init(tmp_path / "full"), files)
+    workspace = make_workspace(root, config=LEXICAL)
+    await workspace.index.build()
+    small, _ = with_layer(LEXICAL, {"index": {"max_index_size_mb": 1}}, "test")
+    workspace.reconfigure(small)
+    await workspace.index.build()
+    [folder] = (await workspace.index.status()).folders
+    assert folder.bytes_on_disk is not None
+    assert folder.bytes_on_disk <= 1024 * 1024
+    left_out = folder.not_covered.size_limit
+    assert left_out
+    result = await TOOLS["find_symbol"].call(workspace, {"name": "only_in_3"}, no_progress)
+    assert not result.completeness.complete
+    assert any(f"{left_out} files are left out" in one for one in result.completeness.reasons)
+
+
+async def test_an_index_that_the_settings_forbid_is_not_used(workspace: Workspace) -> None:
+    await workspace.index.build()
+    assert workspace.index.state().state == "ready"
+    off, _ = with_layer(LEXICAL, {"index": {"enabled": False}}, "test")
+    workspace.reconfigure(off)
+    assert workspace.index.state().state == "none"
+    result = await search(workspace, "how is a password compared")
+    assert result.fallback is not None

@@ -1,0 +1,170 @@
+"""Which search a query is for: a table, and what holds for any query."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from winnow.search.code.query_kind import Reading, as_pattern, readings
+
+# What is looked for stands in the query itself, unless it stands here in parentheses; `~` is a
+# regular expression, and `:N` a line.
+TABLE = [
+    # files
+    ("src/foo.py", "file text"),
+    ("executor.py", "file symbol text"),
+    ("executor.py:120", "file(executor.py):120 text(executor.py)"),
+    ("src/foo.py:10:5", "file(src/foo.py):10 text(src/foo.py)"),
+    ("src/engine.rs#L45-L60", "file(src/engine.rs):45 text(src/engine.rs)"),
+    ("*.tsx", "file text"),
+    ("**/test_*.py", "file text"),
+    ("src/**/*.{ts,tsx}", "file text"),
+    ("get_*", "file text"),
+    ("executor.*", "file ~text"),
+    ("Makefile", "file text"),
+    ("README", "file text"),
+    (".gitignore", "file text"),
+    (".env", "file text"),
+    ("package.json", "file symbol text"),
+    ("console.log", "file symbol text"),
+    ("__init__.py", "file symbol text"),
+    ("größe.py", "file symbol text"),
+    ("./run.sh", "file text"),
+    ("src/", "file text"),
+    ("django/db/models", "file text"),
+    ("/api/v1/users", "file text"),
+    ("and/or", "file text"),
+    (r"src\foo.py", "file text"),
+    (r"C:\x", "file text"),
+    (r"C:\Users\me\main.py", "file text"),
+    ("file:///home/me/a.py", "file text"),
+    ("docs/my file.md", "file semantic"),
+    ("app/[id]/page.tsx", "file text"),
+    ("{a/*.py", "text"),
+    # symbols
+    ("AgentEngine", "symbol text"),
+    ("foo_bar", "symbol text"),
+    ("MAX_RETRIES", "symbol text"),
+    ("Class.method", "symbol text"),
+    ("Class#method", "symbol text"),
+    ("Client.", "symbol text"),
+    ("std::vector", "symbol text"),
+    ("ptr->field", "symbol text"),
+    ("os.path.join", "symbol text"),
+    ("$fn", "symbol text"),
+    ("$scope.user", "symbol text"),
+    ("empty?", "symbol text"),
+    ("__init__", "symbol text"),
+    ("foo()", "symbol(foo) text"),
+    ("Vec<T>", "symbol(Vec) text"),
+    ("Größe", "symbol text"),
+    ("`AgentEngine`", "symbol(AgentEngine) text(AgentEngine)"),
+    ("class Validator", "symbol(Validator) text semantic"),
+    ("def load_plugin(self):", "symbol(load_plugin) text semantic"),
+    ("fn main", "symbol(main) text semantic"),
+    # one word in lower case may be a name, or just a word
+    ("auth", "symbol text"),
+    ("größe", "symbol text"),
+    ("todo", "symbol text"),
+    ("数据库", "symbol text"),
+    # texts
+    ('"permission denied"', "text(permission denied)"),
+    ("'exact'", "text(exact)"),
+    ("“curly”", "text(curly)"),
+    ("TODO", "text"),
+    ("FIXME:", "text"),
+    ("foo(", "text"),
+    ("foo(bar)", "text"),
+    ("arr[0]", "text"),
+    ("@app.route", "text"),
+    ("--no-verify", "text"),
+    ("create-react-app", "text"),
+    ("user@example.com", "text"),
+    ("https://example.com/a?b=c", "text"),
+    ("http://localhost:8080", "text"),
+    ("404", "text"),
+    ('" "', "semantic"),
+    ("v1.2.3", "text"),
+    ("1/2", "text"),
+    ("=>", "text"),
+    ("?", "text"),
+    ("*", "text"),
+    ("🎉", "text"),
+    ("import os", "text semantic"),
+    ('raise ValueError("no")', "text semantic"),
+    ("if a == b", "text semantic"),
+    ("#include <stdio.h>", "text semantic"),
+    ("Map<String, int>", "text semantic"),
+    # regular expressions
+    ("foo.*bar", "~text"),
+    (r"\bfoo\b", "~text"),
+    ("^import", "~text"),
+    ("(get|set)_value", "~text"),
+    ("foo|bar", "~text"),
+    ("[a-z]+_id", "~text"),
+    (r"\d{3}-\d{4}", "~text"),
+    (r"class \w+Error", "~text semantic"),
+    ("/foo.*bar/", "~text(foo.*bar)"),
+    # questions
+    ("how does authentication work", "semantic"),
+    ("where is the config loaded?", "semantic"),
+    ("what does foo.bar() do", "semantic"),
+    ("error handling", "semantic"),
+    ("class inheritance", "semantic"),
+    ("type checking", "semantic"),
+    ("TypeError: 'NoneType' object is not iterable", "semantic"),
+    ("fix 🎉 commit", "semantic"),
+    ("main.go main.rs", "semantic"),
+    ("wie funktioniert die Anmeldung", "semantic"),
+    ("где загружается конфигурация", "semantic"),
+    ("안녕하세요 세계", "semantic"),
+    ("如何连接数据库", "semantic"),
+    ("データベース接続", "semantic"),
+]
+
+
+def written(reading: Reading, query: str) -> str:
+    wanted = "" if reading.wanted == query else f"({reading.wanted})"
+    line = f":{reading.line}" if reading.line is not None else ""
+    return f"{'' if reading.literal else '~'}{reading.search}{wanted}{line}"
+
+
+@pytest.mark.parametrize(("query", "expected"), TABLE)
+def test_a_query_is_read_as_what_it_looks_like(query: str, expected: str) -> None:
+    assert " ".join(written(one, query) for one in readings(query)) == expected
+    assert [written(one, query) for one in readings(f"  {query}\n")] == [
+        written(one, query) for one in readings(query)
+    ]
+
+
+def test_every_reading_says_why() -> None:
+    assert [one.why for one in readings("executor.py")] == [
+        "it is the name of a file", "it has the form of a member", "it is one word"
+    ]  # fmt: skip
+
+
+def test_a_long_text_is_no_name_and_no_pattern() -> None:
+    assert [one.search for one in readings("a.b" * 200)] == ["text"]
+    assert [one.search for one in readings("a.b c " * 200)] == ["semantic"]
+
+
+@given(st.text(min_size=1, max_size=60).filter(str.strip))
+def test_any_query_can_be_read_and_at_last_by_a_search_that_takes_all(query: str) -> None:
+    found = readings(query)
+    assert found[-1].search in ("text", "semantic")
+    assert len({one.search for one in found}) == len(found)
+    assert all(one.wanted and one.why for one in found)
+    assert all(one.literal for one in found if one.search != "text")
+
+
+@given(st.text("$aB.:->#/\\*[]()<>{}|+?^ \t", min_size=1, max_size=600).filter(str.strip))
+def test_no_query_takes_long_to_read(query: str) -> None:
+    assert readings(query)
+
+
+def test_a_text_is_a_regular_expression_only_if_it_has_the_signs_of_one() -> None:
+    assert as_pattern("foo()", "x") == Reading("text", "foo()", "x")
+    assert as_pattern("a.b", "x") == Reading("text", "a.b", "x")
+    assert as_pattern(r"a\.b", "x") == Reading("text", r"a\.b", "x", literal=False)
+    assert as_pattern("[a-z", "x") == Reading("text", "[a-z", "x")

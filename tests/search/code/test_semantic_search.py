@@ -1,0 +1,157 @@
+"""semantic_search where there is no index: the words of the question are searched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from asking import answered
+from conftest import MakeWorkspace, Recorder, git_init, write_files
+from winnow.config import Config, Index
+from winnow.errors import EmptyQuery, InvalidParams
+from winnow.search.code.ranked_text import search_terms
+from winnow.tools import TOOLS
+from winnow.tools.semantic_search import plain, text
+from winnow.tools.terminal import Style
+from winnow.types import Progress, no_progress
+from winnow.types.semantic_search import SemanticSearchPartial, SemanticSearchResult
+from winnow.workspace import Workspace
+
+TOOL = TOOLS["semantic_search"]
+NO_INDEX = Config(index=Index(enabled=False))
+
+
+async def search(
+    workspace: Workspace, query: str, progress: Progress = no_progress, **params: Any
+) -> SemanticSearchResult:
+    raw = {"query": query, **params}
+    return await answered(TOOL, SemanticSearchResult, workspace, raw, progress, items="results")
+
+
+@pytest.fixture
+def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
+    return make_workspace(project, config=NO_INDEX)
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("how does the FileLock work", ["FileLock", "work"]),
+        ("where is foo_bar or std::vector freed", ["std::vector", "foo_bar", "freed"]),
+        ("how is it", ["how", "is", "it"]),
+        ("???", []),
+        ("x", ["x"]),
+        ("größe der Datei", ["Datei", "größe", "der"]),
+        ("如何连接", ["如何", "何连", "连接"]),
+        ("Foo foo_bar Foo", ["foo_bar", "Foo"]),
+    ],
+)
+def test_the_words_of_a_question_are_looked_for_the_telling_ones_first(
+    query: str, terms: list[str]
+) -> None:
+    assert search_terms(query) == terms
+
+
+async def test_the_answer_has_all_that_the_contract_promises(
+    workspace: Workspace, project: Path
+) -> None:
+    recorder = Recorder()
+    result = await search(workspace, "where is register_plugin", recorder, top_k=1)
+    reason = "index.enabled is off: files were searched for the words of the query"
+    assert msgspec.to_builtins(result) == {
+        "root": str(project),
+        "search_id": result.search_id,
+        "results": [
+            {
+                "path": "src/registry.py", "start_line": 3, "end_line": 4,
+                "score": result.results[0].score,
+                "snippet": (
+                    "def register_plugin(name, plugin):\n    registry[name] = plugin"
+                ),
+                "why": "defines register_plugin; matches register_plugin",
+            }
+        ],
+        "engine": "text",
+        "fallback": {"from": "semantic", "to": "text", "reason": reason},
+        "total_found": 2,
+        "returned": 1,
+        "truncated": True,
+        "completeness": {
+            "complete": False, "reasons": [reason], "skipped": {}, "timed_out": False,
+            "index": {"state": "none", "files_indexed": 0, "files_total": 0, "updated_at": 0.0},
+        },
+        "warnings": [],
+        "cursor": result.cursor,
+    }  # fmt: skip
+    rest = await search(workspace, "where is register_plugin", top_k=1, cursor=result.cursor)
+    assert [one.path for one in rest.results] == ["docs/plugins.md"]
+    assert (rest.truncated, rest.cursor) == (False, None)
+    assert plain(result) == (
+        "src/registry.py:3-4  defines register_plugin; matches register_plugin\n"
+        "3\tdef register_plugin(name, plugin):\n"
+        "4\t    registry[name] = plugin\n\n"
+        "[1 of 2 passages, text]\n"
+        f"[incomplete: {reason}]\n"
+        f"[more: cursor {result.cursor}]\n"
+        "[semantic → text]"
+    )
+    assert text(result, Style(colour=True), str(project / "src")).startswith(
+        "\x1b[1;35mregistry.py\x1b[0m\x1b[2m:3-4\x1b[0m  \x1b[2mdefines"
+    )
+    assert recorder.messages[0] == "Searching for 1 terms"
+
+
+async def test_the_scope_and_the_editors_text_count(workspace: Workspace, project: Path) -> None:
+    workspace.buffers = {project / "src/main.py": "rocket = launch(pad)\n"}
+    (found,) = (await search(workspace, "launch a rocket from its pad")).results
+    assert (found.path, found.snippet) == ("src/main.py", "rocket = launch(pad)")
+    assert (await search(workspace, "launch a rocket", path="tests")).results == []
+    assert (await search(workspace, "launch a rocket", file_types=["md"])).results == []
+
+
+async def test_words_that_are_in_no_text_and_no_words_at_all(workspace: Workspace) -> None:
+    result = await search(workspace, "zebra crossing")
+    assert (result.results, result.total_found, result.truncated) == ([], 0, False)
+    result = await search(workspace, " ".join(f"word{n}" for n in range(40)))
+    assert "of 40 words, the first 16 were looked for" in result.completeness.reasons
+    result = await search(workspace, "???")
+    assert result.completeness.reasons[0] == "the query has no words that can be looked for"
+
+
+async def test_bad_params_are_told(workspace: Workspace) -> None:
+    with pytest.raises(EmptyQuery):
+        await search(workspace, "  ")
+    with pytest.raises(InvalidParams, match="top_k"):
+        await search(workspace, "x", top_k=0)
+    with pytest.raises(InvalidParams, match="cursor"):
+        await search(workspace, "x", cursor="zzz")
+
+
+async def test_passages_are_streamed_and_not_sent_again(workspace: Workspace) -> None:
+    whole = await search(workspace, "how are plugins loaded")
+    recorder = Recorder()
+    recorder.streaming = True
+    result = await search(workspace, "how are plugins loaded", recorder)
+    assert result.results == []
+    (partial,) = recorder.partials
+    assert isinstance(partial, SemanticSearchPartial)
+    assert partial.results == whole.results
+
+
+async def test_an_index_is_offered_where_it_would_pay(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {f"f{n}.py": "def handle(): pass\n" for n in range(30)}
+    folder = write_files(git_init(tmp_path / "p"), files)
+    config = Config(index=Index(auto_index_threshold=20))
+    workspace = make_workspace(folder, config=config)
+    offer = (await search(workspace, "what handles")).index_offer
+    assert offer is not None
+    assert (offer.files, offer.param, offer.command) == (
+        30, "enable_indexing", "winnow index build"
+    )  # fmt: skip
+    workspace.reconfigure(Config(index=Index(auto_index_threshold=31, enabled=False)))
+    assert (await search(workspace, "what handles")).index_offer is None

@@ -1,0 +1,869 @@
+"""grep as a coroutine: what is found, how it is shown, how it goes on, and what is left out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from conftest import MakeWorkspace, Recorder, git_init, requires_posix, write_files
+from unending_ripgrep import UNENDING, unending_ripgrep
+from winnow.config import Config, merged
+from winnow.errors import (
+    EmptyQuery,
+    InvalidParams,
+    InvalidPattern,
+    NotFound,
+    PathOutsideWorkspace,
+    SearchTimedOut,
+)
+from winnow.search.answer.shorten import estimated_tokens
+from winnow.text import grep as text_grep
+from winnow.text.ripgrep import command_lines
+from winnow.tools import TOOLS
+from winnow.types import Progress, no_progress
+from winnow.types.grep import GrepFile, GrepMatch, GrepPartial, GrepResult, PreviewLine
+from winnow.workspace import Workspace
+
+TOOL = TOOLS["grep"]
+
+
+async def grep(
+    workspace: Workspace, pattern: str, progress: Progress = no_progress, **params: Any
+) -> GrepResult:
+    result: GrepResult = await TOOL.call(workspace, {"pattern": pattern, **params}, progress)
+    return result
+
+
+def places(result: GrepResult) -> list[tuple[str, int, int]]:
+    return [(match.path, match.line, match.column) for match in result.matches]
+
+
+async def all_places(workspace: Workspace, pattern: str, **params: Any) -> list[Any]:
+    """The places of all pages."""
+    found: list[Any] = []
+    for _ in range(1000):
+        result = await grep(workspace, pattern, **params)
+        found += places(result)
+        if not result.cursor:
+            return found
+        assert result.truncated
+        params["cursor"] = result.cursor
+    raise AssertionError("the pages do not end")
+
+
+def with_limits(rg: str = "", **limits: Any) -> Config:
+    layer = {"limits": limits, "programs": {"rg": rg} if rg else {}}
+    config, problems = merged(Config(), layer, "test")
+    assert not problems
+    return config
+
+
+@pytest.fixture(params=["probe", "count"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to search a tree: as far as the probe comes, or at once with counts."""
+    if request.param == "count":
+
+        async def nothing(self: object) -> Any:
+            return
+            yield  # an asynchronous generator
+
+        monkeypatch.setattr(text_grep.TextSearch, "_probe", nothing)
+
+
+# --- what is found -------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("way")
+async def test_matches_have_places_ranges_and_context_in_the_order_of_paths(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    result = await grep(make_workspace(project), "def load_plugin", context_lines=1)
+    assert result == GrepResult(
+        root=str(project),
+        matches=[
+            GrepMatch(
+                path="src/loader.py",
+                line=2,
+                column=5,
+                match_range=(5, 20),
+                preview=[
+                    PreviewLine(line=1, text="class Loader:"),
+                    PreviewLine(line=2, text="    def load_plugins(self, names):", match=True),
+                    PreviewLine(
+                        line=3, text="        return [self.load_plugin(name) for name in names]"
+                    ),
+                ],
+            ),
+            GrepMatch(
+                path="src/loader.py",
+                line=5,
+                column=5,
+                match_range=(5, 20),
+                preview=[
+                    PreviewLine(line=4, text=""),
+                    PreviewLine(line=5, text="    def load_plugin(self, name):", match=True),
+                    PreviewLine(line=6, text="        return registry[name]"),
+                ],
+            ),
+        ],
+        total_matches=2,
+        total_found=2,
+        returned=2,
+        truncated=False,
+        completeness=result.completeness,
+        search_id=result.search_id,
+        warnings=[],
+    )
+    assert result.completeness.complete
+    skipped = result.completeness.skipped
+    assert (skipped.ignored, skipped.hidden, skipped.binary, skipped.symlink) == (1, 2, 0, 0)
+
+
+async def test_each_match_of_a_line_counts_and_columns_are_code_points(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("😀 ü x and x\n", "utf-8")
+    result = await grep(make_workspace(tmp_path), "x")
+    first, second = result.matches
+    assert (first.column, first.match_range) == (5, (5, 6))
+    assert (second.column, second.match_range) == (11, (11, 12))
+    assert [line.text for line in first.preview] == ["😀 ü x and x"]
+    assert second.preview == []
+    assert result.total_matches == 2
+
+
+async def test_contexts_that_overlap_are_not_repeated(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    lines = [f"{number} x" if number in (3, 5, 20) else f"{number}" for number in range(1, 30)]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    result = await grep(make_workspace(tmp_path), "x")
+    assert [[line.line for line in match.preview] for match in result.matches] == [
+        [1, 2, 3, 4],
+        [5, 6, 7],
+        [18, 19, 20, 21, 22],
+    ]
+    assert [line.line for match in result.matches for line in match.preview if line.match] == [
+        3,
+        5,
+        20,
+    ]
+
+
+async def test_how_the_pattern_is_read(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.txt": "Foo.bar foobar\nfoo\nbar\n"})
+    workspace = make_workspace(tmp_path)
+    line = {"Foo.bar": (1, 1), "foobar": (1, 9), "foo": (2, 1)}
+    assert places(await grep(workspace, "Foo.bar")) == [("a.txt", *line["Foo.bar"])]
+    assert places(await grep(workspace, "o.b", literal=True)) == [("a.txt", 1, 3)]
+    assert len(places(await grep(workspace, "foo", case_sensitive=False))) == 3
+    assert places(await grep(workspace, "foo", word=True)) == [("a.txt", *line["foo"])]
+    assert places(await grep(workspace, "-foo|--pre=x|foobar")) == [("a.txt", 1, 9)]
+    result = await grep(workspace, r"foo\nbar", multiline=True, context_lines=0)
+    [match] = result.matches
+    assert (match.line, match.column, match.match_range, match.end_line) == (2, 1, (1, 4), 3)
+    assert [(line.line, line.text, line.match) for line in match.preview] == [
+        (2, "foo", True),
+        (3, "bar", True),
+    ]
+
+
+async def test_what_is_no_pattern_is_said(make_workspace: MakeWorkspace, project: Path) -> None:
+    workspace = make_workspace(project)
+    with pytest.raises(EmptyQuery):
+        await grep(workspace, "")
+    for mode in ("matches", "files", "counts"):
+        with pytest.raises(InvalidPattern) as invalid:
+            await grep(workspace, "load(", mode=mode)
+        assert invalid.value.data["pattern"] == "load("
+    for pattern, advice in (("a\nb", "multiline"), ("(?=x)", "simpler"), ("load(", "literal")):
+        with pytest.raises(InvalidPattern, match=advice):
+            await grep(workspace, pattern)
+    assert (await grep(workspace, "load(", literal=True)).total_matches == 0
+    with pytest.raises(InvalidParams, match="file_types"):
+        await grep(workspace, "x", file_types=["nosuch"])
+
+
+@pytest.mark.usefixtures("way")
+async def test_scope_is_controllable(make_workspace: MakeWorkspace, project: Path) -> None:
+    workspace = make_workspace(project)
+
+    async def files(**params: Any) -> list[str]:
+        return sorted({match.path for match in (await grep(workspace, "plugin", **params)).matches})
+
+    assert await files(path="tests") == ["tests/test_loader.py"]
+    assert await files(path="docs/plugins.md") == ["docs/plugins.md"]
+    assert await files(include=["*.md"]) == ["docs/plugins.md"]
+    assert await files(include=["src/**"], exclude=["src/main.py"]) == [
+        "src/loader.py",
+        "src/registry.py",
+    ]
+    assert await files(file_types=["md"]) == ["docs/plugins.md"]
+    assert "ignored/cache.py" in await files(include_ignored=True)
+    assert ".hidden/secret.py" in await files(include_hidden=True)
+
+
+async def test_modes_answer_files_and_counts(make_workspace: MakeWorkspace, project: Path) -> None:
+    workspace = make_workspace(project)
+    counts = await grep(workspace, "load_plugin", mode="counts")
+    assert counts.files == [
+        GrepFile(path="src/loader.py", matches=3),
+        GrepFile(path="src/main.py", matches=1),
+        GrepFile(path="tests/test_loader.py", matches=2),
+    ]
+    assert (counts.total_matches, counts.total_found, counts.returned) == (6, 3, 3)
+    assert counts.matches == []
+    files = await grep(workspace, "load_plugin", mode="files", max_results=2)
+    assert files.files == [GrepFile(path="src/loader.py"), GrepFile(path="src/main.py")]
+    assert (files.total_matches, files.total_found, files.truncated) == (None, 3, True)
+    rest = await grep(workspace, "load_plugin", mode="files", max_results=2, cursor=files.cursor)
+    assert rest.files == [GrepFile(path="tests/test_loader.py")]
+    assert not rest.truncated
+
+
+# --- pages ---------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("way")
+async def test_pages_lose_and_double_nothing(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+    names = ["b.txt", "a/z.txt", "a.txt", "a-b/c.txt", "a/b/c.txt", "ü.txt", "a b.txt"]
+    write_files(tmp_path, dict.fromkeys(names, "x x\ny\n" * 2))
+    workspace = make_workspace(tmp_path)
+    whole = places(await grep(workspace, "x", max_results=1000))
+    assert len(whole) == len(names) * 4
+    for size in (1, 3, 4, 27, 28):
+        assert await all_places(workspace, "x", max_results=size) == whole
+
+
+async def test_a_page_says_how_many_there_are_or_that_it_does_not_know(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {f"{number:04}.txt": "x\n" * 50 for number in range(400)})
+    workspace = make_workspace(tmp_path)
+    monkeypatch.setattr("winnow.search.grep.search.GRACE_SECONDS", 0.0)
+    # A probe that is given up before ripgrep has begun is followed by a count.
+    monkeypatch.setattr(text_grep, "PROBE_SECONDS", 20.0)
+    result = await grep(workspace, "x", max_results=10)
+    assert result.truncated
+    assert result.total_is_lower_bound
+    assert result.total_matches is not None
+    assert 10 < result.total_matches < 20_000
+    assert "there may be more matches" in result.completeness.reasons[0]
+    monkeypatch.setattr("winnow.search.grep.search.GRACE_SECONDS", 30.0)
+    monkeypatch.setattr("winnow.search.grep.search.ONE_MORE_SECONDS", 30.0)
+    result = await grep(workspace, "x", max_results=10)
+    assert (result.total_matches, result.total_is_lower_bound) == (20_000, False)
+    assert result.completeness.complete
+
+
+async def test_a_full_page_that_is_the_last_is_not_truncated(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # How soon ripgrep has been through the other files depends on the machine.
+    monkeypatch.setattr("winnow.search.grep.search.ONE_MORE_SECONDS", 20.0)
+    result = await grep(make_workspace(project), "def load_plugin", max_results=2)
+    assert (result.returned, result.truncated, result.cursor) == (2, False, None)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("mode", ["matches", "counts"])
+async def test_a_change_before_the_page_is_told(
+    make_workspace: MakeWorkspace, tmp_path: Path, mode: str
+) -> None:
+    write_files(tmp_path, {"a.txt": "x\n", "b.txt": "x\n", "c.txt": "x\n"})
+    workspace = make_workspace(tmp_path)
+    first = await grep(workspace, "x", max_results=2, mode=mode)
+    same = await grep(workspace, "x", max_results=2, mode=mode, cursor=first.cursor)
+    assert same.completeness.complete
+    (tmp_path / "a.txt").write_text("x\nx\n")
+    changed = await grep(workspace, "x", max_results=2, mode=mode, cursor=first.cursor)
+    assert not changed.completeness.complete
+    assert "changed since" in " ".join(changed.completeness.reasons)
+    (tmp_path / "b.txt").unlink()
+    gone = await grep(workspace, "x", max_results=2, mode=mode, cursor=first.cursor)
+    assert "changed since" in " ".join(gone.completeness.reasons)
+
+
+async def test_a_cursor_of_another_search_is_refused(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    cursor = (await grep(workspace, "plugin", max_results=1)).cursor
+    with pytest.raises(InvalidParams, match="cursor"):
+        await grep(workspace, "load", max_results=1, cursor=cursor)
+    with pytest.raises(InvalidParams, match="cursor"):
+        await grep(workspace, "plugin", cursor="nonsense")
+
+
+async def test_answers_that_are_not_streamed_are_bounded(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"a.txt": f"x {'y' * 400}\n" * 1000})
+    workspace = make_workspace(tmp_path, config=with_limits(answer_bytes=20_000))
+    result = await grep(workspace, "x", max_results=100_000)
+    assert 10 < result.returned < 60
+    assert result.truncated
+    assert len(await all_places(workspace, "x", max_results=100_000)) == 1000
+
+
+# --- max_tokens ----------------------------------------------------------------------------
+
+
+async def test_answers_get_shorter_step_by_step_and_the_cursor_still_loses_nothing(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    text = "\n".join(f"{'before ' * 20}\nx = {number} {'after ' * 60}\n" for number in range(40))
+    write_files(tmp_path, {f"{name}.py": text for name in "abcdef"})
+    workspace = make_workspace(tmp_path)
+    seen = set()
+    for tokens in (100_000, 22_000, 18_000, 9_000, 4_000, 1_000, 500):
+        result = await grep(workspace, r"^x = \d+", max_results=100, max_tokens=tokens)
+        assert estimated_tokens(result) <= tokens
+        assert result.truncated
+        match = result.matches[0]
+        lines = len(match.preview)
+        longest = max((len(line.text) for line in match.preview), default=0)
+        seen.add((len(result.matches) == 100, lines > 1, longest > 120, lines > 0))
+    # Everything; without context; with short lines; places; fewer places.
+    assert seen == {
+        (True, True, True, True),
+        (True, False, True, True),
+        (True, False, False, True),
+        (True, False, False, False),
+        (False, False, False, False),
+    }
+    for tokens in (9_000, 1_000, 500):
+        found = await all_places(workspace, r"^x = \d+", max_results=100, max_tokens=tokens)
+        assert found == await all_places(workspace, r"^x = \d+", max_results=100)
+
+
+async def test_where_no_place_fits_the_counts_of_files_are_told(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {f"{'folder/' * 20}{name}.py": "x\n" * 40 for name in "ab"})
+    # The folder is named in the answer; whether the search had ended, too, where it had enough.
+    tokens = 360 + len(str(tmp_path)) // 3
+    result = await grep(make_workspace(tmp_path), "x", max_results=60, max_tokens=tokens)
+    assert result.matches == []
+    assert [file.matches for file in result.files or []] == [40, 20]
+    assert result.truncated
+    assert result.returned == 60
+    assert "counts of files only" in result.warnings[-1]
+    rest = await grep(make_workspace(tmp_path), "x", max_results=60, cursor=result.cursor)
+    assert len(rest.matches) == 20
+
+
+@pytest.mark.parametrize("mode", ["files", "counts"])
+async def test_lists_of_files_get_shorter_too(
+    make_workspace: MakeWorkspace, tmp_path: Path, mode: str
+) -> None:
+    write_files(tmp_path, {f"{number}.py": "x\n" for number in range(100)})
+    workspace = make_workspace(tmp_path)
+    found: list[str] = []
+    cursor = ""
+    while True:
+        result = await grep(
+            workspace, "x", mode=mode, max_results=100, max_tokens=400, cursor=cursor
+        )
+        assert estimated_tokens(result) <= 400
+        found += [file.path for file in result.files or []]
+        if not result.cursor:
+            break
+        cursor = result.cursor
+    assert sorted(found) == sorted(f"{number}.py" for number in range(100))
+
+
+# --- streams -------------------------------------------------------------------------------
+
+
+class Stream(Recorder):
+    streaming = True
+
+
+async def test_a_stream_brings_all_and_the_result_does_not_repeat_it(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {f"{name}.txt": "a\nx\nb\n" * 700 for name in "abc"})
+    workspace = make_workspace(tmp_path)
+    whole = await grep(workspace, "x", max_results=5000)
+    stream = Stream()
+    result = await grep(workspace, "x", stream, max_results=5000)
+    assert result.matches == []
+    assert (result.returned, result.total_matches, result.truncated) == (2100, 2100, False)
+    partials = [one for one in stream.partials if isinstance(one, GrepPartial)]
+    assert len(partials) > 3
+    assert [match for partial in partials for match in partial.matches] == whole.matches
+    stream = Stream()
+    result = await grep(workspace, "x", stream, mode="counts")
+    assert result.files == []
+    [partial] = stream.partials
+    assert isinstance(partial, GrepPartial)
+    assert partial.files == (await grep(workspace, "x", mode="counts")).files
+
+
+async def test_a_stream_that_stops_can_be_continued(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {f"{name}.txt": "x\n" * 300 for name in "abc"})
+    workspace = make_workspace(tmp_path)
+    stream = Stream()
+    first = await grep(workspace, "x", stream, max_results=500)
+    assert (first.returned, first.truncated) == (500, True)
+    rest = await grep(workspace, "x", stream, max_results=500, cursor=first.cursor)
+    assert (rest.returned, rest.truncated) == (400, False)
+    found = [
+        (match.path, match.line)
+        for partial in stream.partials
+        if isinstance(partial, GrepPartial)
+        for match in partial.matches
+    ]
+    assert found == [(f"{name}.txt", line) for name in "abc" for line in range(1, 301)]
+
+
+# --- what is left out ----------------------------------------------------------------------
+
+
+@requires_posix
+@pytest.mark.usefixtures("way")
+async def test_what_is_passed_over_is_counted(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = write_files(git_init(tmp_path / "r"), {".gitignore": "*.log\nbuild/\n", "a.txt": "x"})
+    write_files(folder, {"b.log": "x", "build/c.txt": "x", ".d/e.txt": "x", "f/g.txt": "x"})
+    (folder / "binary").write_bytes(b"\0x\n")
+    (folder / "late").write_bytes(b"text\n" * 20 + b"\0" + b"x\n")
+    (folder / "link.txt").symlink_to("a.txt")
+    (folder / "folder").symlink_to("f")
+    os.mkfifo(folder / "fifo")
+    result = await grep(make_workspace(folder), "x")
+    assert places(result) == [("a.txt", 1, 1), ("f/g.txt", 1, 1)]
+    skipped = result.completeness.skipped
+    assert skipped.ignored == 2  # b.log, and build as a whole
+    assert skipped.hidden == 2  # .gitignore and .d
+    assert skipped.binary == 2
+    assert skipped.symlink == 2
+    assert (skipped.unreadable, skipped.too_large) == (0, 0)
+    assert result.completeness.complete
+
+
+async def test_a_binary_file_is_searched_on_request(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    (tmp_path / "a.bin").write_bytes(b"needle\n\0\nneedle\n")
+    workspace = make_workspace(tmp_path)
+    for path in ("", "a.bin"):
+        nothing = await grep(workspace, "needle", path=path)
+        assert nothing.matches == []
+        assert nothing.completeness.skipped.binary == 1
+        assert "include_binary" in " ".join(nothing.warnings)
+        found = await grep(workspace, "needle", path=path, include_binary=True)
+        assert places(found) == [("a.bin", 1, 1), ("a.bin", 3, 1)]
+
+
+async def test_nothing_found_says_what_other_files_hold(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+
+    async def warnings(pattern: str, **params: Any) -> list[str]:
+        return (await grep(workspace, pattern, **params)).warnings
+
+    assert await warnings("load_plugin_from_cache") == [
+        "0 matches; 1 in files that were left out: pass include_ignored"
+    ]
+    assert await warnings("hidden_plugin") == [
+        "0 matches; 1 in files that were left out: pass include_hidden"
+    ]
+    assert await warnings("hidden_plugin|load_plugin_from_cache", mode="counts") == [
+        "0 matches; 2 in files that were left out: pass include_ignored and include_hidden"
+    ]
+    assert await warnings("hidden_plugin", include_hidden=True) == []
+    assert await warnings("there is no such thing") == []
+
+
+async def test_a_binary_file_is_told_also_where_types_are_asked_for(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    (tmp_path / "b.py").write_bytes(b"def needle():\n x = '\0'\n")
+    workspace = make_workspace(tmp_path)
+    scopes: list[dict[str, Any]] = [{"include": ["*.py"]}, {"file_types": ["py"]}]
+    for scope in scopes:
+        for mode in ("matches", "counts"):
+            result = await grep(workspace, "needle", mode=mode, **scope)
+            assert result.warnings == ["0 matches; 1 in binary files: pass include_binary"]
+
+
+async def test_a_file_that_is_binary_late_is_the_same_in_every_mode(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    text = b"needle one\n" + b"hay\n" * 20_000
+    (tmp_path / "late.txt").write_bytes(text + b"\0\nneedle two\n")
+    workspace = make_workspace(tmp_path)
+    ways: list[dict[str, Any]] = [{}, {"path": "late.txt"}, {"include": ["*.txt"]}]
+    for params in ways:
+        result = await grep(workspace, "needle", **params)
+        assert places(result) == [("late.txt", 1, 1)]
+        assert result.total_matches == 1
+        assert "up to their first NUL" in result.completeness.reasons[0]
+    ways.append({"file_types": ["txt"]})
+    for mode, matches in (("files", None), ("counts", 1)):
+        for params in ways:
+            result = await grep(workspace, "needle", mode=mode, **params)
+            assert result.files == [GrepFile(path="late.txt", matches=matches)]
+            assert mode == "files" or not result.completeness.complete
+    both = await grep(workspace, "needle", include_binary=True)
+    assert places(both) == [("late.txt", 1, 1), ("late.txt", 20_003, 1)]
+
+
+async def test_other_encodings_are_searched_on_request(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    (tmp_path / "latin1.txt").write_bytes("café foo\n".encode("latin-1"))
+    (tmp_path / "utf16.txt").write_bytes("Größe\n".encode("utf-16-le"))
+    workspace = make_workspace(tmp_path)
+    nothing = await grep(workspace, "é")
+    assert nothing.warnings == ["0 matches; 1 if files are read as Latin-1: pass encoding='latin1'"]
+    assert (await grep(workspace, "caf. foo")).warnings == nothing.warnings
+    assert places(await grep(workspace, "é", encoding="latin1")) == [("latin1.txt", 1, 4)]
+    wide = await grep(workspace, "öß", encoding="utf-16le", path="utf16.txt")
+    assert places(wide) == [("utf16.txt", 1, 3)]
+    with pytest.raises(InvalidParams, match="encoding"):
+        await grep(workspace, "x", encoding="nonsense")
+
+
+@requires_posix
+@pytest.mark.parametrize("slow", ["--hidden", "--text"])
+async def test_a_second_look_that_is_cut_short_says_so(
+    tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """By a ripgrep that takes its time for what is looked at then."""
+    program = tmp_path / "slow-rg"
+    program.write_text(
+        f'#!/bin/sh\ncase " $* " in *" {slow} "*) rg "$@"; sleep 60;; *) exec rg "$@";; esac\n'
+    )
+    program.chmod(0o755)
+    folder = tmp_path / "tree"
+    write_files(folder, {"plain.py": "alpha = 1\n", ".hidden/two.txt": "hidden_word\n"})
+    (folder / "data.bin").write_bytes(b"\0 of another kind\n")
+    monkeypatch.setattr("winnow.search.answer.completeness.SECOND_LOOK_SECONDS", 2.0)
+    config, _ = merged(Config(), {"programs": {"rg": str(program)}}, "test")
+    workspace = make_workspace(folder, config=config, environment={"PATH": os.environ["PATH"]})
+    no_time = "0 matches; there was no time for all of the files that were left out"
+    found = await grep(workspace, "hidden_word", mode="files")
+    if slow == "--hidden":
+        assert found.warnings == [
+            "0 matches; at least 1 in files that were left out:"
+            " pass include_ignored or include_hidden or include_submodules",
+            no_time,
+        ]
+    else:
+        assert found.warnings == [
+            "0 matches; 1 in files that were left out: pass include_hidden",
+            no_time,
+        ]
+    monkeypatch.setattr("winnow.search.answer.completeness.SECOND_LOOK_SECONDS", 0.5)
+    assert (await grep(workspace, "nowhere_at_all", mode="files")).warnings == [no_time]
+
+
+async def test_globs_are_taken_as_people_write_them(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    for glob in ("./src/*.py", f"{project}/src/*.py", "/src/*.py", "src/*.py"):
+        found = await grep(workspace, "^registry", include=[glob])
+        assert places(found) == [("src/registry.py", 1, 1)], glob
+        assert (await grep(workspace, "^registry", exclude=[glob])).matches == []
+    with pytest.raises(InvalidParams, match="use `exclude`"):
+        await grep(workspace, "x", include=["!*.py"])
+    nothing = await grep(workspace, "registry", include=["*.rs"])
+    assert nothing.warnings == ["no file in scope matches `include` or `file_types`"]
+
+
+async def test_what_the_configuration_leaves_out_is_said(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    config, problems = merged(Config(), {"search": {"exclude": ["docs/**"]}}, "test")
+    assert not problems
+    result = await grep(make_workspace(project, config=config), "Plugins")
+    assert result.warnings == ["not searched: what search.exclude names (docs/**)"]
+
+
+async def test_a_file_that_is_deleted_meanwhile_is_no_matter_of_the_pattern(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by review: the name of the file was taken for a complaint about the pattern."""
+
+    def with_another(paths: Sequence[str]) -> list[list[str]]:
+        return command_lines([*paths, "./test_regex.py"])
+
+    monkeypatch.setattr(text_grep, "command_lines", with_another)
+    result = await grep(make_workspace(project), "def load_plugins", scope="changed")
+    assert places(result) == [("src/loader.py", 2, 5)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
+async def test_a_file_that_takes_too_much_memory_does_not_cost_the_answer(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.processes.children.MEMORY_BYTES", 64 * 1024 * 1024)
+    (tmp_path / "a.txt").write_text("needle\n")
+    (tmp_path / "one_line.txt").write_text("needle" + "y" * 60_000_000)
+    workspace = make_workspace(tmp_path, config=with_limits(file_bytes=1_000_000))
+    for mode in ("matches", "counts"):
+        result = await grep(workspace, "needle|x", mode=mode)
+        assert result.total_matches == 1
+        assert "ripgrep ran out of memory" in " ".join(result.completeness.reasons)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_matches_that_take_too_much_memory_do_not_cost_the_others(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recorder: Recorder,
+    streaming: bool,
+) -> None:
+    """Each letter of a long line is a match, and ripgrep tells them line by line."""
+    monkeypatch.setattr("winnow.processes.children.MEMORY_BYTES", 256 * 1024 * 1024)
+    write_files(tmp_path, {"a.txt": "ab\ncd\n", "z.txt": "x\n", "long.txt": "y" * 5_000_000})
+    workspace = make_workspace(tmp_path)
+    recorder.streaming = streaming
+    raw: dict[str, Any] = {"pattern": ".", "max_results": 1_000}
+    result = await TOOL.call(workspace, raw, recorder)
+    partials = [one for told in recorder.partials for one in cast("GrepPartial", told).matches]
+    found = [(one.path, one.line, one.column) for one in [*partials, *result.matches]]
+    assert found == [
+        ("a.txt", 1, 1),
+        ("a.txt", 1, 2),
+        ("a.txt", 2, 1),
+        ("a.txt", 2, 2),
+        ("z.txt", 1, 1),
+    ]
+    reason = "1 files of more than 4 MiB were left out: ripgrep ran out of memory"
+    assert result.completeness.reasons == [reason]
+    alone = await TOOL.call(workspace, {**raw, "path": "long.txt"}, recorder)
+    assert (alone.matches, alone.completeness.reasons) == ([], [reason])
+
+
+@pytest.mark.parametrize("probe_seconds", [0.005, 0.01, 0.02, 0.04, 0.06])
+async def test_cut_and_giant_lines_are_told(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    probe_seconds: float,
+) -> None:
+    monkeypatch.setattr("winnow.text.grep.PROBE_SECONDS", probe_seconds)
+    (tmp_path / "a.js").write_text("a" * 1000 + "needle" + "b" * 1000 + "needle\n")
+    (tmp_path / "b.js").write_text("needle" + "b" * 5_000_000)
+    result = await grep(make_workspace(tmp_path), "needle")
+    first, second = result.matches
+    assert (first.column, second.column) == (1001, 2007)
+    [line] = first.preview
+    assert line.text_column is not None
+    start = first.column - line.text_column
+    assert line.text[start : start + 6] == "needle"
+    assert result.warnings == ["lines of more than 500 characters are cut"]
+    assert result.completeness.reasons == ["1 matching lines of more than 4 MiB are left out"]
+
+
+async def test_a_file_too_large_for_a_search_over_lines_is_told(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"big.txt": "x\n" * 1000, "small.txt": "x\n"})
+    workspace = make_workspace(tmp_path, config=with_limits(file_bytes=1000))
+    assert (await grep(workspace, "x", max_results=2000)).total_matches == 1001
+    result = await grep(workspace, "x", multiline=True)
+    assert places(result) == [("small.txt", 1, 1)]
+    assert result.completeness.skipped.too_large == 1
+    assert not result.completeness.complete
+    named = await grep(workspace, "x", multiline=True, path="big.txt", max_results=2000)
+    assert named.total_matches == 1000
+
+
+@requires_posix
+async def test_out_of_time_is_an_error_or_a_part_that_says_so(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    rg = unending_ripgrep(tmp_path)
+    root = write_files(tmp_path / "root", {UNENDING: ""})
+    workspace = make_workspace(root, config=with_limits(rg, search_seconds=0.3))
+    for mode in ("matches", "files"):
+        with pytest.raises(SearchTimedOut):
+            await grep(workspace, f"needle|{UNENDING}", mode=mode)
+    write_files(root, {"a.txt": "needle\n"})
+    # A fifth of it is left for what was counted.
+    workspace = make_workspace(root, config=with_limits(rg, search_seconds=3.0))
+    result = await grep(workspace, f"needle|{UNENDING}")
+    assert result.completeness.timed_out
+    assert result.truncated
+    assert places(result) == [("a.txt", 1, 1)]
+    assert result.total_is_lower_bound
+    assert "stopped after 3 seconds" in result.completeness.reasons[0]
+
+
+# --- unsaved documents ---------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("way")
+async def test_unsaved_documents_stand_for_the_files_on_disk(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    workspace.buffers = {
+        project / "src/loader.py": "nothing\nunsaved needle\n",
+        project / "src/new.py": "needle in a new file\n",
+        project / "src/main.py": (project / "src/main.py").read_text(),
+    }
+    assert places(await grep(workspace, "needle")) == [
+        ("src/loader.py", 2, 9),
+        ("src/new.py", 1, 1),
+    ]
+    assert await all_places(workspace, "needle", max_results=1) == [
+        ("src/loader.py", 2, 9),
+        ("src/new.py", 1, 1),
+    ]
+    assert places(await grep(workspace, "def load_plugin")) == []
+    counts = await grep(workspace, "needle|Loader", mode="counts")
+    assert [(file.path, file.matches) for file in counts.files or []] == [
+        ("src/loader.py", 1),
+        ("src/main.py", 2),
+        ("src/new.py", 1),
+        ("tests/test_loader.py", 1),
+    ]
+    assert places(await grep(workspace, "needle", path="src/new.py")) == [("src/new.py", 1, 1)]
+    assert places(await grep(workspace, "needle", file_types=["md"])) == []
+
+
+async def test_unsaved_documents_with_hidden_names_are_found_where_they_are_asked_for(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    """Found by review: nothing found them, and nothing said so."""
+    workspace = make_workspace(project)
+    workspace.buffers = {project / ".env": "needle\n", project / ".d/e.py": "needle\n"}
+    nothing = await grep(workspace, "needle")
+    assert nothing.warnings == ["0 matches; 2 in files that were left out: pass include_hidden"]
+    assert len(places(await grep(workspace, "needle", include_hidden=True))) == 2
+    assert places(await grep(workspace, "needle", path=".env")) == [(".env", 1, 1)]
+    assert places(await grep(workspace, "needle", path=".env", exclude=["*"])) == [(".env", 1, 1)]
+    assert len(places(await grep(workspace, "needle", scope="open"))) == 2
+    assert len(places(await grep(workspace, "needle", scope="changed"))) == 2
+
+
+async def test_a_change_of_an_unsaved_document_before_the_page_is_told(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"a.txt": "", "b.txt": "x\n"})
+    workspace = make_workspace(tmp_path)
+    workspace.buffers = {tmp_path / "a.txt": "x\n"}
+    first = await grep(workspace, "x", max_results=1)
+    same = await grep(workspace, "x", max_results=1, cursor=first.cursor)
+    assert same.completeness.complete
+    workspace.buffers = {tmp_path / "a.txt": "\nx\n"}
+    changed = await grep(workspace, "x", max_results=1, cursor=first.cursor)
+    assert "changed since" in " ".join(changed.completeness.reasons)
+
+
+# --- where ---------------------------------------------------------------------------------
+
+
+async def test_open_and_changed_files_only(make_workspace: MakeWorkspace, project: Path) -> None:
+    workspace = make_workspace(project)
+    nothing = await grep(workspace, "plugin", scope="open")
+    assert nothing.matches == []
+    assert nothing.warnings == ["only the 0 files of scope='open' count"]
+    workspace.buffers = {project / "src/main.py": (project / "src/main.py").read_text()}
+    assert places(await grep(workspace, "plugin", scope="open")) == [("src/main.py", 3, 15)]
+    changed = await grep(workspace, "plugin", scope="changed", mode="files")
+    # A repository without a commit: all that is not ignored is new.
+    assert [file.path for file in changed.files or []] == [
+        ".hidden/secret.py",
+        "docs/plugins.md",
+        "src/loader.py",
+        "src/main.py",
+        "src/registry.py",
+        "tests/test_loader.py",
+    ]
+
+
+async def test_several_folders_name_their_root(
+    make_workspace: MakeWorkspace, project: Path, tmp_path: Path
+) -> None:
+    other = write_files(tmp_path / "other", {"src/main.py": "plugin\n"})
+    workspace = make_workspace(project, other)
+    result = await grep(workspace, "^plugin|^Loader")
+    assert [(match.root, match.path) for match in result.matches] == [
+        (str(project), "src/main.py"),
+        (str(other), "src/main.py"),
+    ]
+    assert await all_places(workspace, "^plugin|^Loader", max_results=1) == places(result)
+    narrowed = await grep(workspace, "plugin", path="src/main.py")
+    assert narrowed.root == str(project)
+    assert "is in several workspace folders" in narrowed.warnings[0]
+
+
+@requires_posix
+async def test_a_path_of_an_answer_goes_into_the_next_request(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    names = ["a b.txt", "-x.txt", "ü.txt", "new\nline.txt", "q'uote\".txt", "back\\slash.txt"]
+    write_files(tmp_path, dict.fromkeys(names, "needle\n"))
+    (tmp_path / os.fsdecode(b"bad\xff.txt")).write_text("needle\n")
+    workspace = make_workspace(tmp_path)
+    found = await grep(workspace, "needle")
+    assert found.returned == 7
+    for match in found.matches:
+        for path in filter(None, (match.path, match.uri)):
+            again = await grep(workspace, "needle", path=path)
+            assert places(again) == [(match.path, 1, 1)], path
+
+
+@requires_posix
+async def test_paths_outside_are_refused_and_nothing_hangs(
+    make_workspace: MakeWorkspace, project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside.txt").write_text("plugin\n")
+    (project / "out").symlink_to(tmp_path)
+    (project / "loop").symlink_to(project)
+    os.mkfifo(project / "fifo")
+    workspace = make_workspace(project)
+    for path in (
+        "..",
+        "../outside.txt",
+        str(tmp_path),
+        "out/outside.txt",
+        "/etc/passwd",
+        "/dev/zero",
+    ):
+        with pytest.raises(PathOutsideWorkspace):
+            await grep(workspace, "x", path=path)
+    for path in ("fifo", "nothing"):
+        with pytest.raises(NotFound):
+            await grep(workspace, "x", path=path)
+    whole = await asyncio.wait_for(grep(workspace, "plugin", follow_symlinks=True), 20)
+    assert {match.path.partition("/")[0] for match in whole.matches} == {"src", "docs", "tests"}
+    inside = await grep(workspace, "def load_plugin", path="loop/src")
+    assert [match.path for match in inside.matches] == ["src/loader.py"] * 2
+
+
+@requires_posix
+async def test_a_page_that_ran_out_of_time_can_be_continued_without_a_gap(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    """An unsaved document behind the files that were not reached has to wait for them."""
+    root = write_files(tmp_path / "root", {"a.txt": "needle\n", UNENDING: ""})
+    config = with_limits(unending_ripgrep(tmp_path), search_seconds=3.0)
+    workspace = make_workspace(root, config=config)
+    workspace.buffers = {root / "z.txt": "needle\n"}
+    first = await grep(workspace, "needle", scope="open")
+    assert places(first) == [("z.txt", 1, 1)]
+    result = await grep(workspace, f"needle|{UNENDING}")
+    assert result.completeness.timed_out
+    assert result.truncated
+    assert not (result.cursor and ("z.txt", 1, 1) in places(result))

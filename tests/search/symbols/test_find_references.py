@@ -1,0 +1,428 @@
+"""find_references: which symbol is meant, what is answered of its uses, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MakeWorkspace, Recorder, git_init, write_files
+from winnow.config import Config, Index, Limits
+from winnow.errors import (
+    InvalidParams,
+    NoSymbol,
+    NotFound,
+    PathOutsideWorkspace,
+    SearchTimedOut,
+)
+from winnow.index.build.folder import FolderIndex
+from winnow.search.symbols import requests
+from winnow.tools import TOOLS
+from winnow.types import no_progress
+from winnow.types.find_references import FindReferencesResult
+from winnow.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("time_to_catch_up")
+FILES = {
+    "net/client.py": (
+        "class Client:\n"
+        '    """Talks to a server."""\n'
+        "\n"
+        "    def send(self, data: bytes) -> int:\n"
+        "        self.sent = len(data)\n"
+        "        return self.sent\n"
+    ),
+    "net/post.py": (
+        "class Office:\n    def send(self, letter): ...\n"
+        "\n\n"
+        "class Radio:\n    def send(self): ...\n"
+    ),
+    "app.py": (
+        "from net.client import Client\n"
+        "\n"
+        "\n"
+        "def run(client: Client, other):\n"
+        "    client.send(b'ü'); client.send(b'b')\n"
+        "    other.send('c')\n"
+        "    return Client\n"
+    ),
+    "tests/test_app.py": "from net.client import Client\n\nClient().send(b'')\n",
+    "notes.md": "Call `Client.send`.\n",
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, make_workspace: MakeWorkspace) -> Workspace:
+    return make_workspace(write_files(git_init(tmp_path / "p"), FILES))
+
+
+async def find(workspace: Workspace, **params: Any) -> FindReferencesResult:
+    result: FindReferencesResult = await TOOLS["find_references"].call(
+        workspace, params, no_progress
+    )
+    return result
+
+
+def places(result: FindReferencesResult) -> list[str]:
+    return [
+        f"{one.path}:{one.line}:{one.column} {one.kind} {one.confidence}"
+        for one in result.references
+    ]
+
+
+SEND = [
+    "app.py:5:12 call certain",
+    "app.py:5:31 call certain",
+    "net/client.py:4:9 definition certain",
+    "tests/test_app.py:3:10 call certain",
+]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"name": "Client.send"},
+        {"name": "Client::send"},
+        {"name": "send", "path": "net/client.py"},
+        {"path": "net/client.py", "line": 4},
+        {"path": "app.py", "line": 5, "name": "send"},
+        {"path": "app.py", "line": 5, "column": 31},
+        {"path": "app.py", "line": 5, "column": 35},  # behind its last letter
+    ],
+)
+async def test_a_symbol_is_meant_by_its_name_or_by_a_place(
+    workspace: Workspace, asked: dict[str, Any]
+) -> None:
+    result = await find(workspace, **asked)
+    assert places(result) == SEND
+    assert result.symbol is not None
+    assert (result.symbol.qualified_name, result.symbol.kind) == ("Client.send", "method")
+    assert (result.symbol.path, result.symbol.line) == ("net/client.py", 4)
+    assert result.symbol.signature == "def send(self, data: bytes) -> int"
+    assert (result.total_found, result.returned, result.certain) == (4, 4, 4)
+
+
+async def test_a_use_shows_its_line_and_the_function_around_it(workspace: Workspace) -> None:
+    result = await find(workspace, name="Client.send", include=["app.py"])
+    first = result.references[1]
+    assert first.text == "client.send(b'ü'); client.send(b'b')"
+    assert (first.within, first.end_column) == ("run", 35)
+
+
+async def test_what_is_undecided_is_told(workspace: Workspace) -> None:
+    result = await find(workspace, name="Client.send")
+    assert any("1 more uses of the name 'send'" in warning for warning in result.warnings)
+
+
+async def test_a_name_of_several_symbols_says_where_the_others_are(workspace: Workspace) -> None:
+    result = await find(workspace, name="send")
+    assert any(
+        "also defined at net/post.py:2, net/post.py:6" in warning for warning in result.warnings
+    )
+
+
+async def test_kinds_tiers_globs_and_the_definition_can_be_left_out(workspace: Workspace) -> None:
+    assert places(await find(workspace, name="Client", kinds=["import"])) == [
+        "app.py:1:24 import certain",
+        "tests/test_app.py:1:24 import certain",
+    ]
+    assert places(await find(workspace, name="Client", kinds=["type"])) == [
+        "app.py:4:17 type certain"
+    ]
+    assert places(await find(workspace, name="Client.send", include_declaration=False)) == [
+        SEND[0],
+        SEND[1],
+        SEND[3],
+    ]
+    assert places(await find(workspace, name="Client.send", exclude=["tests/**", "net/**"])) == [
+        SEND[0],
+        SEND[1],
+    ]
+    assert places(await find(workspace, name="Client.sent")) == [
+        "net/client.py:5:14 definition certain",
+        "net/client.py:6:21 read certain",
+    ]
+
+
+async def test_possible_uses_stand_behind_certain_ones(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {
+        "a.py": "class A:\n    def only(self): ...\n",
+        "b.py": "def f(x):\n    x.only()\n",
+        "c.py": "from a import A\nA().only()\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+    result = await find(workspace, name="only")
+    assert places(result) == [
+        "a.py:2:9 definition certain",
+        "c.py:2:5 call certain",
+        "b.py:2:7 call possible",
+    ]
+    assert (result.total_found, result.certain) == (3, 2)
+    assert len((await find(workspace, name="only", certain_only=True)).references) == 2
+
+
+async def test_pages_follow_each_other(workspace: Workspace) -> None:
+    found: list[str] = []
+    cursor = ""
+    for _ in range(4):
+        result = await find(workspace, name="Client.send", max_results=1, cursor=cursor)
+        assert (result.total_found, result.returned) == (4, 1)
+        found += places(result)
+        cursor = result.cursor or ""
+    assert found == SEND
+    assert not cursor
+
+
+async def test_fewer_tokens_are_locations_then_counts_of_files(workspace: Workspace) -> None:
+    short = await find(workspace, name="Client.send", max_tokens=360)
+    assert [one.text for one in short.references] == [""] * 4
+    assert short.truncated
+    counts = await find(workspace, name="Client.send", max_tokens=1)
+    assert counts.references == []
+    assert [(one.path, one.references) for one in counts.files or []] == [
+        ("app.py", 2),
+        ("net/client.py", 1),
+        ("tests/test_app.py", 1),
+    ]
+
+
+async def test_partial_results_are_not_answered_again(
+    workspace: Workspace, recorder: Recorder
+) -> None:
+    recorder.streaming = True
+    result = await TOOLS["find_references"].call(workspace, {"name": "Client.send"}, recorder)
+    assert result.references == []
+    sent = [one for partial in recorder.partials for one in partial.references]  # type: ignore[attr-defined]
+    assert sorted(f"{one.path}:{one.line}:{one.column}" for one in sent) == [
+        place.partition(" ")[0] for place in SEND
+    ]
+
+
+async def test_answers_say_how_much_the_index_knows(workspace: Workspace) -> None:
+    workspace.reconfigure(Config(index=Index(enabled=False)))
+    cold = await find(workspace, name="Client.send")
+    assert cold.completeness.index is not None
+    assert cold.completeness.index.state == "none"
+    assert "the index is not built" in cold.completeness.reasons[0]
+    workspace.reconfigure(Config())
+    await workspace.index.build()
+    warm = await find(workspace, name="Client.send")
+    assert warm.completeness.index is not None
+    assert (warm.completeness.index.state, warm.completeness.complete) == ("ready", True)
+    assert warm.completeness.index.files_indexed == 5
+    assert places(warm) == places(cold) == SEND
+
+
+async def test_without_an_index_no_file_is_read_that_cannot_have_references(
+    tmp_path: Path, make_workspace: MakeWorkspace, recorder: Recorder
+) -> None:
+    write_files(tmp_path, {"a.py": "def needle():\n    pass\n", "use": "needle\n"})
+    write_files(tmp_path, {f"notes{number}.txt": "needle\n" for number in range(5)})
+    workspace = make_workspace(tmp_path, config=Config(index=Index(enabled=False)))
+    found = await TOOLS["find_references"].call(workspace, {"name": "needle"}, recorder)
+    assert isinstance(found, FindReferencesResult)
+    assert places(found) == ["a.py:1:5 definition certain"]
+    # One without an ending may be a script.
+    assert [one for one in recorder.messages if "read" in one][-1] == "2 files read"
+
+
+async def test_a_name_that_there_was_no_time_to_look_for_is_not_said_to_be_unknown(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    write_files(tmp_path, {"a.py": "def needle():\n    pass\n"})
+    hurried = Config(index=Index(enabled=False), limits=Limits(search_seconds=1e-9))
+    with pytest.raises(SearchTimedOut, match="not all files that hold the name have been read"):
+        await find(make_workspace(tmp_path, config=hurried), name="needle")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "send()",
+        "Client.send(data",
+        "client/Client::send(data)",
+        "net/client/Client#send",
+        "Client.send.",
+    ],
+)
+async def test_a_name_may_be_spelled_as_in_code_and_in_messages(
+    workspace: Workspace, name: str
+) -> None:
+    workspace.reconfigure(Config(index=Index(enabled=False)))
+    assert places(await find(workspace, name=name, path="net/client.py")) == SEND
+    assert places(await find(workspace, name=name, path="app.py", line=5)) == SEND
+
+
+async def test_what_is_defined_elsewhere_has_uses_too(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {
+        "a.py": "import numpy as np\nfrom os import getcwd\n\nnp.zeros(len(getcwd()))\n",
+        "b.py": "import numpy as np\n\nnp.ones(len([]))\nother.zeros()\n",
+        "c.js": "console.log(len(1));\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+    result = await find(workspace, path="a.py", line=4, column=1)
+    assert places(result) == [
+        "a.py:1:17 import certain",
+        "a.py:4:1 read certain",
+        "b.py:1:17 import certain",
+        "b.py:3:1 read certain",
+    ]
+    assert result.symbol is None
+    assert "'np' is defined outside of the workspace, or nowhere" in result.warnings
+    assert places(await find(workspace, path="a.py", line=4, name="zeros")) == [
+        "a.py:4:4 call certain"
+    ]
+    assert places(await find(workspace, path="a.py", line=4, name="getcwd")) == [
+        "a.py:2:16 import certain",
+        "a.py:4:14 call certain",
+    ]
+    assert places(await find(workspace, path="a.py", line=4, name="len")) == [
+        "a.py:4:10 call certain",
+        "b.py:3:9 call certain",
+    ]
+
+
+async def test_files_without_facts_that_hold_the_name_are_told(workspace: Workspace) -> None:
+    root = workspace.folders[0]
+    # Files that nobody has written by hand are not parsed.
+    for name, line in (("bundle.py", "send();"), ("other.py", "x();")):
+        (root / name).write_text(line * 10_000)
+    await workspace.index.build()
+    result = await find(workspace, name="Client.send")
+    assert not result.completeness.complete
+    [reason] = result.completeness.reasons
+    assert reason == (
+        "nothing is known of files that hold the name: bundle.py (it is minified or generated:"
+        " 70,000 bytes a line)"
+    )
+    with pytest.raises(NoSymbol, match="minified"):
+        await find(workspace, path="bundle.py", line=1, name="send")
+    says = (
+        r"defines 'x', and nothing is known of files that hold the name: other.py \(it is minified"
+    )
+    with pytest.raises(NoSymbol, match=says):
+        await find(workspace, name="x")
+
+
+async def test_a_file_too_large_to_look_through_may_hold_the_name(workspace: Workspace) -> None:
+    root = workspace.folders[0]
+    for name, size, end in (("a.py", 5, b"x()"), ("b.py", 5, b"send()"), ("c.py", 40, b"x()")):
+        with (root / name).open("wb") as file:
+            file.seek(size * 1024 * 1024)
+            file.write(end)
+    await workspace.index.build()
+    result = await find(workspace, name="Client.send")
+    assert result.completeness.reasons == [
+        "nothing is known of files that hold the name: b.py (it is larger than 4,194,304 bytes),"
+        " c.py (it is larger than 4,194,304 bytes)"
+    ]
+    # What is open in the editor is known.
+    workspace.buffers = {root / "b.py": "", root / "c.py": "def send(): ...\n"}
+    assert (await find(workspace, name="Client.send")).completeness.complete
+
+
+async def test_files_that_cannot_use_a_symbol_need_not_be_known(workspace: Workspace) -> None:
+    root = workspace.folders[0]
+    write_files(
+        root,
+        {
+            "AUTHORS": "send\n",
+            "dist/bundle.js": "send();" * 10_000,
+            "web/app.ts": "export function send() {}\n",
+        },
+    )
+    await workspace.index.build()
+    assert await workspace.index.problems() == {
+        f"{root}/AUTHORS": "its language is not known",
+        f"{root}/dist/bundle.js": "it is minified or generated: 70,000 bytes a line",
+    }
+    assert (await find(workspace, name="Client.send")).completeness.complete
+    # JavaScript can use what TypeScript defines.
+    result = await find(workspace, name="send", path="web/app.ts")
+    assert result.completeness.reasons == [
+        "nothing is known of files that hold the name: dist/bundle.js (it is minified or generated:"
+        " 70,000 bytes a line)"
+    ]
+
+
+async def test_a_path_is_a_file_or_a_folder_and_no_beginning_of_a_name(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {"lib/a.py": "def f(): ...\n", "lib2/a.py": "def f(): ...\n"}
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+    result = await find(workspace, name="f", path="lib")
+    assert (places(result), result.warnings) == (["lib/a.py:1:5 definition certain"], [])
+
+
+async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -> None:
+    await workspace.index.build()
+    root = workspace.folders[0]
+    workspace.buffers = {
+        root / "app.py": "# new\n" + FILES["app.py"],
+        root / "new.py": "from net.client import Client\nClient().send(b'')\n",
+    }
+    (root / "tests/test_app.py").write_text("\n\n\n" + FILES["tests/test_app.py"])
+    assert places(await find(workspace, name="Client.send")) == [
+        "app.py:6:12 call certain",
+        "app.py:6:31 call certain",
+        "net/client.py:4:9 definition certain",
+        "new.py:2:10 call certain",
+        "tests/test_app.py:6:10 call certain",
+    ]
+    workspace.buffers = {}
+    (root / "app.py").unlink()
+    assert places(await find(workspace, name="Client.send")) == [
+        "net/client.py:4:9 definition certain",
+        "tests/test_app.py:6:10 call certain",
+    ]
+
+
+async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scan for changes took longer than a request waits, and the new file was not known."""
+    await workspace.index.build()
+
+    async def scan_without_end(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(FolderIndex, "check", scan_without_end)
+    monkeypatch.setattr(requests, "CATCH_UP_SECONDS", 0.0)
+    write_files(workspace.folders[0], {"net/new.py": "def arrive(): ...\n"})
+    result = await find(workspace, name="arrive")
+    assert places(result) == ["net/new.py:1:5 definition certain"]
+    assert result.completeness.reasons == ["files have changed that the index does not know yet"]
+    with pytest.raises(NoSymbol, match="find_symbol"):
+        await find(workspace, name="nothing_is_called_so")
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({}, InvalidParams, "pass `name`"),
+        ({"path": "app.py"}, InvalidParams, "pass `name`"),
+        ({"name": "Client", "line": 4}, InvalidParams, "`path`"),
+        ({"name": "Client", "exclude": ["["]}, InvalidParams, "`exclude`"),
+        ({"name": "nothing_is_called_so"}, NoSymbol, "find_symbol"),
+        ({"path": "app.py", "line": 2}, NoSymbol, "No symbol"),
+        ({"path": "app.py", "line": 5}, NoSymbol, "client, send"),
+        ({"path": "app.py", "line": 5, "name": "::"}, NoSymbol, "client, send"),
+        ({"name": "."}, NoSymbol, "No file that is known defines '.'"),
+        ({"path": "app.py", "line": 99}, NoSymbol, "no line 99"),
+        ({"path": "gone.py", "line": 1}, NotFound, "gone.py"),
+        ({"path": "../other.py", "line": 1}, PathOutsideWorkspace, "other.py"),
+        ({"name": "Client", "include": ["["]}, InvalidParams, "`include`"),
+        ({"name": "Client", "kinds": ["calls"]}, InvalidParams, "kinds"),
+    ],
+)
+async def test_what_is_no_symbol_is_an_error_that_helps(
+    workspace: Workspace, asked: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        await find(workspace, **asked)

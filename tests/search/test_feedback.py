@@ -1,0 +1,115 @@
+"""feedback and search_metrics: what a caller tells, and what is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MakeWorkspace, write_files
+from winnow.config import Config, merged
+from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace, UnknownSearch
+from winnow.index.store.file_record import FULL
+from winnow.search.feedback import OFF
+from winnow.tools import TOOLS
+from winnow.types import no_progress
+from winnow.workspace import Workspace
+
+
+async def call(workspace: Workspace, tool: str, **params: Any) -> Any:
+    return await TOOLS[tool].call(workspace, params, no_progress)
+
+
+async def test_feedback_is_taken_down_for_the_search(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    found = await call(workspace, "grep", pattern="load_plugin")
+    told = {"search_id": found.search_id, "path": "src/loader.py", "action": "up"}
+    result = await call(workspace, "feedback", **told, rank=1)
+    assert (result.root, result.path) == (str(project), "src/loader.py")
+    assert (result.query, result.tool, result.returned) == ("load_plugin", "grep", 1)
+    # In any spelling, and from another process.
+    other = make_workspace(project)
+    told["path"] = str(project / "src/../src/loader.py")
+    assert (await call(other, "feedback", **told)).path == "src/loader.py"
+    metrics = await call(other, "search_metrics")
+    assert (metrics.enabled, metrics.returned, metrics.hit_rate) == (True, 1, 1.0)
+    assert metrics.satisfaction.up == 2
+    assert TOOLS["feedback"].plain(result) == "src/loader.py: noted, for 'load_plugin' (grep)"
+
+
+async def test_what_is_not_known_is_refused(make_workspace: MakeWorkspace, project: Path) -> None:
+    workspace = make_workspace(project)
+    found = (await call(workspace, "grep", pattern="load_plugin")).search_id
+    told = {"search_id": found, "path": "src/loader.py", "action": "opened"}
+    with pytest.raises(UnknownSearch) as unknown:
+        await call(workspace, "feedback", **{**told, "search_id": "0123456789ab"})
+    assert unknown.value.data == {"kind": "not_found", "search_id": "0123456789ab"}
+    assert "'0123456789ab' is remembered" in unknown.value.message
+    with pytest.raises(NotFound):
+        await call(workspace, "feedback", **{**told, "path": "src/nowhere.py"})
+    with pytest.raises(PathOutsideWorkspace):
+        await call(workspace, "feedback", **{**told, "path": "../x.py"})
+    for wrong in (
+        {"action": "liked"},
+        {"rank": -1},
+        {"rank": 2**63},
+        {"path": ""},
+        {"search_id": ""},
+    ):
+        with pytest.raises(InvalidParams):
+            await call(workspace, "feedback", **{**told, **wrong})
+    assert (await call(workspace, "search_metrics")).satisfaction.opened == 0
+
+
+async def test_turned_off_both_say_so(make_workspace: MakeWorkspace, project: Path) -> None:
+    off, _ = merged(Config(), {"learning": {"enabled": False}}, "test")
+    workspace = make_workspace(project, config=off)
+    found = await call(workspace, "grep", pattern="load_plugin")
+    told = {"search_id": found.search_id, "path": "src/loader.py", "action": "opened"}
+    result = await call(workspace, "feedback", **told)
+    assert (result.returned, result.warnings) == (0, [OFF])
+    assert TOOLS["feedback"].plain(result) == f"[note: {OFF}]"
+    metrics = await call(workspace, "search_metrics")
+    assert (metrics.enabled, metrics.returned, metrics.warnings) == (False, 0, [OFF])
+    assert TOOLS["search_metrics"].plain(metrics).endswith(f"[note: {OFF}]")
+
+
+async def test_metrics_say_once_that_there_is_no_room(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    (folder,) = workspace.index._current()
+    store = await folder.store()
+    assert store.trim(0)
+    write_files(project, {"src/new.py": "new = 1\n"})
+    assert await workspace.index.refresh([project / "src/new.py"], 30)
+    assert any(FULL in one for one in workspace.index.hindrances())
+    for _ in range(3):
+        await call(workspace, "grep", pattern="load_plugin")
+    metrics = await call(workspace, "search_metrics")
+    (found,) = metrics.improvements
+    assert found.setting == "index.max_index_size_mb"
+    assert found.what.endswith("MB: let it take more")
+
+
+async def test_metrics_name_what_is_not_indexed_and_what_found_nothing(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    config, _ = merged(Config(), {"limits": {"parse_bytes": 100}}, "test")
+    write_files(project, {"src/large.py": "def load_plugin(): ...\n" + "x = 1\n" * 100})
+    workspace = make_workspace(project, config=config)
+    await workspace.index.build()
+    for _ in range(3):
+        await call(workspace, "grep", pattern="def load_plugin\\b", include=["large.py"])
+        await call(workspace, "grep", pattern="no_such_thing")
+    metrics = await call(workspace, "search_metrics")
+    unknown, nothing = metrics.improvements
+    assert unknown.paths == ["src/large.py"]
+    assert "'no_such_thing' was asked 3 times (grep) and found nothing" in nothing.what
+    shown = TOOLS["search_metrics"].plain(metrics)
+    assert f"[to improve: {nothing.what}]" in shown
+    assert "6 searches\n" in shown

@@ -1,0 +1,96 @@
+"""The first question of a fresh process, with an index on disk, at every front end; see #21."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import CI, git_commit
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+
+import first_question  # noqa: E402
+from first_question import DOORS, Asked, Question, by_open_index, make_index, run  # noqa: E402
+
+pytestmark = [pytest.mark.wire, pytest.mark.slow]
+
+# A search gives up waiting for a slow index. On a busy machine it needs longer: a minute here.
+PATIENT = """
+import sys
+from winnow import cli, index_keeping, keyword_index
+index_keeping.OPEN_SECONDS = keyword_index.SECONDS = 60.0
+keyword_index.COMMAND_SECONDS = keyword_index.ALONE_SECONDS = 60.0
+sys.exit(cli.main(sys.argv[1:]))
+"""
+FILES = 300
+WORDS = "parcel letter stamp postage scale weight route depot clerk counter label customs".split()
+ABOUT = "where are heavy parcels weighed"
+QUESTIONS = (
+    Question(
+        "keyword_search",
+        # Each of the terms is in all files: ripgrep alone would refuse them.
+        {"query": ABOUT, "search_terms": ["def", "return"], "broad_terms": "shrink"},
+        "post/scales.py",
+    ),
+    Question("semantic_search", {"query": ABOUT}, "post/scales.py"),
+    Question("code_search", {"query": ABOUT}, "post/scales.py"),
+    Question("find_symbol", {"name": "weigh_heavy"}, "post/scales.py"),
+)
+
+
+def module(number: int) -> str:
+    """A module of many small functions, another one for each number."""
+    draw = random.Random(number)
+    names = [f"{draw.choice(WORDS)}_{draw.choice(WORDS)}_{number}_{n}" for n in range(20)]
+    return "\n\n".join(f"def {name}(order):\n    return order + {number}" for name in names) + "\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient_programs_of_one_user() -> Iterator[None]:
+    """Share one state folder: its secret decides whether a process trusts an index."""
+    of_user = first_question.environment
+
+    def environment(settings: Path) -> dict[str, str]:
+        return {**of_user(settings), "XDG_STATE_HOME": str(settings.parent / "state")}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(first_question, "environment", environment)
+        patch.setattr(first_question, "WINNOW", [sys.executable, "-c", PATIENT])
+        yield
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree of some hundred files with a complete index."""
+    files = {f"post/module{number}.py": module(number) for number in range(FILES)}
+    files["post/scales.py"] = (
+        'def weigh_heavy(parcel):\n    """Weigh a heavy parcel."""\n    return parcel.kilos\n'
+    )
+    folder = git_commit(tmp_path_factory.mktemp("office"), files)
+    make_index(folder, folder.parent / "settings")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def warm(office: Path) -> dict[str, Asked]:
+    """Return the answers of a server whose index is open."""
+    environment = first_question.environment(office.parent / "settings")
+    answers = by_open_index(office, QUESTIONS, environment)
+    return {one.tool: answer for one, answer in zip(QUESTIONS, answers, strict=True)}
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.tool)
+def test_fresh_processes_that_are_asked_at_once_answer_as_one_whose_index_is_open(
+    office: Path, warm: dict[str, Asked], question: Question
+) -> None:
+    """In CI five for each of four tools: 20 answers of 20 (#21)."""
+    expected = warm[question.tool]
+    assert question.file in expected.paths
+    for door in ("lsp", "mcp", "cli", "lsp", "mcp")[: 5 if CI else 3]:
+        answer = run(DOORS[door], office, question, expected, office.parent / "settings")
+        assert answer.problem == "", door

@@ -1,0 +1,252 @@
+"""Finding definitions in a little project: what is found, in which order, under which name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from conftest import write_files
+from indexed import indexed
+from winnow.index.snapshot import StoreView
+from winnow.index.symbol_names import NameTables
+from winnow.symbols.facts import Facts, Scope, Skeleton
+from winnow.symbols.search.find import Finder, Found, Symbol
+from winnow.symbols.search.query import parse
+from winnow.symbols.view import File
+
+FILES = {
+    "shop/client.py": (
+        "class Client:\n"
+        "    def send(self, message):\n"
+        "        def send_later():\n"
+        "            pass\n"
+        "    def _sender(self): ...\n"
+        "    class Meta: ...\n"
+        "class HttpClient(Client):\n"
+        "    def send(self, message): ...\n"
+        "    class Meta: ...\n"
+        "TIMEOUT = 3\n"
+    ),
+    "shop/models/query.py": (
+        "class QuerySet:\n"
+        "    def filter(self): ...\n"
+        "    def complex_filter(self): ...\n"
+        "    def get(self): ...\n"
+        "def get_object_or_404(): ...\n"
+        "queryset = 1\n"
+        "def send_all(): ...\n"
+    ),
+    "shop/auth/__init__.py": "def login(): ...\ndef login_required(): ...\n",
+    "shop/vendor/lib.py": "def resend(): ...\ndef send_fast(): ...\n",
+    "shop/api_pb2.py": "class SendRequest: ...\n",
+    "tests/test_client.py": (
+        "class SendTests:\n    def test_send(self): ...\ndef only_in_tests(): ...\n"
+    ),
+    "tests/only.py": "class only_in_testsX: ...\n",
+    "src/Größe.py": "def größer(): ...\n",
+}
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreView]:
+    with indexed(write_files(tmp_path_factory.mktemp("shop"), FILES)) as one:
+        yield one
+
+
+def find(view: StoreView, text: str, **options: object) -> Found:
+    tables = view.names(NameTables())
+    open_files: Sequence[str] = options.pop("open_files", ())  # type: ignore[assignment]
+    return Finder(view, tables, parse(text), **options).find(open_files)  # type: ignore[arg-type]
+
+
+def names(view: StoreView, text: str, **options: object) -> list[str]:
+    return [one.definition.qualified_name for one in find(view, text, **options).symbols]
+
+
+def below(view: StoreView, symbol: Symbol) -> str:
+    return symbol.file.path[len(view.roots()[0]) + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "send",
+            [
+                # Exactly the name; then by how it matches, and where it stands.
+                "Client.send",
+                "HttpClient.send",
+                "send_all",
+                "Client._sender",
+                "SendTests",
+                "Client.send.send_later",
+                "send_fast",
+                "SendTests.test_send",
+                "SendRequest",
+                "resend",
+            ],
+        ),
+        ("QuerySet", ["QuerySet", "queryset"]),
+        ("queryset", ["queryset", "QuerySet"]),
+        ("getobjor404", ["get_object_or_404"]),
+        ("qs", ["QuerySet", "queryset", "SendRequest"]),
+        ("QuerySet.filter", ["QuerySet.filter", "QuerySet.complex_filter"]),
+        ("QuerySet::fil", ["QuerySet.filter", "QuerySet.complex_filter"]),
+        ("queryset.filter", ["QuerySet.filter", "QuerySet.complex_filter"]),
+        ("QuerySet.", ["QuerySet.filter", "QuerySet.complex_filter", "QuerySet.get"]),
+        ("Client.", ["Client.Meta", "Client.send", "Client._sender"]),
+        ("models.query.QuerySet.get", ["QuerySet.get"]),
+        ("shop/auth/login", ["login", "login_required"]),
+        ("auth.login", ["login", "login_required"]),
+        ("Meta", ["Client.Meta", "HttpClient.Meta"]),
+        ("Http Meta", ["HttpClient.Meta"]),
+        ("client test", ["SendTests.test_send", "only_in_tests", "SendTests"]),
+        ("^send kind:class", ["SendTests", "SendRequest"]),
+        ("Set$", ["QuerySet"]),
+        ("'end_a", ["send_all"]),
+        ("kind:const time", ["TIMEOUT"]),
+        ("path:vendor send", ["send_fast", "resend"]),
+        ("path:models/*.py send", ["send_all"]),
+        ("lang:py TIMEOUT", ["TIMEOUT"]),
+        ("lang:rust send", []),
+        ("only_in_tests", ["only_in_tests", "only_in_testsX"]),
+        ("GRÖSSER", []),
+        ("GRÖßER", ["größer"]),
+        ("nothing_of_the_kind", []),
+        # Written in another way than it is.
+        ("query_set", ["queryset", "QuerySet"]),
+        ("QuerySet.complexfilter", ["QuerySet.complex_filter"]),
+    ],
+)
+def test_what_is_found(view: StoreView, text: str, expected: list[str]) -> None:
+    found = find(view, text)
+    assert [one.definition.qualified_name for one in found.symbols] == expected
+    assert (found.total, found.all_seen, found.timed_out) == (len(expected), True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("send_all", "send_all"),
+        ("QuerySet.get", "QuerySet.get"),
+        ("QuerySet::get", "QuerySet::get"),
+        ("query/QuerySet#get", "query/QuerySet#get"),
+        ("shop.QuerySet.get", "shop.models.query.QuerySet.get"),
+        ("QuerySet.", "QuerySet.filter"),
+    ],
+)
+def test_the_name_holds_what_was_typed(view: StoreView, text: str, shown: str) -> None:
+    """Editors filter again, by the letters that were typed and the name that they are given."""
+    assert find(view, text).symbols[0].name == shown
+
+
+def test_only_exactly_the_name(view: StoreView) -> None:
+    assert names(view, "QuerySet", exact=True) == ["QuerySet"]
+    assert names(view, "Client.send", exact=True) == ["Client.send"]
+    assert names(view, "client.send", exact=True) == []
+    assert names(view, "shop.client.Client.send", exact=True) == ["Client.send"]
+    assert names(view, "sen", exact=True) == []
+
+
+def test_an_empty_query_lists_open_files_first_and_then_what_others_can_use(
+    view: StoreView,
+) -> None:
+    everywhere = names(view, "")
+    assert everywhere[:3] == ["Client", "QuerySet", "HttpClient"]
+    assert set(everywhere) == {
+        "Client", "QuerySet", "HttpClient", "login", "größer", "send_all", "login_required",
+        "get_object_or_404", "SendTests", "only_in_tests", "only_in_testsX", "send_fast", "resend",
+        "SendRequest",
+    }  # fmt: skip
+    path = f"{view.roots()[0]}/shop/auth/__init__.py"
+    assert names(view, "", open_files=[path])[:3] == ["login", "login_required", "Client"]
+    assert names(view, "path:client.py kind:method") == [
+        "Client.send", "Client._sender", "HttpClient.send", "SendTests.test_send"
+    ]  # fmt: skip
+
+
+def test_a_search_may_be_confined_to_files(view: StoreView) -> None:
+    def in_tests(file: File) -> bool:
+        return "/tests/" in file.path
+
+    assert names(view, "send", accepts=in_tests) == ["SendTests", "SendTests.test_send"]
+    only = [f"{view.roots()[0]}/shop/vendor/lib.py", f"{view.roots()[0]}/missing.py"]
+    assert names(view, "send", only=only) == ["send_fast", "resend"]
+    assert names(view, "", only=only) == ["resend", "send_fast"]
+
+
+def test_the_best_are_the_same_when_the_rest_is_not_looked_up(view: StoreView) -> None:
+    whole = find(view, "send").symbols
+    for limit in range(1, len(whole) + 1):
+        found = find(view, "send", limit=limit, prune=True)
+        assert found.symbols == whole[:limit]
+        assert limit <= found.total <= len(whole)
+        assert found.all_seen == (found.total == len(whole)) or found.all_seen is False
+
+
+def test_without_time_what_was_found_is_given(view: StoreView) -> None:
+    found = find(view, "send", seconds=-1)
+    assert (found.symbols, found.all_seen, found.timed_out) == ([], False, True)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(text=st.text(st.sampled_from("seQnd.:/#^$' klas:pthmy\"")) | st.text())
+def test_no_text_is_an_error(view: StoreView, text: str) -> None:
+    found = find(view, text, limit=5)
+    assert len(found.symbols) == min(5, found.total)
+    assert [one.order for one in found.symbols] == sorted(one.order for one in found.symbols) or (
+        not parse(text).terms
+    )
+
+
+def test_a_member_that_a_class_has_from_its_base_is_found(tmp_path: Path) -> None:
+    root = write_files(
+        tmp_path / "project",
+        {
+            "base.py": (
+                "class Base:\n    def send(self): ...\nclass Top:\n    def stop(self): ...\n"
+            ),
+            "client.py": "class Client(Base):\n    def resend(self): ...\n",
+        },
+    )
+    with indexed(root) as view:
+        overlay = {
+            path: Facts("python", view.definitions_in(path), Skeleton(scopes, bases=bases), {})
+            for path, scopes, bases in [
+                (
+                    f"{root}/base.py",
+                    [Scope(0, 99, -1, "module"), Scope(11, 37, 0, "class", "Base")],
+                    {1: ["top.Top[int]", "Client"]},  # in a circle, too
+                ),
+                (
+                    f"{root}/client.py",
+                    [Scope(0, 99, -1, "module"), Scope(13, 50, 0, "class", "Client")],
+                    {1: ["base.Base"]},
+                ),
+            ]
+        }
+    with indexed(root, overlay=overlay) as view:
+        found = find(view, "Client::send").symbols
+        assert [(one.definition.qualified_name, one.name) for one in found] == [
+            ("Base.send", "Client::send"), ("Client.resend", "Client::resend")
+        ]  # fmt: skip
+        assert names(view, "Client.stop") == ["Top.stop"]
+        assert names(view, "Client.") == ["Client.resend"]
+        assert names(view, "Client.stop", exact=True) == []
+
+
+def test_what_is_not_saved_counts_in_the_place_of_its_file(tmp_path: Path) -> None:
+    root = write_files(tmp_path / "project", {"a.py": "def old(): ...\n", "b.py": "def b(): ..."})
+    with indexed(root) as before:
+        facts = before.definitions_in(f"{root}/b.py")
+    unsaved = Facts("python", facts, Skeleton([]), {})
+    overlay = {f"{root}/a.py": unsaved, f"{root}/b.py": None}
+    with indexed(root, overlay=overlay) as view:
+        tables = NameTables()
+        assert [len(table) for table in view.names(tables)] == [2, 1]
+        assert [below(view, one) for one in find(view, "b").symbols] == ["a.py"]
+        assert names(view, "old") == []

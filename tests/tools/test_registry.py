@@ -1,0 +1,123 @@
+"""The mechanism of tools: names, schemas, and params of strangers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from winnow.errors import InvalidParams
+from winnow.tools import TOOLS
+from winnow.tools.registry import Tool
+from winnow.types.keyword_search import KeywordSearchParams
+from winnow.types.read_file import Span
+
+TOOL = TOOLS["keyword_search"]
+GOOD = {"query": "q", "search_terms": ["a"]}
+
+
+def test_names_are_derived_from_the_coroutine() -> None:
+    assert (TOOL.name, TOOL.method, TOOL.command) == (
+        "keyword_search",
+        "$/keywordSearch",
+        "keyword-search",
+    )
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+def test_every_tool_and_every_field_says_what_it_is(tool: Tool[Any, Any]) -> None:
+    assert tool.description
+    assert tool.input_schema["type"] == "object"
+    assert "$ref" not in str(tool.input_schema)
+    for field in tool.fields:
+        assert field.description.endswith("."), field.name
+        assert tool.input_schema["properties"][field.name]["description"] == field.description
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"query": 5}, "`query`: expected string, got integer"),
+        ({"search_terms": ["a", 5]}, "`search_terms[1]`: expected string, got integer"),
+        ({"search_terms": []}, "`search_terms`: expected array of length >= 1"),
+        ({"search_terms": [""]}, "`search_terms[0]`: expected string of length >= 1"),
+        ({"serach_terms": ["a"]}, "`serach_terms`: unknown field; known are "),
+        ({"max_results": "5"}, "`max_results`: expected integer, got string"),
+        ({"search_terms": None}, "`search_terms`: expected array, got null"),
+        ({"ranker": "best"}, "`ranker`: invalid enum value 'best'"),
+        ({"query": "a\x00"}, "`query`: control character '\\x00'"),
+        ({"search_terms": ["\ud800"]}, "`search_terms[0]`: not valid Unicode"),
+    ],
+)
+def test_what_does_not_fit_names_the_field(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParams) as invalid:
+        TOOL.parse({**GOOD, **change})
+    assert invalid.value.message.lower().startswith(message.lower())
+
+
+def test_a_missing_field_is_named() -> None:
+    with pytest.raises(InvalidParams, match="`query`: required"):
+        TOOL.parse({"search_terms": ["a"]})
+    with pytest.raises(InvalidParams, match="expected an object, got array"):
+        TOOL.parse([])
+
+
+def test_a_bare_string_is_a_list_of_one_for_every_list() -> None:
+    params = TOOL.parse({"query": "q", "search_terms": "a", "include": "*.py"})
+    assert params == KeywordSearchParams(query="q", search_terms=["a"], include=["*.py"])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=100)
+@given(st.dictionaries(st.integers(0, 30), JSON), st.dictionaries(st.text(), JSON) | st.just({}))
+def test_anything_is_params_or_an_error_with_a_bounded_message(
+    known: dict[int, Any], unknown: dict[str, Any]
+) -> None:
+    """The same values for the fields of every tool."""
+    for tool in TOOLS.values():
+        names = [field.name for field in tool.fields]
+        raw = unknown | {
+            names[place % len(names)]: value for place, value in known.items() if names
+        }
+        try:
+            params = tool.parse(raw)
+        except InvalidParams as error:
+            said: object = error.message
+        else:
+            said = params
+        assert isinstance(said, tool.params) or 0 < len(str(said)) < 3000, tool.name
+
+
+def test_ranges_may_be_written_as_text() -> None:
+    expected = [Span(start=10, end=20), Span(start=7, end=7), Span(start=40)]
+    spans = ["10-20", " 7 ", {"start": 40}]
+    assert TOOLS["read_file"].parse({"path": "a", "spans": spans}).spans == expected
+    assert TOOLS["read_file"].parse({"path": "a", "spans": "40-"}).spans == expected[2:]
+    assert TOOLS["read_file"].parse({"path": "a", "spans": {"start": 40}}).spans == expected[2:]
+
+
+def test_structs_in_a_schema_stand_where_they_are_used() -> None:
+    spans = TOOLS["read_file"].input_schema["properties"]["spans"]
+    as_object, as_text = spans["items"]["anyOf"]
+    assert as_object["properties"]["start"]["type"] == "integer"
+    assert as_object["additionalProperties"] is False
+    assert as_text["type"] == "string"
+    mode = TOOLS["grep"].input_schema["properties"]["mode"]
+    assert (mode["type"], mode["enum"]) == ("string", ["counts", "files", "matches"])
+
+
+def test_null_is_a_field_that_is_not_given() -> None:
+    """Models that must name every field send it."""
+    nothing = dict.fromkeys((field.name for field in TOOLS["grep"].fields), None)
+    given = {**nothing, "pattern": "x", "max_results": 3}
+    assert TOOLS["grep"].parse(given) == TOOLS["grep"].parse({"pattern": "x", "max_results": 3})
+    with pytest.raises(InvalidParams, match="pattern"):
+        TOOLS["grep"].parse(nothing)
