@@ -14,8 +14,8 @@ from winnow.index.postings.contents import Contents
 from winnow.index.postings.corpus import Corpus, Part
 from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory
 from winnow.index.store.file_record import Job
-from winnow.symbols.extract.packed import facts_of
-from winnow.symbols.facts import Definition
+from winnow.symbols.extract.packed import unpack
+from winnow.symbols.file_symbols import Definition
 
 MOST_BYTES = 2_000_000
 
@@ -35,7 +35,7 @@ def corpus_of(folder: Path, embeddings: str) -> Corpus:
         if facts.contents is not None:
             contents[number] = facts.contents
         if facts.facts is not None:
-            for one in facts_of(facts.facts).definitions:
+            for one in unpack(facts.facts).definitions:
                 definitions[one.name].append((number, one))
     parts = []
     files = list(contents)

@@ -11,7 +11,7 @@ from winnow.index.postings.contents import Contents, Embed, contents_of
 from winnow.index.postings.corpus import Corpus, Part
 from winnow.index.postings.segment import in_memory
 from winnow.symbols.extract.driver import extract
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
 
 

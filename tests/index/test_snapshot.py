@@ -12,11 +12,11 @@ from conftest import write_files
 from indexed import fill, indexed
 from waiting_for import until
 from winnow.index.snapshot import StoreView
-from winnow.index.store.reader import Reader, ReaderStopped, Skeletons
+from winnow.index.store.reader import Reader, ReaderStopped, ScopeTableCache
 from winnow.index.store.store import Store
 from winnow.storage.database import Connection
 from winnow.symbols.extract.driver import extract
-from winnow.symbols.facts import Facts
+from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.language import language_of
 from winnow.symbols.view import File, View
 
@@ -27,7 +27,7 @@ FILES = {
 }
 
 
-def facts(path: str, text: str) -> Facts:
+def facts(path: str, text: str) -> FileSymbols:
     language = language_of(path)
     assert language is not None
     return extract(language, text.encode())
@@ -55,9 +55,9 @@ def test_definitions_are_found_by_name_and_by_file(tmp_path: Path) -> None:
             f"{root}/app/models.py",
             f"{root}/lib/models.py",
         ]
-        skeleton = view.skeleton(f"{root}/app/views.py")
-        assert skeleton is not None
-        assert skeleton.scopes[0].end == len(FILES["app/views.py"])
+        scope_table = view.scope_table(f"{root}/app/views.py")
+        assert scope_table is not None
+        assert scope_table.scopes[0].end == len(FILES["app/views.py"])
         assert view.roots() == [root]
 
 
@@ -73,7 +73,7 @@ def test_what_stands_in_the_place_of_a_file_hides_it(tmp_path: Path) -> None:
         assert names(view, "send") == [(f"{root}/app/views.py", "send")]
         assert view.files_named("views.py") == [File(f"{root}/app/views.py", "python")]
         assert [one.path for one in view.files_named("models.py")] == [f"{root}/lib/models.py"]
-        assert view.skeleton(f"{root}/app/models.py") is None
+        assert view.scope_table(f"{root}/app/models.py") is None
         assert view.definitions_in(f"{root}/app/models.py") == []
         assert view.file(f"{root}/app/models.py") is None
 
@@ -103,7 +103,7 @@ class Readers:
 
     def reader(self) -> Reader:
         connection = self.store.reader().connection
-        return Reader(connection, Skeletons(), self.store.segments, self.handed_back.append)
+        return Reader(connection, ScopeTableCache(), self.store.segments, self.handed_back.append)
 
     def close(self) -> None:
         for connection in self.handed_back:

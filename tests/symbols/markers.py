@@ -27,7 +27,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 
 _COMMENT = re.compile(
     r"[ \t]*(?:\#|//|--|;|%|/\*|\(\*|\{-|<!--)[ \t]*"

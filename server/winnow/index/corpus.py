@@ -13,7 +13,7 @@ from winnow.index.postings.segment import in_memory
 from winnow.index.store.file_record import FileFacts
 from winnow.index.store.file_table import TableState
 from winnow.index.store.reader import Reader
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 from winnow.symbols.view import View
 
 # Where folders are several, or a document has no file yet, what is derived from paths is kept here,

@@ -13,7 +13,7 @@ from winnow.index.build.disk_scan import changes_of, keys_of
 from winnow.index.store.reader import Reader, ReaderStopped, Written
 from winnow.index.symbol_names import NameTables
 from winnow.symbols.extract.packed import last_name
-from winnow.symbols.facts import Definition, Facts, Skeleton
+from winnow.symbols.file_symbols import Definition, FileSymbols, ScopeTable
 from winnow.symbols.view import File
 from winnow.text.paths import read_below
 
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 # What stands in the place of files, by absolute path; None for a file that is gone.
-Overlay = Mapping[str, Facts | None]
+Overlay = Mapping[str, FileSymbols | None]
 
 
 class StoreView:
@@ -183,7 +183,7 @@ class StoreView:
         for prefix, reader in self._stores:
             yield from self._from_disk(prefix, reader.subclasses(name))
         for file, facts in self._unsaved():
-            for scope, bases in facts.skeleton.bases.items():
+            for scope, bases in facts.scope_table.bases.items():
                 if name in map(last_name, bases):
                     yield file, scope
 
@@ -210,12 +210,12 @@ class StoreView:
         found = known.get(folders.rpartition("/")[2], ())
         return [file for file in found if file.path.endswith(f"/{ending}")]
 
-    def skeleton(self, path: str) -> Skeleton | None:
+    def scope_table(self, path: str) -> ScopeTable | None:
         if path in self._overlay:
             facts = self._overlay[path]
-            return facts.skeleton if facts else None
+            return facts.scope_table if facts else None
         located = self._locate(path)
-        return located and located[0].skeleton(located[1])
+        return located and located[0].scope_table(located[1])
 
     def definitions_in(self, path: str) -> list[Definition]:
         if path in self._overlay:
@@ -262,7 +262,7 @@ class StoreView:
             if path not in self._overlay:
                 yield File(path, file.language), value
 
-    def _unsaved(self) -> Iterator[tuple[File, Facts]]:
+    def _unsaved(self) -> Iterator[tuple[File, FileSymbols]]:
         for path, facts in self._overlay.items():
             if facts is not None:
                 yield File(path, facts.language), facts

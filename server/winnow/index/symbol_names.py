@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import Facts
+from winnow.symbols.file_symbols import FileSymbols
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ class NameTables:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._stores: dict[str, _StoreNames] = {}
-        self._unsaved: dict[str, Facts] = {}
+        self._unsaved: dict[str, FileSymbols] = {}
         self._unsaved_names: Names | None = None
 
     def of_store(self, folder: str, reader: Reader) -> Names:
@@ -39,7 +39,7 @@ class NameTables:
             known.grow(reader)
             return known.names
 
-    def of_unsaved(self, overlay: Mapping[str, Facts | None]) -> Names:
+    def of_unsaved(self, overlay: Mapping[str, FileSymbols | None]) -> Names:
         """The names that unsaved documents define."""
         # numpy takes time to load.
         from winnow.symbols.search.names import Names

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from winnow.symbols.facts import Definition, Skeleton
+from winnow.symbols.file_symbols import Definition, ScopeTable
 
 
 class File(Struct, frozen=True, gc=False):
@@ -36,8 +36,8 @@ class View(Protocol):
     def all_occurrences(self, path: str) -> Mapping[str, bytes]:
         """The packed occurrences of every name in a file."""
 
-    def skeleton(self, path: str) -> Skeleton | None:
-        """The skeleton of a file; None if it is not known."""
+    def scope_table(self, path: str) -> ScopeTable | None:
+        """The scope_table of a file; None if it is not known."""
 
     def definitions(self, name: str) -> Iterable[tuple[File, Definition]]:
         """Everything of this name that some file defines."""

@@ -13,7 +13,7 @@ from winnow.index.postings.chunks import chunks_of
 from winnow.index.postings.contents import FIELDS, MEASURES, Contents, contents_of
 from winnow.index.postings.terms import term_number
 from winnow.symbols.extract.driver import extract
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import languages
 
 SOURCE = '''"""How cookies are stored.

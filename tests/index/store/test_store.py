@@ -19,18 +19,18 @@ from conftest import requires_posix
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import store as module
 from winnow.index.store.file_record import FileFacts, FileState
-from winnow.index.store.reader import Counts, Skeletons
+from winnow.index.store.reader import Counts, ScopeTableCache
 from winnow.index.store.store import CONSENT, REPLACED, Store
 from winnow.storage import database
 from winnow.storage.database import StoreDamaged
 from winnow.storage.state_folder import User, create, existing
-from winnow.symbols.extract.packed import packed
-from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
+from winnow.symbols.extract.packed import pack
+from winnow.symbols.file_symbols import Definition, FileSymbols, Scope, ScopeTable
 from winnow.symbols.view import File
 
 
-def skeleton_of(*bases: str, size: int = 100) -> Skeleton:
-    return Skeleton([Scope(0, size, -1, "module"), Scope(5, 9, 0, "class")], bases={1: [*bases]})
+def scope_table_of(*bases: str, size: int = 100) -> ScopeTable:
+    return ScopeTable([Scope(0, size, -1, "module"), Scope(5, 9, 0, "class")], bases={1: [*bases]})
 
 
 def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> FileFacts:
@@ -40,8 +40,8 @@ def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> File
         for place, name in enumerate(names)
     ]
     occurrences = {name: name.encode() * 2 for name in names}
-    facts = Facts("python", definitions, skeleton_of(*bases), occurrences)
-    return FileFacts(FileState(mtime, 2, 3), "python", packed(facts))
+    facts = FileSymbols("python", definitions, scope_table_of(*bases), occurrences)
+    return FileFacts(FileState(mtime, 2, 3), "python", pack(facts))
 
 
 def defined(store: Store, name: str) -> list[str]:
@@ -82,8 +82,8 @@ def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
         ]
         assert [one.name for one in reader.definitions_in("a.py")] == ["one", "two"]
         assert list(reader.subclasses("Base")) == [(File(strange, "python"), 1)]
-        assert reader.skeleton(strange) == skeleton_of("m.Base[T]", "object")
-        assert reader.skeleton("b/large.py") is None
+        assert reader.scope_table(strange) == scope_table_of("m.Base[T]", "object")
+        assert reader.scope_table("b/large.py") is None
         assert reader.file("b/large.py") is None
         assert reader.file(strange) == File(strange, "python")
         assert reader.files_named(os.fsdecode(b"\xff.py")) == [File(strange, "python")]
@@ -102,7 +102,7 @@ def test_a_file_that_is_written_again_takes_the_place_of_itself(tmp_path: Path) 
     assert occurring(store, "both") == {"a.py": b"bothboth"}
     with store.read() as reader:
         assert reader.files() == {"a.py": FileState(5, 2, 3)}
-        assert reader.skeleton("a.py") == skeleton_of("New")
+        assert reader.scope_table("a.py") == scope_table_of("New")
         assert list(reader.subclasses("Old")) == []
         # Names stay, so that whoever has read them need only read the new ones.
         assert reader.names_after(2, 10) == [(3, "new")]
@@ -325,14 +325,14 @@ def test_a_process_that_is_killed_leaves_a_store(tmp_path: Path) -> None:
         store.close()
 
 
-def test_skeletons_are_kept_up_to_a_size() -> None:
-    kept = Skeletons(limit=100)
-    skeletons = {number: skeleton_of(size=number) for number in range(5)}
-    for number, skeleton in skeletons.items():
-        kept.keep(number, skeleton, 30)
+def test_scope_tables_are_kept_up_to_a_size() -> None:
+    kept = ScopeTableCache(limit=100)
+    scope_tables = {number: scope_table_of(size=number) for number in range(5)}
+    for number, scope_table in scope_tables.items():
+        kept.keep(number, scope_table, 30)
         kept.get(0)
     # The one that was asked for all the time is among the last.
-    assert [number for number in skeletons if kept.get(number)] == [0, 3, 4]
+    assert [number for number in scope_tables if kept.get(number)] == [0, 3, 4]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ import pytest
 from symbols.markers import Expected, read_fixture
 from winnow.symbols.extract.definitions import DOC_CHARACTERS, SIGNATURE_CHARACTERS
 from winnow.symbols.extract.driver import extract
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

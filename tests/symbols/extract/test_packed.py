@@ -5,37 +5,37 @@ from __future__ import annotations
 import pytest
 
 from winnow.symbols.extract.packed import (
-    Packed,
-    definition_of,
-    facts_of,
+    PackedSymbols,
+    decode_definition,
+    decode_scope_table,
     last_name,
-    packed,
-    skeleton_of,
+    pack,
+    unpack,
 )
-from winnow.symbols.facts import Definition, Facts, Scope, Skeleton
+from winnow.symbols.file_symbols import Definition, FileSymbols, Scope, ScopeTable
 
 DEFINITION = Definition("run", "method", 10, 6, 40, 1, 3, (4, 4, 4), "app.Runner", "def run()")
-SKELETON = Skeleton(
+SKELETON = ScopeTable(
     [Scope(0, 50, -1, "module"), Scope(3, 49, 0, "class", "Runner")],
     bases={1: ["base.Base[T]", "other.Base", "Mixin()", "<T>"]},
 )
-FACTS = Facts("python", [DEFINITION], SKELETON, {"run": b"123"}, generic=True, broken=1)
+FACTS = FileSymbols("python", [DEFINITION], SKELETON, {"run": b"123"}, generic=True, broken=1)
 
 
 def test_packed_facts_are_rows_of_the_store() -> None:
-    known = packed(FACTS)
-    assert known == Packed(
+    known = pack(FACTS)
+    assert known == PackedSymbols(
         "python",
         [("run", known.definitions[0][1])],
-        known.skeleton,
+        known.scope_table,
         {"run": b"123"},
         [("Base", 1), ("Mixin", 1)],
         generic=True,
         broken=1,
     )
-    assert definition_of(known.definitions[0][1]) == DEFINITION
-    assert skeleton_of(known.skeleton) == SKELETON
-    assert facts_of(known) == FACTS
+    assert decode_definition(known.definitions[0][1]) == DEFINITION
+    assert decode_scope_table(known.scope_table) == SKELETON
+    assert unpack(known) == FACTS
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from conftest import write_files
 from indexed import indexed
 from winnow.index.snapshot import StoreView
 from winnow.index.symbol_names import NameTables
-from winnow.symbols.facts import Facts, Scope, Skeleton
+from winnow.symbols.file_symbols import FileSymbols, Scope, ScopeTable
 from winnow.symbols.search.find import Finder, Found, Symbol
 from winnow.symbols.search.query import parse
 from winnow.symbols.view import File
@@ -215,7 +215,9 @@ def test_a_member_that_a_class_has_from_its_base_is_found(tmp_path: Path) -> Non
     )
     with indexed(root) as view:
         overlay = {
-            path: Facts("python", view.definitions_in(path), Skeleton(scopes, bases=bases), {})
+            path: FileSymbols(
+                "python", view.definitions_in(path), ScopeTable(scopes, bases=bases), {}
+            )
             for path, scopes, bases in [
                 (
                     f"{root}/base.py",
@@ -243,7 +245,7 @@ def test_what_is_not_saved_counts_in_the_place_of_its_file(tmp_path: Path) -> No
     root = write_files(tmp_path / "project", {"a.py": "def old(): ...\n", "b.py": "def b(): ..."})
     with indexed(root) as before:
         facts = before.definitions_in(f"{root}/b.py")
-    unsaved = Facts("python", facts, Skeleton([]), {})
+    unsaved = FileSymbols("python", facts, ScopeTable([]), {})
     overlay = {f"{root}/a.py": unsaved, f"{root}/b.py": None}
     with indexed(root, overlay=overlay) as view:
         tables = NameTables()

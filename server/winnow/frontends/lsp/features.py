@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from winnow.frontends.lsp.server import WinnowServer
     from winnow.search.symbols.navigation import Asked, Call, Navigation, Use
     from winnow.search.symbols.requests import Asking, Early
-    from winnow.symbols.facts import Definition
+    from winnow.symbols.file_symbols import Definition
     from winnow.symbols.resolve.places import Place
     from winnow.text.lines import Source
     from winnow.workspace import Workspace
@@ -375,7 +375,7 @@ def _outer(
 ) -> tuple[Definition | None, list[Plain] | None]:
     """What a definition is listed in, of those that may stand around it, and the list: what it is
     a member of, else the innermost that can have members; None for the file."""
-    from winnow.symbols.facts import CONTAINERS
+    from winnow.symbols.file_symbols import CONTAINERS
 
     enclosing = [
         (outer, symbol)

@@ -35,9 +35,9 @@ from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_
 from winnow.index.vectors.embeddings import embedder
 from winnow.privacy.secrets import is_secret_file, masked
 from winnow.symbols.extract.driver import extract
-from winnow.symbols.facts import Facts
+from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.language import Language, language_of
-from winnow.symbols.extract.packed import packed
+from winnow.symbols.extract.packed import pack
 from winnow.text.encodings import SAMPLE_BYTES, binary_kind, decoded
 from winnow.text.paths import open_regular
 
@@ -143,7 +143,7 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
     return FileFacts(
         FileState(state.mtime_ns, state.ctime_ns, state.size, problem),
         facts.language if facts else language.name if language else "",
-        packed(facts) if facts else None,
+        pack(facts) if facts else None,
         key_of(path, raw, language),
         _contents(path, raw, source, facts, embedder(job.embeddings), covered=not secrets),
         _is_binary(raw),
@@ -160,7 +160,7 @@ def _in_utf_8(raw: bytes) -> bytes | None:
 
 def _facts(
     job: Job, path: str, language: Language | None, source: bytes
-) -> tuple[Facts | None, str]:
+) -> tuple[FileSymbols | None, str]:
     """The facts of a text, or why there are none."""
     if language is None:
         return None, _plain(path, "its language is not known")
@@ -176,7 +176,7 @@ def _contents(
     path: str,
     raw: bytes,
     source: bytes,
-    facts: Facts | None,
+    facts: FileSymbols | None,
     embed: Embed | None,
     *,
     covered: bool,

@@ -1062,7 +1062,7 @@ def _size(taken: FileFacts | None) -> int:
     if taken.facts is not None:
         packed = taken.facts
         names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
-        size += len(packed.skeleton) + names + sum(len(data) for _, data in packed.definitions)
+        size += len(packed.scope_table) + names + sum(len(data) for _, data in packed.definitions)
     if taken.contents is not None:
         kept = taken.contents
         size += len(kept.trigrams.numbers) + len(kept.vectors)

@@ -19,8 +19,8 @@ from winnow.index.store.file_record import FileFacts, FileState, Job
 from winnow.index.build.folder import FolderIndex, FolderSettings
 from winnow.index.build.disk_scan import is_as_known, text_of
 from winnow.index.build.workers import Workers
-from winnow.symbols.facts import Facts
-from winnow.symbols.extract.packed import facts_of
+from winnow.symbols.file_symbols import FileSymbols
+from winnow.symbols.extract.packed import unpack
 from winnow.text.buffers import is_unsaved
 
 # What a query waits for them.
@@ -35,7 +35,7 @@ class Unsaved(Struct, frozen=True):
 
     text: str
     taken: FileFacts | None = None
-    facts: Facts | None = None
+    facts: FileSymbols | None = None
 
 
 class Documents:
@@ -92,7 +92,7 @@ class Documents:
             found = None
             if len(text) <= settings.max_bytes:
                 found = await self._extracted(path, text, settings)
-            facts = facts_of(found.facts) if found and found.facts else None
+            facts = unpack(found.facts) if found and found.facts else None
             taken = self._known[path] = Unsaved(text, found, facts)
             return taken
         except SearchError as error:

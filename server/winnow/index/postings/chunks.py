@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 
 # About what a person takes in at a glance, and an embedding model tells apart.
 CHUNK_BYTES = 1500

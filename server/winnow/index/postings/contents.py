@@ -21,7 +21,7 @@ from winnow.index.postings.chunks import chunks_of
 from winnow.index.postings.comments import comments_of
 from winnow.index.postings.terms import name_term, term_number, term_numbers, words
 from winnow.index.postings.trigrams import Trigrams, trigrams_of
-from winnow.symbols.facts import CONTAINERS, Definition
+from winnow.symbols.file_symbols import CONTAINERS, Definition
 
 Unit = Literal["chunk", "document"]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from winnow.index.postings.segment import Segment
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 
 
 class Part(Struct, frozen=True):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.index.postings.contents import Contents
-from winnow.symbols.extract.packed import Packed
+from winnow.symbols.extract.packed import PackedSymbols
 from winnow.symbols.language import Language, language_of
 
 # Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
@@ -52,7 +52,7 @@ class FileFacts(Struct, frozen=True, array_like=True):
 
     state: FileState
     language: str
-    facts: Packed | None = None
+    facts: PackedSymbols | None = None
     key: bytes = b""
     contents: Contents | None = None
     binary: bool = False

@@ -15,11 +15,11 @@ from msgspec import Struct
 from winnow.index.store.file_record import FULL, NO_SOURCE, FileState
 from winnow.index.store.segments import Segments
 from winnow.storage.database import Connection, Cursor, StoreDamaged, damage
-from winnow.symbols.extract.packed import Packed, definition_of, skeleton_of
-from winnow.symbols.facts import Definition, Skeleton
+from winnow.symbols.extract.packed import PackedSymbols, decode_definition, decode_scope_table
+from winnow.symbols.file_symbols import Definition, ScopeTable
 from winnow.symbols.view import File
 
-# Encoded; decoded, skeletons take about ten times as much.
+# Encoded; decoded, scope tables take about ten times as much.
 SKELETON_BYTES = 2 * 1024 * 1024
 # As many rows are asked for in one statement: SQLite compiles each number of them once.
 TOGETHER = 32
@@ -39,7 +39,7 @@ class KnownText(Struct, frozen=True):
 
     language: str
     problem: str
-    facts: Packed | None
+    facts: PackedSymbols | None
     segment: int | None
     document: int
     binary: bool
@@ -59,13 +59,13 @@ class Reader:
     def __init__(
         self,
         connection: Connection,
-        skeletons: Skeletons,
+        scope_tables: ScopeTableCache,
         segments: Segments,
         release: Callable[[Connection], None],
     ) -> None:
         self.connection = connection
         self.open_segments = segments
-        self._skeletons = skeletons
+        self._scope_tables = scope_tables
         self._release = release
         self._ids: dict[str, int | None] = {}
         self._stamp: int | None = None
@@ -74,7 +74,7 @@ class Reader:
     @property
     def store(self) -> object:
         """What all readers of a store have in common, and no others."""
-        return self._skeletons
+        return self._scope_tables
 
     def close(self) -> None:
         """Hand the connection back, which no thread may be using then."""
@@ -184,13 +184,13 @@ class Reader:
         )
         for path, language, data in rows:
             with damage():
-                yield File(os.fsdecode(path), language), definition_of(data)
+                yield File(os.fsdecode(path), language), decode_definition(data)
 
     def definitions_in(self, path: str) -> list[Definition]:
         """The definitions of a file, in the order of the text."""
         rows = self._rows("SELECT data FROM definition WHERE file=? ORDER BY place", self._id(path))
         with damage():
-            return [definition_of(data) for (data,) in rows]
+            return [decode_definition(data) for (data,) in rows]
 
     def definition_at(self, path: str, place: int) -> Definition | None:
         """One of the definitions of a file, by its place in the text; None if there is none."""
@@ -201,7 +201,7 @@ class Reader:
             place,
         )
         with damage():
-            return definition_of(row[0]) if row else None
+            return decode_definition(row[0]) if row else None
 
     def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
         """The classes that name it as their base: file and number of scope."""
@@ -213,19 +213,19 @@ class Reader:
         for path, language, scope in rows:
             yield File(os.fsdecode(path), language), scope
 
-    def skeleton(self, path: str) -> Skeleton | None:
-        """The skeleton of a file; None if there are no facts of it."""
+    def scope_table(self, path: str) -> ScopeTable | None:
+        """The scope_table of a file; None if there are no facts of it."""
         number = self._id(path)
         if number is None:
             return None
-        known = self._skeletons.get(number)
+        known = self._scope_tables.get(number)
         if known is None:
             row = self._row("SELECT skeleton FROM content WHERE file=?", number)
             if row is None:
                 return None
             with damage():
-                known = skeleton_of(row[0])
-            self._skeletons.keep(number, known, len(row[0]))
+                known = decode_scope_table(row[0])
+            self._scope_tables.keep(number, known, len(row[0]))
         return known
 
     def names_after(self, number: int, limit: int) -> list[tuple[int, str]]:
@@ -314,7 +314,7 @@ class Reader:
             language, problem, self._packed(number, language), segment, document or 0, bool(binary)
         )
 
-    def _packed(self, number: int, language: str) -> Packed | None:
+    def _packed(self, number: int, language: str) -> PackedSymbols | None:
         row = self._row("SELECT skeleton, names FROM content WHERE file=?", number)
         if row is None:
             return None
@@ -331,7 +331,7 @@ class Reader:
                 raise StoreDamaged("a name stands nowhere")
             occurrences[name] = found[0]
         bases = self._rows("SELECT name, scope FROM base WHERE file=?", number)
-        return Packed(language, definitions, row[0], occurrences, bases)
+        return PackedSymbols(language, definitions, row[0], occurrences, bases)
 
     def has_keys(self) -> bool:
         """Whether any text is known."""
@@ -347,7 +347,7 @@ class Reader:
     @property
     def written(self) -> Written:
         """Which store it reads, and the number of the last transaction in that."""
-        return self._skeletons, self.stamp()
+        return self._scope_tables, self.stamp()
 
     def texts_since(self, stamp: int) -> Iterator[tuple[str, int | None, int, bool]]:
         """The files that were written since: path, segment, document and whether it is binary."""
@@ -397,29 +397,29 @@ class Reader:
         return self.connection.execute(statement, values)
 
 
-class Skeletons:
-    """Decoded skeletons by the number of their file, those that were asked for last.
+class ScopeTableCache:
+    """Decoded scope tables by the number of their file, those that were asked for last.
 
     A file that is written again has another number: what is kept here is never stale.
     """
 
     def __init__(self, limit: int = SKELETON_BYTES) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[int, tuple[Skeleton, int]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[ScopeTable, int]] = OrderedDict()
         self._room = limit
 
-    def get(self, number: int) -> Skeleton | None:
+    def get(self, number: int) -> ScopeTable | None:
         with self._lock:
             if number not in self._kept:
                 return None
             self._kept.move_to_end(number)
             return self._kept[number][0]
 
-    def keep(self, number: int, skeleton: Skeleton, size: int) -> None:
+    def keep(self, number: int, scope_table: ScopeTable, size: int) -> None:
         with self._lock:
             if number in self._kept:
                 return
-            self._kept[number] = (skeleton, size)
+            self._kept[number] = (scope_table, size)
             self._room -= size
             while self._room < 0:
                 _, (_, freed) = self._kept.popitem(last=False)

@@ -226,7 +226,8 @@ def insert(
         if facts is None:
             continue
         standing = _packed_names(facts.occurrences)
-        connection.execute("INSERT INTO content VALUES (?,?,?)", (number, facts.skeleton, standing))
+        content = (number, facts.scope_table, standing)
+        connection.execute("INSERT INTO content VALUES (?,?,?)", content)
         occurrences += [(each, number, packed) for each, packed in facts.occurrences.items()]
         definitions += [
             (number, place, each, data) for place, (each, data) in enumerate(facts.definitions)

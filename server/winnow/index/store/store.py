@@ -38,7 +38,7 @@ import winnow.symbols
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import rows
 from winnow.index.store.file_record import FileFacts, FileState
-from winnow.index.store.reader import KnownText, Reader, Skeletons
+from winnow.index.store.reader import KnownText, Reader, ScopeTableCache
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.store.segments import Segments
 from winnow.storage import database, state_folder
@@ -118,7 +118,7 @@ class Store:
         self._temporary = temporary
         self._lock = threading.Lock()  # of the writer
         self._idle: list[Connection] = []
-        self._skeletons = Skeletons()
+        self._scope_tables = ScopeTableCache()
         self._closed = False
         self._users = 0
         self._users_changed = threading.Condition()
@@ -593,7 +593,7 @@ class Store:
         except BaseException:
             connection.close()
             raise
-        return Reader(connection, self._skeletons, self.segments, self._release)
+        return Reader(connection, self._scope_tables, self.segments, self._release)
 
     def _release(self, connection: Connection) -> None:
         with contextlib.suppress(DatabaseError):

@@ -26,7 +26,7 @@ from winnow.ranking.semantic.candidates import (
 )
 from winnow.ranking.semantic.paths import PathIndex, Traits
 from winnow.ranking.semantic.question import Question
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 
 # Of a text with more chunks the best are looked at.
 MOST_CHUNKS = 200

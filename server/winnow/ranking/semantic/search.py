@@ -26,7 +26,7 @@ from winnow.ranking.semantic.evidence import Definitions, Evidence, gather
 from winnow.ranking.semantic.features import compute
 from winnow.ranking.semantic.paths import PathIndex, name_of
 from winnow.ranking.semantic.question import Question, question_of
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 
 # What a chunk that defines what is asked for is worth above one that only speaks of it.
 DEFINING = 0.5

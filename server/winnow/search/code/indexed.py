@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from winnow.index.snapshot import StoreView
     from winnow.index.vectors.embeddings import Model
     from winnow.ranking.semantic.search import Found
-    from winnow.symbols.facts import Definition
+    from winnow.symbols.file_symbols import Definition
 
 
 # For so long, a search waits for what is being read before it searches texts as well.

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from winnow.symbols.facts import (
+from winnow.symbols.file_symbols import (
     APART,
     BINDS,
     CLASSES,
@@ -127,7 +127,7 @@ class Navigation:
         if file is None or quoted is None:
             return None
         start, text = quoted
-        modules = {one.module for one in file.skeleton.imports} | set(file.skeleton.stars)
+        modules = {one.module for one in file.scope_table.imports} | set(file.scope_table.stars)
         module = self.resolver.session.module(file, text) if text in modules else None
         if module is None:
             return None

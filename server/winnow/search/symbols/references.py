@@ -26,7 +26,7 @@ from winnow.search.symbols.requests import (
     sources_of,
 )
 from winnow.storage.paths import shown_path
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 from winnow.symbols.resolve.places import Place, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import Sources

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from winnow.symbols.facts import CLASSES, CONTAINERS, Definition
+from winnow.symbols.file_symbols import CLASSES, CONTAINERS, Definition
 
 if TYPE_CHECKING:
     import tree_sitter

@@ -16,7 +16,7 @@ from winnow.symbols.extract.definitions import find_definitions
 from winnow.symbols.extract.extraction import Extraction
 from winnow.symbols.extract.generic import generic_definitions
 from winnow.symbols.extract.occurrences import find_occurrences
-from winnow.symbols.facts import Facts
+from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.language import Language, languages
 from winnow.symbols.scopes import plain
 
@@ -36,7 +36,7 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
     return compiled
 
 
-def extract(language: Language, source: bytes) -> Facts:
+def extract(language: Language, source: bytes) -> FileSymbols:
     """The facts of a text in UTF-8; a language without a query is known by its tree alone."""
     if language.instead is not None and (other := language.instead(source)):
         language = languages()[other]
@@ -66,10 +66,10 @@ def extract(language: Language, source: bytes) -> Facts:
         occurrences = find_occurrences(language, extraction, query(grammar, language.tokens))
     else:
         occurrences = plain.find_occurrences(language, extraction, plain.tokens(grammar))
-    return Facts(
+    return FileSymbols(
         language=language.name,
         definitions=extraction.definitions,
-        skeleton=extraction.skeleton(),
+        scope_table=extraction.scope_table(),
         occurrences=occurrences,
         generic=not language.definitions,
         broken=int(tree.root_node.has_error),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import tree_sitter
 
 from winnow.symbols.extract.chains import Chains
-from winnow.symbols.facts import Definition, Import, Scope, Skeleton, scope_at
+from winnow.symbols.file_symbols import Definition, Import, Scope, ScopeTable, scope_at
 
 
 class Extraction:
     """A file while its facts are gathered: what a language's `collect` reads and adds to.
 
-    The tables are those of :class:`~winnow.symbols.facts.Skeleton`.
+    The tables are those of :class:`~winnow.symbols.file_symbols.ScopeTable`.
     """
 
     def __init__(self, source: bytes, roots: list[tree_sitter.Node]) -> None:
@@ -80,8 +80,8 @@ class Extraction:
             scope = self.scopes[scope].parent
         return scope if scope >= 0 else None
 
-    def skeleton(self) -> Skeleton:
-        return Skeleton(
+    def scope_table(self) -> ScopeTable:
+        return ScopeTable(
             scopes=self.scopes,
             imports=self.imports,
             stars=self.stars,

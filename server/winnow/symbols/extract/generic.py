@@ -3,7 +3,7 @@
 Grammars call things by similar names: a node whose type has the words "function" and "definition"
 in it defines a function, and its name is in a field ``name``, or the first identifier in it. This
 misses what a grammar calls otherwise, and does not know which names other files see;
-:attr:`~winnow.symbols.facts.Facts.generic` says so.
+:attr:`~winnow.symbols.file_symbols.FileSymbols.generic` says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tree_sitter_language_pack
 
 from winnow.symbols.extract.definitions import find_definitions
 from winnow.symbols.extract.grammars import PATTERNS
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import Language
 
 # What a node defines, by the words of its type; the first one that fits counts.

@@ -17,7 +17,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@in_type``     a name of a type
 ``@argument``    an argument that may be a member, where a macro is called
 ``@typed``       a part of the text in which names are types
-``@scope.<kind>``  a scope, see :class:`~winnow.symbols.facts.Scope`
+``@scope.<kind>``  a scope, see :class:`~winnow.symbols.file_symbols.Scope`
 ``@arguments``   the arguments of a call, with their brackets
 ``@subscript``   an expression with a subscript; its first child is what is subscripted
 ``@parenthesis`` an expression in brackets
@@ -39,7 +39,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from winnow.symbols.extract.chains import CHAIN_BYTES, DOT, UNKNOWN
-from winnow.symbols.facts import (
+from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
     BINDS,

@@ -11,40 +11,40 @@ import re
 import msgspec
 from msgspec import Struct
 
-from winnow.symbols.facts import Definition, Facts, Skeleton
+from winnow.symbols.file_symbols import Definition, FileSymbols, ScopeTable
 
 # What stands behind the name of a base: type arguments, calls, subscripts.
 _ARGUMENTS = re.compile(r"[\[(<{].*", re.S)
 _SEPARATOR = re.compile(r"\.|::|->|\\|/")
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_skeleton = msgspec.msgpack.Decoder(Skeleton).decode
+_decode_skeleton = msgspec.msgpack.Decoder(ScopeTable).decode
 _decode_definition = msgspec.msgpack.Decoder(Definition).decode
 
 
-class Packed(Struct, frozen=True, array_like=True):
+class PackedSymbols(Struct, frozen=True, array_like=True):
     """The facts of a file. ``definitions`` are names, and a :class:`Definition` for each, encoded;
     ``bases`` the last names of base classes, with the scopes of the classes that have them."""
 
     language: str
     definitions: list[tuple[str, bytes]]
-    skeleton: bytes
+    scope_table: bytes
     occurrences: dict[str, bytes]
     bases: list[tuple[str, int]]
     generic: bool = False
     broken: int = 0
 
 
-def packed(facts: Facts) -> Packed:
+def pack(facts: FileSymbols) -> PackedSymbols:
     """Facts, encoded."""
-    return Packed(
+    return PackedSymbols(
         language=facts.language,
         definitions=[(one.name, _encode(one)) for one in facts.definitions],
-        skeleton=_encode(facts.skeleton),
+        scope_table=_encode(facts.scope_table),
         occurrences=facts.occurrences,
         bases=[
             (name, scope)
-            for scope, bases in facts.skeleton.bases.items()
+            for scope, bases in facts.scope_table.bases.items()
             for name in dict.fromkeys(map(last_name, bases))
             if name
         ],
@@ -53,12 +53,12 @@ def packed(facts: Facts) -> Packed:
     )
 
 
-def facts_of(known: Packed) -> Facts:
+def unpack(known: PackedSymbols) -> FileSymbols:
     """Facts that were encoded."""
-    return Facts(
+    return FileSymbols(
         language=known.language,
         definitions=[_decode_definition(data) for _, data in known.definitions],
-        skeleton=_decode_skeleton(known.skeleton),
+        scope_table=_decode_skeleton(known.scope_table),
         occurrences=known.occurrences,
         generic=known.generic,
         broken=known.broken,
@@ -70,11 +70,11 @@ def last_name(expression: str) -> str:
     return _SEPARATOR.split(_ARGUMENTS.sub("", expression).strip())[-1].strip()
 
 
-def skeleton_of(encoded: bytes) -> Skeleton:
+def decode_scope_table(encoded: bytes) -> ScopeTable:
     """Raises msgspec.DecodeError for what is none."""
     return _decode_skeleton(encoded)
 
 
-def definition_of(encoded: bytes) -> Definition:
+def decode_definition(encoded: bytes) -> Definition:
     """Raises msgspec.DecodeError for what is none."""
     return _decode_definition(encoded)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from winnow.symbols.facts import (
+from winnow.symbols.file_symbols import (
     ATTRIBUTE,
     BINDS,
     IN_TYPE,
@@ -132,7 +132,7 @@ class Linker:
             for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
                 found = self.meaning(facts, name, at, flags, receiver)
                 if found is None:
-                    guessed = self.guess(facts, name, facts.skeleton.receivers[receiver])
+                    guessed = self.guess(facts, name, facts.scope_table.receivers[receiver])
                     if wanted.isdisjoint(guessed) and not self.possible(facts, name, wanted):
                         self.undecided += 1
                         continue
@@ -163,9 +163,9 @@ class Linker:
         if role == MEMBER:
             return self._own_member(file, scope, name)
         if role == ATTRIBUTE:
-            return self._attribute(file, scope, name, file.skeleton.receivers[receiver])
+            return self._attribute(file, scope, name, file.scope_table.receivers[receiver])
         if role == KEY:
-            before = file.skeleton.receivers[receiver]
+            before = file.scope_table.receivers[receiver]
             if before.startswith(INITIALIZED):
                 return self._attribute(file, scope, name, before)
             return self._key(file, scope, name)
@@ -225,7 +225,7 @@ class Linker:
         """Whether a class has a base that is not known."""
         for one in self.above(owner):
             file = self.session.file(one.path)
-            for base in file.skeleton.bases.get(one.scope, ()) if file else ():
+            for base in file.scope_table.bases.get(one.scope, ()) if file else ():
                 if file and self.declared(file, one.scope, base) in ((), FOREIGN):
                     return True
         return False
@@ -257,7 +257,7 @@ class Linker:
     def _initialized(self, file: FileFacts, scope: int, name: str) -> list[Name]:
         """The fields of this name that the brackets around it may be for. Where values without
         names are listed, these are brackets of one of the fields of what is initialized."""
-        said = file.skeleton.types.get(scope, {}).get(INITIALIZED)
+        said = file.scope_table.types.get(scope, {}).get(INITIALIZED)
         owners = self.of(file, file.scopes[scope].parent, said[1:]) if said else ()
         for _ in range(LISTED):
             found = self.member(owners, name)
@@ -271,7 +271,7 @@ class Linker:
         found: dict[Class, None] = {}
         for owner in owners:
             file = self.session.file(owner.path)
-            types = file.skeleton.types.get(owner.scope, {}) if file else {}
+            types = file.scope_table.types.get(owner.scope, {}) if file else {}
             for said in types.values():
                 if file is not None and said[0] == ":":
                     found.update(dict.fromkeys(self.declared(file, owner.scope, said[1:])))
@@ -427,7 +427,7 @@ class Linker:
             scope = file.scopes[scope].parent
         if file.scopes[scope].kind not in LOCAL:
             one = file.scopes[scope]
-            private = name in file.skeleton.private or (one.kind == "namespace" and not one.name)
+            private = name in file.scope_table.private or (one.kind == "namespace" and not one.name)
             owner = self._namespace(file, scope) if in_classes else ""
             bound[Bound(Name(file.path, scope, name), private, enum, owner)] = None
 
@@ -462,7 +462,7 @@ class Linker:
                 break
             place = place.rpartition("::")[0]
         if not found:
-            used = [one.module for one in file.skeleton.imports if one.module]
+            used = [one.module for one in file.scope_table.imports if one.module]
             found = [one for one in candidates if any(_within(one.owner, it) for it in used)]
         if not found and len({one.owner for one in candidates if one not in macros}) == 1:
             found = [one for one in candidates if one not in macros]
@@ -515,7 +515,7 @@ class Linker:
 
     def _names_itself(self, macro: Name) -> bool:
         file = self.session.file(macro.path)
-        said = file.skeleton.types.get(0, {}).get(f"#{macro.name}") if file else None
+        said = file.scope_table.types.get(0, {}).get(f"#{macro.name}") if file else None
         return said == f"={macro.name}"
 
     def _seen(self, file: FileFacts, candidates: list[Bound]) -> list[Bound]:
@@ -576,7 +576,7 @@ class Linker:
         file = self.session.file(path)
         if file is None:
             return []
-        found = (self.session.module(file, name) for name in file.skeleton.stars)
+        found = (self.session.module(file, name) for name in file.scope_table.stars)
         return [one for one in found if one is not None]
 
     def tag(self, file: FileFacts, name: str) -> list[Name]:
@@ -610,7 +610,7 @@ class Linker:
             file = self.session.file(typedef.path)
             if file is None or _classes_hold(file):
                 continue
-            if file.skeleton.aliases.get(target.name) == f"struct {target.name}":
+            if file.scope_table.aliases.get(target.name) == f"struct {target.name}":
                 tags = self.tag(file, target.name)
                 if target == typedef:
                     yield from tags
@@ -686,7 +686,7 @@ class Linker:
             classes = self._of_class(file, one) if file else ()
             if classes:
                 return classes
-            said = file.skeleton.types.get(one.scope, {}).get(one.name) if file else None
+            said = file.scope_table.types.get(one.scope, {}).get(one.name) if file else None
             if file is None or said is None:
                 continue
             found = (
@@ -702,7 +702,7 @@ class Linker:
         """What the text of a macro is where it stands."""
         for one in names:
             home = self.session.file(one.path) if one.space == "macro" else None
-            said = home.skeleton.types.get(0, {}).get(f"#{one.name}") if home else None
+            said = home.scope_table.types.get(0, {}).get(f"#{one.name}") if home else None
             if said is not None:
                 if said[0] == ":":
                     return self.declared(file, scope, said[1:])
@@ -755,7 +755,7 @@ class Linker:
             )
             if classes:
                 return classes
-        alias = home.skeleton.aliases.get(one.name)
+        alias = home.scope_table.aliases.get(one.name)
         key = (one.path, one.scope, f":{one.name}")
         if not alias or alias == one.name or key in self._busy:
             return ()
@@ -805,7 +805,7 @@ class Linker:
             file = self.session.file(one.path)
             if file is None:
                 continue
-            for base in file.skeleton.bases.get(one.scope, ()):
+            for base in file.scope_table.bases.get(one.scope, ()):
                 for other in self.declared(file, one.scope, base):
                     if other not in found:
                         found.append(other)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from winnow.symbols.facts import BINDS, Import
+from winnow.symbols.file_symbols import BINDS, Import
 from winnow.symbols.resolve.session import FileFacts, Session
 
 STEPS = 100  # through re-exports
@@ -129,7 +129,7 @@ def defined(session: Session, file: FileFacts, scope: int, name: str) -> bool:
     numbers = session.unpacked(file, name)
     if any(file.scope_at(at) == scope for at, flags, _ in numbers if flags & BINDS):
         return True
-    return scope == 0 and any(name in names for names in file.skeleton.outer.values())
+    return scope == 0 and any(name in names for names in file.scope_table.outer.values())
 
 
 def imported(
@@ -311,7 +311,7 @@ def from_stars(
     session: Session, file: FileFacts, name: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
     """What `from module import *` gives for a name that is bound nowhere else."""
-    for module in file.skeleton.stars:
+    for module in file.scope_table.stars:
         if file.rules.roots:
             targets = along(session, file, 0, module, set(seen))
             found = [one for place in targets for one in within(session, place, name, seen)]

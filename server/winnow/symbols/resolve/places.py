@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from winnow.symbols.facts import BINDS, DEFINES, LABEL, MACRO, MEMBER, ROLE, TAG, Definition
+from winnow.symbols.file_symbols import BINDS, DEFINES, LABEL, MACRO, MEMBER, ROLE, TAG, Definition
 from winnow.symbols.resolve.names import Module, Name, Target
 from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
 from winnow.symbols.resolve.types import Types

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from winnow.symbols.facts import ATTRIBUTE, DEFINES, ROLE
+from winnow.symbols.file_symbols import ATTRIBUTE, DEFINES, ROLE
 from winnow.symbols.resolve.names import Name, Target
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
@@ -89,7 +89,7 @@ class Candidates:
             if here in self.same or around is None or file.scopes[around].name != self.name:
                 return self.same.get(here, {here})
         if flags & ROLE == ATTRIBUTE:
-            before = file.skeleton.receivers[receiver]
+            before = file.scope_table.receivers[receiver]
             if before in _SELVES:
                 around = file.class_around(scope)
                 before = file.scopes[around].name if around is not None else before

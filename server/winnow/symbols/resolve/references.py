@@ -17,7 +17,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from winnow.symbols.facts import (
+from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
     BARE,
@@ -142,7 +142,7 @@ class _Names:
 
     def add_renamed(self, file: FileFacts, name: str, at: int) -> None:
         """The name that an import or export at this place gives, where it is another one."""
-        for one in file.skeleton.imports:
+        for one in file.scope_table.imports:
             if one.at == at and one.local != name and one.name in (name, DEFAULT):
                 self.add(one.local, None if one.exported and one.scope == 0 else file.path)
 
@@ -188,7 +188,7 @@ class Resolver:
         if file.rules.linkage:
             names = self.linker.meaning(file, name, at, flags, receiver)
             if names is None:
-                guessed = self.linker.guess(file, name, file.skeleton.receivers[receiver])
+                guessed = self.linker.guess(file, name, file.scope_table.receivers[receiver])
                 return Meaning([*guessed], unknown=True)
             return Meaning([*names])
         if file.rules.plain:
@@ -209,11 +209,11 @@ class Resolver:
         if flags & SHORTHAND:
             return self._shorthand(file, scope, name, flags, receiver)
         if role == ATTRIBUTE:
-            return self._attribute(file, scope, name, file.skeleton.receivers[receiver], apart)
+            return self._attribute(file, scope, name, file.scope_table.receivers[receiver], apart)
         if role == KEYWORD:
-            return self._keyword(file, scope, name, file.skeleton.receivers[receiver])
+            return self._keyword(file, scope, name, file.scope_table.receivers[receiver])
         if role == KEY:
-            return self._key(file, scope, name, file.skeleton.receivers[receiver], apart)
+            return self._key(file, scope, name, file.scope_table.receivers[receiver], apart)
         if role == LABEL:
             return Meaning()
         if name == CONSTRUCTOR and flags & CALLED and file.rules.merging:
@@ -227,7 +227,7 @@ class Resolver:
     def _around(self, file: FileFacts, scope: int, receiver: int) -> Class | None:
         """The class that a member is written down for."""
         if receiver:
-            owner = self.types.of(file, scope, file.skeleton.receivers[receiver])
+            owner = self.types.of(file, scope, file.scope_table.receivers[receiver])
             return owner if isinstance(owner, Class) else None
         around = file.class_around(scope)
         return self.types.class_at(file, around) if around is not None else None
@@ -242,7 +242,7 @@ class Resolver:
             member = [] if around is None else [Name(file.path, file.canonical[around], name)]
             return Meaning([*member, *variable])  # the first is what it is called by
         apart = "field" in file.rules.apart
-        key = self._key(file, scope, name, file.skeleton.receivers[receiver], apart)
+        key = self._key(file, scope, name, file.scope_table.receivers[receiver], apart)
         return replace(key, targets=[*variable, *key.targets])
 
     def _key(self, file: FileFacts, scope: int, name: str, receiver: str, apart: bool) -> Meaning:
@@ -270,11 +270,11 @@ class Resolver:
         return known
 
     def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:
-        if at in file.skeleton.modules:
-            module = file.skeleton.modules[at]
+        if at in file.scope_table.modules:
+            module = file.scope_table.modules[at]
             path = self.session.module(file, module)
             return [Module(path) if path else External(module)]
-        for one in file.skeleton.imports:
+        for one in file.scope_table.imports:
             if one.at == at and one.name == name:
                 return from_module(self.session, file, one.module, name, set())
         for one in file.imports.get(name, ()):
@@ -475,7 +475,7 @@ class Resolver:
         if name == CONSTRUCTOR and flags & CALLED:
             return file.rules.super_name
         if name == DEFAULT and flags & ROLE == IMPORTED:
-            for one in file.skeleton.imports:
+            for one in file.scope_table.imports:
                 if one.at == at and any(
                     start == at for start, _, _ in self.session.unpacked(file, one.local)
                 ):

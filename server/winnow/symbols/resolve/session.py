@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from winnow.symbols.facts import (
+from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
     BINDS,
@@ -18,7 +18,7 @@ from winnow.symbols.facts import (
     WRITTEN,
     Definition,
     Import,
-    Skeleton,
+    ScopeTable,
     declared_in,
     merged,
     scope_at,
@@ -32,15 +32,15 @@ MEMBERS = ("class", "part")
 
 
 class FileFacts:
-    """One file's skeleton, with what is asked of it again and again."""
+    """One file's scope_table, with what is asked of it again and again."""
 
-    def __init__(self, path: str, language: str, skeleton: Skeleton, rules: Rules) -> None:
+    def __init__(self, path: str, language: str, scope_table: ScopeTable, rules: Rules) -> None:
         self.path = path
         self.language = language
-        self.skeleton = skeleton
-        self.scopes = skeleton.scopes
+        self.scope_table = scope_table
+        self.scopes = scope_table.scopes
         self.rules = rules
-        self._starts = [scope.start for scope in skeleton.scopes]
+        self._starts = [scope.start for scope in scope_table.scopes]
 
     def scope_at(self, at: int) -> int:
         return scope_at(self._starts, self.scopes, at)
@@ -72,13 +72,13 @@ class FileFacts:
 
     @cached_property
     def private(self) -> frozenset[str]:
-        return frozenset(self.skeleton.private)
+        return frozenset(self.scope_table.private)
 
     @cached_property
     def imports(self) -> dict[str, list[Import]]:
         """Imports by local name; `import a.b` stands under `a`, too."""
         found: dict[str, list[Import]] = {}
-        for one in self.skeleton.imports:
+        for one in self.scope_table.imports:
             found.setdefault(one.local, []).append(one)
             if not one.name and "." in one.local:
                 found.setdefault(one.local.partition(".")[0], []).append(one)
@@ -145,7 +145,7 @@ class FileFacts:
                 or (
                     role == ATTRIBUTE
                     and flags & WRITTEN
-                    and self.skeleton.receivers[receiver] in self.rules.instance
+                    and self.scope_table.receivers[receiver] in self.rules.instance
                 )
             ):
                 around = self.class_around(self.scope_at(at))
@@ -173,12 +173,12 @@ class Session:
 
     def _load(self, path: str) -> FileFacts | None:
         file = self.view.file(path)
-        skeleton = self.view.skeleton(path) if file else None
+        scope_table = self.view.scope_table(path) if file else None
         language = languages().get(file.language) if file else None
-        if file is None or skeleton is None:
+        if file is None or scope_table is None:
             return None
         rules = language.rules if language is not None and language.rules else self._plain
-        return FileFacts(path, file.language, skeleton, rules)
+        return FileFacts(path, file.language, scope_table, rules)
 
     def bound(self, file: FileFacts, name: str, apart: bool = False) -> frozenset[int]:
         """The scopes of a file in which a name is bound, by imports too."""
@@ -190,7 +190,7 @@ class Session:
                 for at, flags, _ in self.unpacked(file, name)
                 if flags & BINDS and bool(flags & APART) == apart
             }
-            for scope, names in file.skeleton.outer.items():
+            for scope, names in file.scope_table.outer.items():
                 if name in names:
                     # `global` binds it in the file's scope, `nonlocal` in a function's around.
                     found.discard(scope)
@@ -249,4 +249,4 @@ class Session:
     def package(self, file: FileFacts) -> str:
         """The package of a file, as `Rules.module` gives it; empty if there are none."""
         package = file.rules.package
-        return package(file.path, file.skeleton.package) if package else ""
+        return package(file.path, file.scope_table.package) if package else ""

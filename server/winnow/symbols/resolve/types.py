@@ -1,7 +1,7 @@
 """What an expression is, as far as declarations, assignments and imports say it.
 
 No type inference: what is declared, what a name was assigned, what a function says it returns.
-Expressions are in the short form of :class:`~winnow.symbols.facts.Skeleton`.
+Expressions are in the short form of :class:`~winnow.symbols.file_symbols.ScopeTable`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from winnow.symbols.facts import OR, PARAMETER
+from winnow.symbols.file_symbols import OR, PARAMETER
 from winnow.symbols.resolve import signatures
 from winnow.symbols.resolve.names import (
     External,
@@ -240,7 +240,7 @@ class Types:
         """What a block says of the type of a name that is bound outside of it."""
         bound = self.session.bound(file, name)
         while scope > 0 and scope not in bound:
-            said = file.skeleton.types.get(scope, {}).get(name)
+            said = file.scope_table.types.get(scope, {}).get(name)
             if said is not None and file.scopes[scope].kind == "block":
                 return self._said(file, scope, said)
             scope = file.scopes[scope].parent
@@ -291,7 +291,7 @@ class Types:
         """`self` or `this`: an object of the class around, or what a function declares for it."""
         place = scope
         while place >= 0 and file.scopes[place].kind not in MEMBERS:
-            said = file.skeleton.types.get(place, {}).get(name)
+            said = file.scope_table.types.get(place, {}).get(name)
             if said is not None:
                 return self._said(file, place, said)
             place = file.scopes[place].parent
@@ -334,9 +334,9 @@ class Types:
         self, file: FileFacts, scope: int, name: str, owner: Class | None, called: bool
     ) -> Type:
         """What a name is that this scope binds: a class, a function, or what was said of it."""
-        if called and file.rules.apart and name in file.skeleton.returns.get(scope, {}):
+        if called and file.rules.apart and name in file.scope_table.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
-        alias = file.skeleton.aliases.get(name)
+        alias = file.scope_table.aliases.get(name)
         if alias and file.rules.merging:
             return self.declared(file, scope, alias)
         if file.rules.merging:
@@ -345,10 +345,10 @@ class Types:
             inner = file.classes.get(f"{file.qualified(scope)}.{name}" if scope else name)
         if inner is not None:
             return Class(file.path, inner, file.qualified(inner))
-        said = file.skeleton.types.get(scope, {}).get(name)
+        said = file.scope_table.types.get(scope, {}).get(name)
         if said is not None:
             return self._said(file, scope, said)
-        if (scope, name) in file.functions or name in file.skeleton.returns.get(scope, {}):
+        if (scope, name) in file.functions or name in file.scope_table.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
         if alias:
             return self.declared(file, scope, alias)
@@ -378,7 +378,7 @@ class Types:
             file = self.session.file(value.path)
             around, _, last = value.name.rpartition(".")
             scope = file.classes.get(around, 0) if file and around else 0
-            if file is None or last not in file.skeleton.returns.get(scope, {}):
+            if file is None or last not in file.scope_table.returns.get(scope, {}):
                 return Instance(value)
             value = Function(value.path, scope, last)  # with a namespace of the same name
         if isinstance(value, Instance):
@@ -394,7 +394,9 @@ class Types:
         if not isinstance(value, Function):
             return None
         file = self.session.file(value.path)
-        said = file.skeleton.returns.get(value.scope, {}).get(value.name + which) if file else None
+        said = (
+            file.scope_table.returns.get(value.scope, {}).get(value.name + which) if file else None
+        )
         if file is None or said is None:
             return None
         inside = file.functions.get((value.scope, value.name), value.scope)
@@ -428,7 +430,7 @@ class Types:
             return None
         file = self.session.file(value.path)
         for scope in file.overloads.get((value.scope, value.name), ()) if file else ():
-            said = file.skeleton.types.get(scope, {}).get(f"#{index}") if file else None
+            said = file.scope_table.types.get(scope, {}).get(f"#{index}") if file else None
             found = self._said(file, scope, said) if file and said else None
             if found is not None and not isinstance(found, External):
                 return found
@@ -601,7 +603,7 @@ class Types:
         last = owner.name.rpartition(".")[2]
         for part in file.parts:
             if (
-                part in file.skeleton.bases
+                part in file.scope_table.bases
                 and file.scopes[part].name.rpartition(".")[2] == last
                 and self.class_at(file, part) == owner
             ):
@@ -612,7 +614,7 @@ class Types:
         """The bases that a scope of a class, or of a part of one, names."""
         around = file.scopes[scope].parent
         found = []
-        for written in file.skeleton.bases.get(scope, ()):
+        for written in file.scope_table.bases.get(scope, ()):
             for one in self.each(file, around, written):
                 base = one.of if isinstance(one, Instance) else one  # another name for it
                 if isinstance(base, Class):

@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import BINDS, MENTIONED, TAG, Scope
+from winnow.symbols.file_symbols import BINDS, MENTIONED, TAG, Scope
 from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import View

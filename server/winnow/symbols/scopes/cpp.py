@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from winnow.symbols.facts import DEFINES, QUALIFIES, WRITTEN, Import
+from winnow.symbols.file_symbols import DEFINES, QUALIFIES, WRITTEN, Import
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.scopes import c
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import IMPORTED, KEY, LABEL, ROLE, Import
+from winnow.symbols.file_symbols import IMPORTED, KEY, LABEL, ROLE, Import
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import View
 

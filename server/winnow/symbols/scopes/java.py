@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import (
+from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
     BINDS,

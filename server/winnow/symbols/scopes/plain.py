@@ -11,7 +11,7 @@ import re
 from array import array
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import (
+from winnow.symbols.file_symbols import (
     ATTRIBUTE,
     BINDS,
     CONTAINERS,

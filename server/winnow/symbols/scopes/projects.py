@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from winnow.symbols.facts import STRING, Import
+from winnow.symbols.file_symbols import STRING, Import
 from winnow.symbols.view import View
 
 if TYPE_CHECKING:
@@ -131,11 +131,11 @@ def packaged(view: View, package: str, rest: str) -> Iterator[tuple[str, str]]:
     package can mean, without their ends."""
     for file, _ in view.occurrences(_PACKAGE + package):
         folder, _, name = file.path.rpartition("/")
-        skeleton = view.skeleton(file.path) if name == MANIFEST else None
-        if skeleton is None:
+        scope_table = view.scope_table(file.path) if name == MANIFEST else None
+        if scope_table is None:
             continue
         way = f"./{rest}" if rest else "."
-        for alias in _ordered(_read(skeleton.imports, folder)):
+        for alias in _ordered(_read(scope_table.imports, folder)):
             path = alias.path_of(way)
             if path is not None:
                 yield from ((folder, one) for one in _sources(folder, path))
@@ -159,7 +159,7 @@ def _aliases(view: View, folder: str) -> list[Alias]:
         found: list[Alias] = []
         for name in CONFIGURATIONS:
             found += _configured(view, f"{folder}/{name}", folder, set())
-        manifest = view.skeleton(f"{folder}/{MANIFEST}")
+        manifest = view.scope_table(f"{folder}/{MANIFEST}")
         if manifest is not None:
             own = [one for one in manifest.imports if one.local.startswith("#")]
             found += _ordered(_read(own, folder))
@@ -170,14 +170,14 @@ def _aliases(view: View, folder: str) -> list[Alias]:
 
 def _configured(view: View, path: str, top: str, seen: set[str]) -> list[Alias]:
     """What a configuration says, then those that it extends or refers to."""
-    skeleton = view.skeleton(path) if path not in seen and len(seen) < _DEPTH else None
-    if skeleton is None:
+    scope_table = view.scope_table(path) if path not in seen and len(seen) < _DEPTH else None
+    if scope_table is None:
         return []
     seen.add(path)
     folder = path.rpartition("/")[0]
-    others = [one for star in skeleton.stars for one in _others(view, folder, star)]
+    others = [one for star in scope_table.stars for one in _others(view, folder, star)]
     inherited = [one for other in others for one in _configured(view, other, top, seen)]
-    base = next((one.module for one in skeleton.imports if one.local == "."), None)
+    base = next((one.module for one in scope_table.imports if one.local == "."), None)
     if base is not None:
         folder = posixpath.normpath(posixpath.join(folder, base))
     else:
@@ -187,7 +187,7 @@ def _configured(view: View, path: str, top: str, seen: set[str]) -> list[Alias]:
         )
     paths = [
         Import(one.local, one.module.replace("${configDir}", top), "", 0, one.at)
-        for one in skeleton.imports
+        for one in scope_table.imports
         if one.local != "."
     ]
     found = _ordered(_read(paths, folder))

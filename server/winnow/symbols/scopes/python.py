@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import ATTRIBUTE, IMPORTED, IN_TYPE, OR, STRING, Import, Scope
+from winnow.symbols.file_symbols import ATTRIBUTE, IMPORTED, IN_TYPE, OR, STRING, Import, Scope
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import View
 

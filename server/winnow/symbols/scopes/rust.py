@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.symbols.facts import (
+from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
     BINDS,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from winnow.symbols.extract.chains import UNKNOWN
-from winnow.symbols.facts import (
+from winnow.symbols.file_symbols import (
     ATTRIBUTE,
     BINDS,
     CALLED,

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.symbols.extract.packed import last_name
-from winnow.symbols.facts import CLASSES, CONTAINERS, Definition
+from winnow.symbols.file_symbols import CLASSES, CONTAINERS, Definition
 from winnow.symbols.search.match import EXACT, EXACT_BUT_CASE, PREFIX, Pattern, fold, is_subsequence
 from winnow.symbols.search.names import JUDGED, Names, find_names
 from winnow.symbols.search.query import Query, Term
@@ -218,14 +218,14 @@ class Finder:
 
     def _bases(self, file: File, container: Definition) -> list[str]:
         """The names of the classes that a class is made from."""
-        skeleton = self.view.skeleton(file.path)
-        if skeleton is None:
+        scope_table = self.view.scope_table(file.path)
+        if scope_table is None:
             return []
         return [
             last_name(base)
-            for number, bases in skeleton.bases.items()
-            if skeleton.scopes[number].name == container.name
-            and container.start <= skeleton.scopes[number].start <= container.end
+            for number, bases in scope_table.bases.items()
+            if scope_table.scopes[number].name == container.name
+            and container.start <= scope_table.scopes[number].start <= container.end
             for base in bases
         ]
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from winnow.symbols.facts import Kind
+from winnow.symbols.file_symbols import Kind
 
 # More is not typed, and costs time.
 QUERY_CHARACTERS = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from winnow.symbols.facts import Definition
+from winnow.symbols.file_symbols import Definition
 
 Place = Literal["test", "vendored", "generated"]
 

@@ -123,7 +123,7 @@ MENTIONED = 0x2000  # in a doc comment or a list of exports: types, values, what
 
 class Occurrence(Struct, frozen=True, gc=False):
     """A place where a name stands. ``receiver`` is what stands before it (`a.b()` in `a.b().c`):
-    the number of an entry in the skeleton's ``receivers``, 0 for none."""
+    the number of an entry in the scope_table's ``receivers``, 0 for none."""
 
     at: int
     flags: int
@@ -134,12 +134,12 @@ class Occurrence(Struct, frozen=True, gc=False):
         return self.flags & ROLE
 
 
-# Between what a name was assigned one after the other, see `Skeleton.types`.
+# Between what a name was assigned one after the other, see `ScopeTable.types`.
 OR = "\0"
 
 
-class Skeleton(Struct, frozen=True, array_like=True):
-    """What scopes, imports and declared types of a file say; see :class:`Facts`.
+class ScopeTable(Struct, frozen=True, array_like=True):
+    """What scopes, imports and declared types of a file say; see :class:`FileSymbols`.
 
     Tables are by the number of a scope. ``bases`` holds the expressions that the class with that
     scope names as its bases. ``types`` tells for names bound in a scope what was declared for them
@@ -167,13 +167,13 @@ class Skeleton(Struct, frozen=True, array_like=True):
     modules: dict[int, str] = {}
 
 
-class Facts(Struct, frozen=True, array_like=True):
+class FileSymbols(Struct, frozen=True, array_like=True):
     """All that is known of a file. ``occurrences`` are packed, see :func:`unpacked`; ``generic``
     says that the language has no query of its own; ``broken`` counts places that do not parse."""
 
     language: str
     definitions: list[Definition]
-    skeleton: Skeleton
+    scope_table: ScopeTable
     occurrences: dict[str, bytes]
     generic: bool = False
     broken: int = 0
