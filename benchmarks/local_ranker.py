@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-from winnow.config import Config, Index, Learning
+from winnow.config import Config, IndexSettings, LearningSettings
 from winnow.errors import TermsTooBroad
 from winnow.index.postings.terms import STOP_WORDS
 from winnow.tools import TOOLS
@@ -29,7 +29,7 @@ from winnow.workspace import Workspace
 
 MAX_RESULTS = 10  # the harness looks at ten
 # Else the answers to earlier queries would have a part in later ones.
-NOTHING_LEARNED = Learning(enabled=False)
+NOTHING_LEARNED = LearningSettings(enabled=False)
 _WORD = re.compile(r"\w+(?:(?:::|\.)\w+)*")
 _IDENTIFIER = re.compile(r"[_.:\d]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 
@@ -62,7 +62,9 @@ async def answer(workspace: Workspace, query: str, broad_terms: str) -> list[dic
 
 
 async def serve(corpus: Path, broad_terms: str, index: bool) -> None:
-    workspace = Workspace([corpus], Config(index=Index(enabled=index), learning=NOTHING_LEARNED))
+    workspace = Workspace(
+        [corpus], Config(index=IndexSettings(enabled=index), learning=NOTHING_LEARNED)
+    )
     began = time.perf_counter()
     await workspace.index.build()
     seconds = time.perf_counter() - began if index else 0.0

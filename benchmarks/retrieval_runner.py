@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from winnow.config import Config, Index
+from winnow.config import Config, IndexSettings
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.types.semantic_search import SemanticSearchResult
@@ -43,7 +43,7 @@ def copied(corpus: Path, folder: Path) -> None:
 
 async def answer(folder: Path, embeddings: str) -> None:
     """Make the index, and answer until the input ends."""
-    config = Config(index=Index(embeddings=embeddings, cpu_throttle_threshold=1.0))
+    config = Config(index=IndexSettings(embeddings=embeddings, cpu_throttle_threshold=1.0))
     workspace = Workspace([folder], config)
     search = TOOLS["semantic_search"]
     try:

@@ -24,7 +24,7 @@ pytest.register_assert_rewrite("symbols.references")
 from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS  # noqa: E402
 from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
-from winnow.config import Config, Model, merged  # noqa: E402
+from winnow.config import Config, ModelSettings, merged  # noqa: E402
 from winnow.index.build.throttle import Machine  # noqa: E402
 from winnow.index.store.file_record import CLOCK_NS  # noqa: E402
 from winnow.processes.programs import InstalledPrograms  # noqa: E402
@@ -231,7 +231,7 @@ def models_config(server: ModelServer, *names: str, **llm: object) -> Config:
     for name in names:
         provider = "anthropic" if name.startswith("anthropic") else "openai"
         base_url = server.address + ("" if provider == "anthropic" else "/v1")
-        models[name] = Model(
+        models[name] = ModelSettings(
             provider=provider,  # type: ignore[arg-type]
             model=name,
             base_url=base_url,

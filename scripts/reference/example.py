@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER, Config, Index, Limits
+from winnow.config import OWN_FOLDER, Config, IndexSettings, Limits
 from winnow.index.build import folder as index_folder
 from winnow.privacy.outbound.audit import AuditLog, Ended, Sent
 from winnow.privacy.outbound.consent import Consents
@@ -44,7 +44,7 @@ SHOWN_ID = "5ea7c41d5ea7"
 # Whether there are embeddings depends on what is installed; the settings of a command whose home is
 # the folder that holds the copy say so, too. Where terms are searched for together, as they are if
 # one takes long by itself, scores are others.
-SETTINGS = Config(index=Index(embeddings="off"), limits=Limits(probe_seconds=60.0))
+SETTINGS = Config(index=IndexSettings(embeddings="off"), limits=Limits(probe_seconds=60.0))
 OPENAI = "https://api.openai.com"
 CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 

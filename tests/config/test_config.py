@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import requires_posix
-from winnow.config import MODELS, PREFERRED, Config, Model, Prices, merged
+from winnow.config import MODELS, PREFERRED, Config, ModelSettings, Prices, merged
 from winnow.storage.config_files import load
 
 
@@ -36,7 +36,7 @@ def test_later_layers_win_value_by_value(tmp_path: Path) -> None:
     assert problems == []
     assert config.limits.search_seconds == 5
     assert config.search.exclude == ("dist/**",)
-    assert config.llm.models["ollama"] == Model(
+    assert config.llm.models["ollama"] == ModelSettings(
         provider="openai",
         model="qwen3:8b",
         base_url="http://127.0.0.1:11434/v1",

@@ -26,7 +26,7 @@ from conftest import SLOW_TERM, alive, child_environment, requires_posix, write_
 from mcp_client import COMMAND, WITHOUT_INDEX, connected, connected_here, indexed, text_of
 from reference.example import prepare, project
 from waiting_for import SECONDS, until, wait_until
-from winnow.config import Bash, Config
+from winnow.config import BashSettings, Config
 from winnow.frontends.cli.agents import AGENTS
 from winnow.frontends.mcp import MAX_TOKENS
 from winnow.search.answer.shorten import BYTES_PER_TOKEN
@@ -98,7 +98,7 @@ async def test_annotations_and_schemas_are_those_of_the_definitions(project: Pat
 async def test_every_tool_answers_with_text_and_with_data(example: Path, tmp_path: Path) -> None:
     """The examples of the documentation; the client holds the data against the schema."""
     settings = '[bash]\nenabled = true\n[index]\nembeddings = "off"\n'
-    offered = for_agents(Config(bash=Bash(enabled=True)))
+    offered = for_agents(Config(bash=BashSettings(enabled=True)))
     await prepare(example)
     # The user is the one of the examples.
     state = {"XDG_STATE_HOME": str(example.parent / ".local/state")}
@@ -170,7 +170,7 @@ async def test_every_tool_fits_the_budget_that_it_is_given(tmp_path: Path) -> No
         "tree": {"depth": 3, "show_sizes": True},
     }
     settings = '[bash]\nenabled = true\n[index]\nembeddings = "off"\n'
-    offered = for_agents(Config(bash=Bash(enabled=True)))
+    offered = for_agents(Config(bash=BashSettings(enabled=True)))
     limited = {name for name, tool in offered.items() if "max_tokens" in _properties(tool)}
     assert set(asked) == limited
     async with connected_here(

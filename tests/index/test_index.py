@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
-from winnow.config import Config, Index, merged
+from winnow.config import Config, IndexSettings, merged
 from winnow.errors import IndexUnavailable
 from winnow.index.build import folder as folder_module
 from winnow.index.build import unsaved
@@ -557,7 +557,7 @@ async def test_an_index_that_was_just_turned_off_takes_no_changes(
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
-    workspace.reconfigure(Config(index=Index(enabled=False)))
+    workspace.reconfigure(Config(index=IndexSettings(enabled=False)))
     # The settings are told to the index a moment later, and the file is saved before that.
     write_files(project, {"src/main.py": "def later(): ...\n"})
     workspace.files_changed([project / "src/main.py"])

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import MakeWorkspace, Recorder, git_commit, write_files
 from waiting_for import until
-from winnow.config import Config, Index
+from winnow.config import Config, IndexSettings
 from winnow.index.build.disk_scan import Changes, Covers
 from winnow.index.build.folder import FolderIndex
 from winnow.search.index.background import open_index
@@ -161,7 +161,7 @@ async def test_where_there_is_no_index_nothing_is_waited_for_and_nothing_is_made
     make_workspace: MakeWorkspace, tmp_path: Path, enabled: bool
 ) -> None:
     folder = write_files(tmp_path / "bare", FILES)
-    config = Config(index=Index(enabled=enabled))
+    config = Config(index=IndexSettings(enabled=enabled))
     workspace = server(make_workspace(folder, config=config))
     assert not await open_index(workspace, seconds=SECONDS)
     assert not workspace.has_index

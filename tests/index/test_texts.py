@@ -14,7 +14,7 @@ import pytest
 
 from conftest import MakeWorkspace, aged, git, git_commit, requires_linux, write_files
 from waiting_for import until
-from winnow.config import Config, Index, merged
+from winnow.config import Config, IndexSettings, merged
 from winnow.index.build.extraction import extract_file
 from winnow.index.build.folder import FULL_AT, MEGABYTE, FolderIndex
 from winnow.index.build.workers import Workers
@@ -246,7 +246,7 @@ async def test_a_full_index_leaves_out_the_oldest_files_and_says_so(
     project = git_commit(tmp_path / "project", files)
     for age, path in enumerate(files):
         os.utime(project / path, (1_600_000_000 + age, 1_600_000_000 + age))
-    workspace = make_workspace(project, config=Config(index=Index(max_index_size_mb=4)))
+    workspace = make_workspace(project, config=Config(index=IndexSettings(max_index_size_mb=4)))
     await workspace.index.build()
     store = await folder_of(workspace).store()
     assert store.size() <= 4 * MEGABYTE
@@ -268,7 +268,7 @@ async def test_what_has_found_room_again_is_told_of_no_longer(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = aged(git_commit(tmp_path / "project", FILES))
-    workspace = make_workspace(project, config=Config(index=Index(max_index_size_mb=50)))
+    workspace = make_workspace(project, config=Config(index=IndexSettings(max_index_size_mb=50)))
     await workspace.index.build()
     folder = folder_of(workspace)
     store = await folder.store()

@@ -30,7 +30,7 @@ from conftest import (
 )
 from model_server import ModelServer
 from planted import Draw
-from winnow.config import Config, Llm, Model, Prices, merged
+from winnow.config import Config, LlmSettings, ModelSettings, Prices, merged
 from winnow.errors import InvalidParams, LlmFailed, NoLlmAvailable, StateUnavailable
 from winnow.privacy.outbound import audit, destination_of, is_this_machine, no_consent
 from winnow.privacy.outbound.audit import AuditLog, Used
@@ -418,7 +418,7 @@ async def test_a_model_on_this_machine_needs_no_consent_and_stops_the_asking(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     config = models_config(model_server, "openai-test")
-    far = Model(
+    far = ModelSettings(
         provider="openai", model="m", base_url="https://m.example/v1", key_env="FAKE_API_KEY"
     )
     llm = msgspec.structs.replace(
@@ -640,7 +640,7 @@ async def test_a_dry_run_shows_what_the_editor_would_be_asked() -> None:
         asked.append(params)
         return {"text": "{}"}
 
-    provider = EditorProvider(Model(provider="editor", model="m"), ask)
+    provider = EditorProvider(ModelSettings(provider="editor", model="m"), ask)
     request = ModelRequest("system", "prompt ä", None)
     body = await provider.body(request)
     assert asked == []
@@ -753,7 +753,7 @@ def test_caps_and_consent_are_settings_of_the_user() -> None:
     config, problems = merged(
         Config(), {"llm": {"daily_tokens": 5, "consent": "never", "request_tokens": 10}}, "x"
     )
-    assert config.llm == msgspec.structs.replace(Llm(), daily_tokens=5)
+    assert config.llm == msgspec.structs.replace(LlmSettings(), daily_tokens=5)
     assert len(problems) == 2
 
 

@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from conftest import MakeWorkspace
-from winnow.config import Config, Llm, Model
+from winnow.config import Config, LlmSettings, ModelSettings
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 
@@ -88,10 +88,10 @@ def address() -> Iterator[str]:
 async def test_a_real_server_ranks_by_the_contract(
     make_workspace: MakeWorkspace, project: Path, address: str
 ) -> None:
-    model = Model(
+    model = ModelSettings(
         provider="openai", model="smollm2", base_url=address, input_tokens=4000, output_tokens=80
     )
-    llm = Llm(preferred=("smollm2",), models={"smollm2": model}, deadline_seconds=120.0)
+    llm = LlmSettings(preferred=("smollm2",), models={"smollm2": model}, deadline_seconds=120.0)
     workspace = make_workspace(project, config=msgspec.structs.replace(Config(), llm=llm))
     raw = {"query": "how are plugins loaded", "search_terms": ["load_plugin", "registry"]}
     result = await TOOLS["keyword_search"].call(workspace, raw, no_progress)
@@ -110,7 +110,7 @@ async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> N
     from winnow.ranking.providers.connect import connect
     from winnow.types.keyword_search import Usage
 
-    model = Model(provider="openai", model="smollm2", base_url=address, output_tokens=40)
+    model = ModelSettings(provider="openai", model="smollm2", base_url=address, output_tokens=40)
     provider = connect(model, address, None, 2.0)
     request = ModelRequest(
         "Answer in JSON.", "[f01] a.py\n1:load plugins\nWhich file loads plugins?", ANSWER_SCHEMA
@@ -132,10 +132,10 @@ async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> N
 async def test_a_deadline_ends_a_real_generation(
     make_workspace: MakeWorkspace, project: Path, address: str
 ) -> None:
-    model = Model(provider="openai", model="smollm2", base_url=address, output_tokens=1500)
+    model = ModelSettings(provider="openai", model="smollm2", base_url=address, output_tokens=1500)
     # A whole answer takes 4 s here. The query is one that was not asked above: of a prompt that
     # the server has read before, an answer without files came within 0.5 s.
-    llm = Llm(preferred=("smollm2",), models={"smollm2": model}, deadline_seconds=0.2)
+    llm = LlmSettings(preferred=("smollm2",), models={"smollm2": model}, deadline_seconds=0.2)
     workspace = make_workspace(project, config=msgspec.structs.replace(Config(), llm=llm))
     usable, _ = workspace.models.usable()
     await workspace.models.warm(usable[0])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from winnow.config import Llm, Model
+from winnow.config import LlmSettings, ModelSettings
 from winnow.ranking.models import Models
 
 
-def names(environment: dict[str, str], settings: Llm | None = None) -> list[str]:
-    settings = msgspec.structs.replace(settings or Llm(), consent="always")
+def names(environment: dict[str, str], settings: LlmSettings | None = None) -> list[str]:
+    settings = msgspec.structs.replace(settings or LlmSettings(), consent="always")
     usable, _ = Models(settings, environment).usable()
     return [model.name for model in usable]
 
@@ -28,8 +28,8 @@ def test_the_preferred_order_holds_whatever_keys_there_are() -> None:
 
 
 def test_any_configured_model_comes_after_the_preferred_ones() -> None:
-    local = Model(provider="openai", model="qwen3", base_url="http://localhost:11434/v1")
-    settings = Llm(models={"ollama": local, **Llm().models})
+    local = ModelSettings(provider="openai", model="qwen3", base_url="http://localhost:11434/v1")
+    settings = LlmSettings(models={"ollama": local, **LlmSettings().models})
     assert names({}, settings) == ["ollama"]
     assert names({"OPENAI_API_KEY": "x"}, settings)[-1] == "ollama"
     first = msgspec.structs.replace(settings, preferred=("ollama",))
@@ -58,27 +58,27 @@ def test_any_configured_model_comes_after_the_preferred_ones() -> None:
     ],
 )
 def test_code_is_not_sent_in_the_clear(address: str, problem: str | None) -> None:
-    model = Model(provider="openai", model="m", base_url=address)
-    said = Models(Llm(models={"m": model}, consent="always"), {}).problem("m")
+    model = ModelSettings(provider="openai", model="m", base_url=address)
+    said = Models(LlmSettings(models={"m": model}, consent="always"), {}).problem("m")
     assert (said is None) if problem is None else (problem in (said or ""))
     allowed = msgspec.structs.replace(model, plain_http=True)
     if problem == "plain http":
-        assert Models(Llm(models={"m": allowed}, consent="always"), {}).problem("m") is None
+        assert Models(LlmSettings(models={"m": allowed}, consent="always"), {}).problem("m") is None
 
 
 def test_models_can_be_turned_off() -> None:
-    models = Models(Llm(enabled=False), {"OPENAI_API_KEY": "x"})
+    models = Models(LlmSettings(enabled=False), {"OPENAI_API_KEY": "x"})
     assert models.usable()[0] == []
     assert "turned off" in (models.problem("gpt5-mini") or "")
 
 
 def test_where_a_user_redirects_a_provider_is_where_it_is_asked() -> None:
     environment = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": "https://gateway.example/v1"}
-    assert Models(Llm(), environment).endpoint("gpt5-mini") == "https://gateway.example/v1"
-    assert Models(Llm(), {}).endpoint("claude-sonnet-4.5") == "https://api.anthropic.com"
+    assert Models(LlmSettings(), environment).endpoint("gpt5-mini") == "https://gateway.example/v1"
+    assert Models(LlmSettings(), {}).endpoint("claude-sonnet-4.5") == "https://api.anthropic.com"
 
 
 def test_keys_are_in_no_repr() -> None:
-    models = Models(Llm(), {"OPENAI_API_KEY": "sk-very-secret"})
+    models = Models(LlmSettings(), {"OPENAI_API_KEY": "sk-very-secret"})
     usable, unusable = models.usable()
     assert "sk-very-secret" not in f"{models!r} {models.settings!r} {usable!r} {unusable!r}"

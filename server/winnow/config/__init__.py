@@ -73,7 +73,7 @@ def _check_rules(rules: Iterable[str]) -> None:
             raise ValueError(f"{rule!r}: {error}") from None
 
 
-class Folders(Section, frozen=True, kw_only=True):
+class WorkspaceSettings(Section, frozen=True, kw_only=True):
     """Which folders are searched as a workspace."""
 
     allow_home_root: bool = False
@@ -81,7 +81,7 @@ class Folders(Section, frozen=True, kw_only=True):
     Without it, only folders below a home folder are."""
 
 
-class Programs(Section, frozen=True, kw_only=True):
+class ProgramSettings(Section, frozen=True, kw_only=True):
     """Programs that Winnow runs."""
 
     rg: str | None = None
@@ -91,7 +91,7 @@ class Programs(Section, frozen=True, kw_only=True):
     """The ripgrep-all to run, likewise. Else `rga` on PATH."""
 
 
-class Bash(Section, frozen=True, kw_only=True):
+class BashSettings(Section, frozen=True, kw_only=True):
     """The tool `bash`."""
 
     enabled: bool = False
@@ -131,7 +131,7 @@ class Limits(Section, frozen=True, kw_only=True):
     """Searches at once, likewise. The next ones wait, and can be cancelled at no cost."""
 
 
-class Index(Section, frozen=True, kw_only=True):
+class IndexSettings(Section, frozen=True, kw_only=True):
     """The index of texts and symbols, in a folder `.winnow` of the workspace."""
 
     enabled: bool = True
@@ -170,14 +170,14 @@ class Index(Section, frozen=True, kw_only=True):
     installed, 'off' none; or a folder with a model2vec model."""
 
 
-class Learning(Section, frozen=True, kw_only=True):
+class LearningSettings(Section, frozen=True, kw_only=True):
     """What is kept of searches, on this machine alone."""
 
     enabled: bool = True
     """Keep which searches were made and what was opened, to rank what was useful higher."""
 
 
-class Documents(Section, frozen=True, kw_only=True):
+class DocumentSettings(Section, frozen=True, kw_only=True):
     """Search of documents: PDF, office formats, archives."""
 
     engine: Literal["builtin", "rga"] = "builtin"
@@ -207,7 +207,7 @@ class Prices(Section, frozen=True, kw_only=True):
     """Of what is sent and was cached; else as `input`."""
 
 
-class Model(Section, frozen=True, kw_only=True):
+class ModelSettings(Section, frozen=True, kw_only=True):
     """A language model that can rank."""
 
     provider: Literal["openai", "anthropic", "editor"]
@@ -233,33 +233,33 @@ class Model(Section, frozen=True, kw_only=True):
 
 # The preferred order of the design (REQ-KWS-005). Ids go stale: each is a setting.
 PREFERRED = ("qwen3-coder-fireworks", "gpt-5-thinking-mini", "gpt5-mini", "claude-sonnet-4.5")
-MODELS: dict[str, Model] = {
-    "qwen3-coder-fireworks": Model(
+MODELS: dict[str, ModelSettings] = {
+    "qwen3-coder-fireworks": ModelSettings(
         provider="openai",
         model="accounts/fireworks/models/qwen3-coder-480b-a35b-instruct",
         base_url="https://api.fireworks.ai/inference/v1",
         key_env="FIREWORKS_API_KEY",
     ),
-    "gpt-5-thinking-mini": Model(
+    "gpt-5-thinking-mini": ModelSettings(
         provider="openai", model="gpt-5-mini", key_env="OPENAI_API_KEY", effort="low"
     ),
-    "gpt5-mini": Model(
+    "gpt5-mini": ModelSettings(
         provider="openai", model="gpt-5-mini", key_env="OPENAI_API_KEY", effort="minimal"
     ),
-    "claude-sonnet-4.5": Model(
+    "claude-sonnet-4.5": ModelSettings(
         provider="anthropic", model="claude-sonnet-4-5", key_env="ANTHROPIC_API_KEY"
     ),
 }
 
 
-class Llm(Section, frozen=True, kw_only=True):
+class LlmSettings(Section, frozen=True, kw_only=True):
     """Ranking by language models."""
 
     enabled: bool = True
     """False: no request ever leaves this machine, whatever keys there are."""
     preferred: tuple[str, ...] = PREFERRED
     """Names of models, the one to use first; then any other that can be used."""
-    models: dict[str, Model] = msgspec.field(default_factory=lambda: dict(MODELS))
+    models: dict[str, ModelSettings] = msgspec.field(default_factory=lambda: dict(MODELS))
     """The models by name: those that are built in, and any that are added."""
     deadline_seconds: Positive = 8.0
     """For the whole ranking by models, retries and further models included."""
@@ -298,14 +298,14 @@ class Llm(Section, frozen=True, kw_only=True):
 
 class Config(Section, frozen=True, kw_only=True):
     search: SearchDefaults = SearchDefaults()
-    workspace: Folders = Folders()
-    programs: Programs = Programs()
+    workspace: WorkspaceSettings = WorkspaceSettings()
+    programs: ProgramSettings = ProgramSettings()
     limits: Limits = Limits()
-    bash: Bash = Bash()
-    index: Index = Index()
-    learning: Learning = Learning()
-    documents: Documents = Documents()
-    llm: Llm = msgspec.field(default_factory=Llm)
+    bash: BashSettings = BashSettings()
+    index: IndexSettings = IndexSettings()
+    learning: LearningSettings = LearningSettings()
+    documents: DocumentSettings = DocumentSettings()
+    llm: LlmSettings = msgspec.field(default_factory=LlmSettings)
 
     @property
     def secret_rules(self) -> tuple[str, ...]:

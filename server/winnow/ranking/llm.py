@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from winnow.config import Model
+from winnow.config import ModelSettings
 from winnow.processes.waiting import within
 from winnow.ranking import prompt as prompts
 from winnow.ranking.answer import AnswerReader, Named, Validator
@@ -167,7 +167,7 @@ def _ranking(model: NamedModel, answer: _Answer, broken_off: str | None) -> LlmR
     )
 
 
-def input_tokens(models: Models, model: Model) -> int:
+def input_tokens(models: Models, model: ModelSettings) -> int:
     """The most tokens to send to a model, so that a request stays below its cap."""
     cap = models.settings.request_tokens
     most = model.input_tokens if cap is None else min(model.input_tokens, cap - model.output_tokens)

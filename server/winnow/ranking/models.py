@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from winnow.config import Llm, Model, Prices
+from winnow.config import LlmSettings, ModelSettings, Prices
 from winnow.privacy.outbound import Egress, NotAllowedOut, Roots, destination_of, is_this_machine
 from winnow.privacy.outbound.audit import Ended, Outcome, Sent, now
 from winnow.privacy.outbound.caps import cost
@@ -52,7 +52,7 @@ class NamedModel(Struct, frozen=True):
     """A model that can be used now."""
 
     name: str
-    settings: Model
+    settings: ModelSettings
     base_url: str
 
 
@@ -74,7 +74,7 @@ class Models:
 
     def __init__(
         self,
-        settings: Llm,
+        settings: LlmSettings,
         environment: Mapping[str, str],
         ask_editor: AskEditor | None = None,
         roots: Roots = tuple[Path],
@@ -83,10 +83,10 @@ class Models:
         self.settings = settings
         self._rules = (*settings.secrets, *rules)
         self.egress = Egress(settings, environment, roots)
-        self.known: Mapping[str, Model] = settings.models
+        self.known: Mapping[str, ModelSettings] = settings.models
         self._ask_editor = ask_editor
         if ask_editor and not any(one.provider == "editor" for one in self.known.values()):
-            own = Model(provider="editor", model=EDITOR)
+            own = ModelSettings(provider="editor", model=EDITOR)
             self.known = {EDITOR: own, **self.known}
         self._environment = environment
         self._providers: dict[str, Provider] = {}
@@ -262,7 +262,7 @@ class Models:
     def _ended(
         self,
         sent: Sent,
-        settings: Model,
+        settings: ModelSettings,
         outcome: Outcome,
         usage: Usage | None,
         answered_by: str | None,
@@ -326,7 +326,7 @@ class Models:
         model = self.known[name]
         return NamedModel(name, model, self._address(model))
 
-    def _address(self, model: Model) -> str:
+    def _address(self, model: ModelSettings) -> str:
         if model.provider == "editor":
             return COMPLETE
         variable, own = OWN_ADDRESS[model.provider]

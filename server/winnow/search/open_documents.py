@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER, Index, Learning
+from winnow.config import OWN_FOLDER, IndexSettings, LearningSettings
 from winnow.errors import NoWorkspace, RootRefused, SearchError
 from winnow.storage.paths import real_path
 from winnow.storage.writing import create_file, temporary_folder
@@ -88,7 +88,9 @@ async def search_open_documents(
     """
     problem = _problem(workspace)
     config = msgspec.structs.replace(
-        workspace.config, index=Index(enabled=False), learning=Learning(enabled=False)
+        workspace.config,
+        index=IndexSettings(enabled=False),
+        learning=LearningSettings(enabled=False),
     )
     with temporary_folder(".winnow-") as temporary:
         folder = Path(real_path(temporary))

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from conftest import write_files
 from index.conftest import extracted, jobs, outcome
-from winnow.config import Index
+from winnow.config import IndexSettings
 from winnow.index.build import throttle as module
 from winnow.index.build.throttle import MB, Governor, Machine, most_parsed
 from winnow.index.build.workers import Workers
@@ -71,7 +71,7 @@ def machine() -> OtherMachine:
 
 @pytest.fixture
 def governor(machine: OtherMachine) -> Governor:
-    return Governor(Index, lambda: WORKERS, machine)
+    return Governor(IndexSettings, lambda: WORKERS, machine)
 
 
 @pytest.fixture(autouse=True)
@@ -140,12 +140,12 @@ async def test_other_programs_go_first_and_a_batch_begins_now_and_then(
 
 
 async def test_the_threshold_is_the_setting(machine: OtherMachine) -> None:
-    settings = [Index(cpu_throttle_threshold=0.3)]
+    settings = [IndexSettings(cpu_throttle_threshold=0.3)]
     governor = Governor(lambda: settings[0], lambda: WORKERS, machine)
     machine.others = 0.5
     await loaded(governor, machine)
     assert await held_for(governor, machine) == module.LOADED_SECONDS
-    settings[0] = Index(cpu_throttle_threshold=0.6)
+    settings[0] = IndexSettings(cpu_throttle_threshold=0.6)
     assert await held_for(governor, machine) == 0
 
 
@@ -208,7 +208,7 @@ async def test_without_memory_there_is_one_worker_and_it_waits(
 def test_what_the_server_has_is_not_given_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, server = OtherMachine(cores=2), 100 * MB
     monkeypatch.setattr(machine, "memory_of", lambda pid: server if pid == os.getpid() else 0)
-    settings = Index(max_memory_usage_mb=300)
+    settings = IndexSettings(max_memory_usage_mb=300)
     governor = Governor(lambda: settings, lambda: WORKERS, machine)
     assert (governor.workers(), governor.worker_bytes()) == (2, 85 * MB)
     server = 150 * MB
@@ -235,17 +235,17 @@ def test_as_many_workers_as_processors_memory_and_battery_allow(
 ) -> None:
     machine = OtherMachine(cores)
     machine.battery = battery
-    settings = Index(max_memory_usage_mb=megabytes)
+    settings = IndexSettings(max_memory_usage_mb=megabytes)
     assert Governor(lambda: settings, lambda: WORKERS, machine).workers() == expected
 
 
 def test_what_is_parsed_follows_from_the_limit() -> None:
-    assert most_parsed(Index(), 0) == 900_000
-    assert most_parsed(Index(), 16_000) == 826_667
-    assert most_parsed(Index(), 78_000) == 413_333
-    assert most_parsed(Index(), 1_000_000) == 300_000
-    assert most_parsed(Index(max_memory_usage_mb=1_000), 78_000) == 4_500_000
-    assert most_parsed(Index(max_memory_usage_mb=64), 0) == 96_000
+    assert most_parsed(IndexSettings(), 0) == 900_000
+    assert most_parsed(IndexSettings(), 16_000) == 826_667
+    assert most_parsed(IndexSettings(), 78_000) == 413_333
+    assert most_parsed(IndexSettings(), 1_000_000) == 300_000
+    assert most_parsed(IndexSettings(max_memory_usage_mb=1_000), 78_000) == 4_500_000
+    assert most_parsed(IndexSettings(max_memory_usage_mb=64), 0) == 96_000
 
 
 def test_a_home_folder_a_drive_and_what_all_share_are_not_indexed_unasked(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ async def test_a_program_that_burns_all_processors_is_seen_and_our_own_is_not(
 ) -> None:
     monkeypatch.setattr(module, "LOAD_SECONDS", 0.2)
     own: list[int] = []
-    governor = Governor(lambda: Index(cpu_throttle_threshold=0.6), lambda: own)
+    governor = Governor(lambda: IndexSettings(cpu_throttle_threshold=0.6), lambda: own)
     started = burners()
     load = governor._load
     assert load.of_others(()) == 0
@@ -313,12 +313,12 @@ async def test_memory_is_that_of_the_server_and_its_workers() -> None:
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        alone = Governor(Index, tuple).memory()
-        both = Governor(Index, lambda: [child.pid]).memory()
+        alone = Governor(IndexSettings, tuple).memory()
+        both = Governor(IndexSettings, lambda: [child.pid]).memory()
         child.communicate()
     assert alone > 0
     assert 80_000_000 <= both - alone < 110_000_000
-    assert Governor(Index, lambda: [child.pid]).memory() - alone < 10_000_000
+    assert Governor(IndexSettings, lambda: [child.pid]).memory() - alone < 10_000_000
 
 
 # --- workers under a governor --------------------------------------------------------------

@@ -28,7 +28,7 @@ from conftest import (
     write_files,
 )
 from documents.making_pdf import make_pdf
-from winnow.config import Bash, Config, merged
+from winnow.config import BashSettings, Config, merged
 from winnow.errors import InvalidParams, NotAllowed, NoWorkspace, ProgramNotInstalled
 from winnow.storage.config_files import load
 from winnow.tools import TOOLS
@@ -39,7 +39,7 @@ from winnow.workspace import Workspace
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="only rg and rga there")
 
 SECRET = "outside-secret-0123"
-ON = Config(bash=Bash(enabled=True))
+ON = Config(bash=BashSettings(enabled=True))
 requires_rga = requires("rga", "pdftotext", "pandoc")
 
 
@@ -402,7 +402,7 @@ async def test_time_ends_the_programs_and_what_there_was_is_the_answer(
 async def test_long_output_is_cut_and_says_so(
     tmp_path: Path, make_workspace: MakeWorkspace, slow_project: Path
 ) -> None:
-    config = Config(bash=Bash(enabled=True, output_bytes=1_000))
+    config = Config(bash=BashSettings(enabled=True, output_bytes=1_000))
     workspace = make_workspace(slow_project, config=config, environment=user_environment(tmp_path))
     started = time.monotonic()
     result = await bash(workspace, "cat big.txt big.txt")

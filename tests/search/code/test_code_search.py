@@ -21,7 +21,7 @@ from conftest import (
     requires_posix,
     write_files,
 )
-from winnow.config import Config, Index
+from winnow.config import Config, IndexSettings
 from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.search.answer.shorten import estimated_tokens
 from winnow.tools import TOOLS
@@ -32,7 +32,7 @@ from winnow.types.code_search import CodeSearchPartial, CodeSearchResult
 from winnow.workspace import Workspace
 
 TOOL = TOOLS["code_search"]
-NO_INDEX = Config(index=Index(enabled=False))
+NO_INDEX = Config(index=IndexSettings(enabled=False))
 
 
 async def search(

@@ -13,7 +13,7 @@ import pytest
 
 from asking import answered, pages
 from conftest import FAKE_KEY, MakeWorkspace, git_init, write_files
-from winnow.config import Config, Index
+from winnow.config import Config, IndexSettings
 from winnow.config import merged as with_layer
 from winnow.errors import InvalidParams
 from winnow.search.answer.hits import Hit
@@ -25,7 +25,7 @@ from winnow.types.semantic_search import SemanticSearchResult
 from winnow.workspace import Workspace
 
 # What embeddings are installed makes no difference here.
-LEXICAL = Config(index=Index(embeddings="off"))
+LEXICAL = Config(index=IndexSettings(embeddings="off"))
 
 FILES = {
     "src/auth/login.py": (
@@ -227,7 +227,7 @@ async def test_a_large_folder_is_indexed_when_somebody_asks_for_it(
 ) -> None:
     folder = write_files(git_init(tmp_path / "project"), FILES)
     write_files(folder, {f"src/part_{n}.py": f"part = {n}\n" for n in range(60)})
-    config = Config(index=Index(auto_index_threshold=20, embeddings="off"))
+    config = Config(index=IndexSettings(auto_index_threshold=20, embeddings="off"))
     query = {"query": "how is a password compared"}
     workspace = make_workspace(folder, config=config)
     result = await TOOLS["code_search"].call(workspace, query, no_progress)
@@ -317,7 +317,7 @@ async def test_of_two_folders_one_has_an_index_and_the_other_is_searched_as_text
     small = write_files(git_init(tmp_path / "small"), FILES)
     parts = {f"src/part_{n}.py": f"def password_{n}(): pass\n" for n in range(120)}
     large = write_files(git_init(tmp_path / "large"), parts)
-    config = Config(index=Index(embeddings="off", max_files=60))
+    config = Config(index=IndexSettings(embeddings="off", max_files=60))
     workspace = make_workspace(small, large, config=config)
     workspace.start_indexing = lambda consent: None  # as in a language server
     await workspace.index.build()

@@ -10,7 +10,7 @@ import pytest
 
 from asking import answered
 from conftest import MakeWorkspace, Recorder, git_init, write_files
-from winnow.config import Config, Index
+from winnow.config import Config, IndexSettings
 from winnow.errors import EmptyQuery, InvalidParams
 from winnow.search.code.ranked_text import search_terms
 from winnow.tools import TOOLS
@@ -21,7 +21,7 @@ from winnow.types.semantic_search import SemanticSearchPartial, SemanticSearchRe
 from winnow.workspace import Workspace
 
 TOOL = TOOLS["semantic_search"]
-NO_INDEX = Config(index=Index(enabled=False))
+NO_INDEX = Config(index=IndexSettings(enabled=False))
 
 
 async def search(
@@ -146,12 +146,12 @@ async def test_an_index_is_offered_where_it_would_pay(
 ) -> None:
     files = {f"f{n}.py": "def handle(): pass\n" for n in range(30)}
     folder = write_files(git_init(tmp_path / "p"), files)
-    config = Config(index=Index(auto_index_threshold=20))
+    config = Config(index=IndexSettings(auto_index_threshold=20))
     workspace = make_workspace(folder, config=config)
     offer = (await search(workspace, "what handles")).index_offer
     assert offer is not None
     assert (offer.files, offer.param, offer.command) == (
         30, "enable_indexing", "winnow index build"
     )  # fmt: skip
-    workspace.reconfigure(Config(index=Index(auto_index_threshold=31, enabled=False)))
+    workspace.reconfigure(Config(index=IndexSettings(auto_index_threshold=31, enabled=False)))
     assert (await search(workspace, "what handles")).index_offer is None

@@ -27,7 +27,7 @@ import pytest
 
 from asking import answered, pages
 from conftest import CI, RIPGREP, MakeWorkspace
-from winnow.config import Config, Learning
+from winnow.config import Config, LearningSettings
 from winnow.tools import TOOLS
 from winnow.types.grep import GrepResult
 from winnow.workspace import Workspace
@@ -179,7 +179,7 @@ async def test_the_matches_are_ripgreps_and_the_cursor_loses_and_doubles_none(
     chance = random.Random(f"{SEED} {folder.name}")
     copy = copied(folder, tmp_path / folder.name, patterns * INDEXED_FILES, chance)
     words = words_of(copy, chance)
-    unlearned = Config(learning=Learning(enabled=False))  # it would be kept in the tree
+    unlearned = Config(learning=LearningSettings(enabled=False))  # it would be kept in the tree
     plain, indexed = make_workspace(folder, config=unlearned), make_workspace(copy)
     indexed.index.keep_watching()
     await indexed.index.build()

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import FAKE_KEY, SLOW_TERM, MakeWorkspace, Recorder, models_config, write_files
 from model_server import ModelServer
-from winnow.config import Config, Index, Learning, merged
+from winnow.config import Config, IndexSettings, LearningSettings, merged
 from winnow.errors import TermsTooBroad
 from winnow.index.build.disk_scan import Changes, Covers
 from winnow.index.build.folder import FolderIndex
@@ -130,7 +130,7 @@ async def test_what_the_index_says_orders_the_files_that_match(
     files["modulee.py"] += "\n\n" * 30 + "class Customs:\n    def declare(self): ...\n"
     folder = write_files(tmp_path / "same", files)
     params = {"query": "customs declare", "search_terms": ["item"]}
-    workspace = make_workspace(folder, config=Config(index=Index(enabled=False)))
+    workspace = make_workspace(folder, config=Config(index=IndexSettings(enabled=False)))
     without: KeywordSearchResult = await TOOL.call(workspace, params, Recorder())
     assert paths(without) == sorted(files)
     workspace = make_workspace(folder)
@@ -267,7 +267,7 @@ async def test_a_model_may_choose_a_file_that_the_index_adds(
 
 
 async def test_no_index_is_made_for_a_search(make_workspace: MakeWorkspace, shop: Path) -> None:
-    workspace = make_workspace(shop, config=Config(learning=Learning(enabled=False)))
+    workspace = make_workspace(shop, config=Config(learning=LearningSettings(enabled=False)))
     result = await search(workspace)
     assert (paths(result), result.completeness.index) == (["shop/postage.py"], None)
     assert not (shop / ".winnow").exists()
@@ -278,7 +278,7 @@ async def test_an_index_of_an_earlier_process_answers(
 ) -> None:
     await workspace.index.aclose()
     assert by_index(await search(make_workspace(shop)))
-    off = make_workspace(shop, config=Config(index=Index(enabled=False)))
+    off = make_workspace(shop, config=Config(index=IndexSettings(enabled=False)))
     assert not by_index(await search(off))
 
 
@@ -391,7 +391,7 @@ async def test_what_was_of_use_comes_first_for_a_similar_query(
 ) -> None:
     files = {f"module_{letter}.py": "postage = 1\n" for letter in "abcd"}
     folder = write_files(tmp_path / "same", files)
-    workspace = make_workspace(folder, config=Config(index=Index(enabled=False)))
+    workspace = make_workspace(folder, config=Config(index=IndexSettings(enabled=False)))
     before = await search(workspace)
     assert paths(before) == sorted(files)
     for path, action in (("module_c.py", "up"), ("module_a.py", "down")):
@@ -411,7 +411,7 @@ async def test_so_it_does_where_passages_are_searched(
 ) -> None:
     files = {f"module_{letter}.py": "postage = 1\n" for letter in "abcd"}
     folder = write_files(tmp_path / "same", files)
-    workspace = make_workspace(folder, config=Config(index=Index(enabled=enabled)))
+    workspace = make_workspace(folder, config=Config(index=IndexSettings(enabled=enabled)))
     params = {"query": "what is the postage"}
     before = await TOOLS["semantic_search"].call(workspace, params, Recorder())
     assert sorted(one.path for one in before.results) == sorted(files)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, Recorder, git_init, write_files
-from winnow.config import Config, Index, Limits
+from winnow.config import Config, IndexSettings, Limits
 from winnow.errors import (
     InvalidParams,
     NoSymbol,
@@ -203,7 +203,7 @@ async def test_partial_results_are_not_answered_again(
 
 
 async def test_answers_say_how_much_the_index_knows(workspace: Workspace) -> None:
-    workspace.reconfigure(Config(index=Index(enabled=False)))
+    workspace.reconfigure(Config(index=IndexSettings(enabled=False)))
     cold = await find(workspace, name="Client.send")
     assert cold.completeness.index is not None
     assert cold.completeness.index.state == "none"
@@ -222,7 +222,7 @@ async def test_without_an_index_no_file_is_read_that_cannot_have_references(
 ) -> None:
     write_files(tmp_path, {"a.py": "def needle():\n    pass\n", "use": "needle\n"})
     write_files(tmp_path, {f"notes{number}.txt": "needle\n" for number in range(5)})
-    workspace = make_workspace(tmp_path, config=Config(index=Index(enabled=False)))
+    workspace = make_workspace(tmp_path, config=Config(index=IndexSettings(enabled=False)))
     found = await TOOLS["find_references"].call(workspace, {"name": "needle"}, recorder)
     assert isinstance(found, FindReferencesResult)
     assert places(found) == ["a.py:1:5 definition certain"]
@@ -234,7 +234,7 @@ async def test_a_name_that_there_was_no_time_to_look_for_is_not_said_to_be_unkno
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     write_files(tmp_path, {"a.py": "def needle():\n    pass\n"})
-    hurried = Config(index=Index(enabled=False), limits=Limits(search_seconds=1e-9))
+    hurried = Config(index=IndexSettings(enabled=False), limits=Limits(search_seconds=1e-9))
     with pytest.raises(SearchTimedOut, match="not all files that hold the name have been read"):
         await find(make_workspace(tmp_path, config=hurried), name="needle")
 
@@ -252,7 +252,7 @@ async def test_a_name_that_there_was_no_time_to_look_for_is_not_said_to_be_unkno
 async def test_a_name_may_be_spelled_as_in_code_and_in_messages(
     workspace: Workspace, name: str
 ) -> None:
-    workspace.reconfigure(Config(index=Index(enabled=False)))
+    workspace.reconfigure(Config(index=IndexSettings(enabled=False)))
     assert places(await find(workspace, name=name, path="net/client.py")) == SEND
     assert places(await find(workspace, name=name, path="app.py", line=5)) == SEND
 

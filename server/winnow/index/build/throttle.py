@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, Literal, TypeVar
 
-from winnow.config import Index
+from winnow.config import IndexSettings
 from winnow.index.build.workers import TIMES_TEXT
 from winnow.processes.memory import anonymous_bytes
 from winnow.processes.workers import FEW_CORES, workers_for
@@ -59,7 +59,7 @@ FRESH_BYTES = 30 * MB
 PARSED_SHARE, LEAST_SHARE = 0.0045, 0.0015
 
 
-def most_parsed(limits: Index, files: int) -> int:
+def most_parsed(limits: IndexSettings, files: int) -> int:
     """The bytes of the largest file whose symbols can be taken within the limit of memory, in a
     tree of so many files."""
     limit = limits.max_memory_usage_mb * MB
@@ -120,7 +120,7 @@ class Governor:
 
     def __init__(
         self,
-        limits: Callable[[], Index],
+        limits: Callable[[], IndexSettings],
         pids: Callable[[], Sequence[int]],
         machine: Machine | None = None,
     ) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from winnow.config import Llm, Model
+from winnow.config import LlmSettings, ModelSettings
 from winnow.privacy.outbound.audit import AuditLog, Sent, Used
 from winnow.privacy.outbound.caps import problem_of
 from winnow.privacy.outbound.consent import Consents
@@ -37,7 +37,7 @@ class Egress:
     """
 
     def __init__(
-        self, settings: Llm, environment: Mapping[str, str], roots: Roots = tuple[Path]
+        self, settings: LlmSettings, environment: Mapping[str, str], roots: Roots = tuple[Path]
     ) -> None:
         folder = state_folder(environment)
         self.log = AuditLog(folder)
@@ -50,12 +50,12 @@ class Egress:
         shown = (shown_path(os.path.realpath(root)) for root in self._roots())
         return [uri or path for path, uri in shown]
 
-    def needs_consent(self, model: Model, address: str) -> bool:
+    def needs_consent(self, model: ModelSettings, address: str) -> bool:
         """Whether a model is elsewhere, and it is not settled by itself that it may be asked."""
         is_elsewhere = model.provider != "editor" and not is_this_machine(address)
         return is_elsewhere and self._settings.consent != "always"
 
-    def consent_problem(self, model: Model, address: str) -> str | None:
+    def consent_problem(self, model: ModelSettings, address: str) -> str | None:
         """Why the model may not be asked, in words that say what would help; None if it may."""
         if not self.needs_consent(model, address):
             return None
@@ -66,7 +66,7 @@ class Egress:
             return None
         return no_consent([destination])
 
-    def begin(self, sent: Sent, model: Model) -> None:
+    def begin(self, sent: Sent, model: ModelSettings) -> None:
         """Take down that a request is made, before it is. Raises NotAllowedOut at a cap, and where
         it cannot be taken down that something leaves."""
 
@@ -92,7 +92,7 @@ def no_consent(destinations: Sequence[str]) -> str:
     )
 
 
-def has_daily_cap(settings: Llm) -> bool:
+def has_daily_cap(settings: LlmSettings) -> bool:
     return settings.daily_tokens is not None or settings.daily_usd is not None
 
 

@@ -9,7 +9,7 @@ import anthropic
 from anthropic.types import RawMessageStreamEvent
 from msgspec.structs import replace
 
-from winnow.config import Model
+from winnow.config import ModelSettings
 from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
 from winnow.ranking.providers.http import body_sent, client_options
 from winnow.types.keyword_search import Usage
@@ -17,7 +17,7 @@ from winnow.types.keyword_search import Usage
 
 class AnthropicProvider:
     def __init__(
-        self, model: Model, base_url: str, key: str | None, connect_seconds: float
+        self, model: ModelSettings, base_url: str, key: str | None, connect_seconds: float
     ) -> None:
         self._model = model
         self._key = key

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from winnow.config import Model
+from winnow.config import ModelSettings
 from winnow.ranking.providers import Provider
 
 
-def connect(model: Model, base_url: str, key: str | None, connect_seconds: float) -> Provider:
+def connect(
+    model: ModelSettings, base_url: str, key: str | None, connect_seconds: float
+) -> Provider:
     """A connection for a model; imports the SDK, which takes one to three seconds at first."""
     if model.provider == "anthropic":
         from winnow.ranking.providers.anthropic import AnthropicProvider

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import msgspec
 
-from winnow.config import Model
+from winnow.config import ModelSettings
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest
 from winnow.text.sanitize import clean_line
 from winnow.types.keyword_search import Usage
@@ -23,7 +23,7 @@ AskEditor = Callable[[Mapping[str, object]], Awaitable[object]]
 
 
 class EditorProvider:
-    def __init__(self, model: Model, ask: AskEditor) -> None:
+    def __init__(self, model: ModelSettings, ask: AskEditor) -> None:
         self._model = model
         self._ask = ask
 

@@ -8,7 +8,7 @@ from typing import Any
 import openai
 from openai.types.chat import ChatCompletionChunk
 
-from winnow.config import Model
+from winnow.config import ModelSettings
 from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
 from winnow.ranking.providers.http import body_sent, client_options
 from winnow.types.keyword_search import Usage
@@ -19,7 +19,7 @@ CUT = frozenset({"length", "content_filter"})
 
 class OpenAIProvider:
     def __init__(
-        self, model: Model, base_url: str, key: str | None, connect_seconds: float
+        self, model: ModelSettings, base_url: str, key: str | None, connect_seconds: float
     ) -> None:
         self._model = model
         self._key = key
