@@ -18,7 +18,7 @@ from winnow.storage.database import Connection
 from winnow.symbols.extract.driver import extract
 from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.language import language_of
-from winnow.symbols.view import File, View
+from winnow.symbols.view import File, SymbolView
 
 FILES = {
     "app/models.py": "class Model:\n    def save(self):\n        pass\n",
@@ -33,7 +33,7 @@ def facts(path: str, text: str) -> FileSymbols:
     return extract(language, text.encode())
 
 
-def names(view: View, name: str) -> list[tuple[str, str]]:
+def names(view: SymbolView, name: str) -> list[tuple[str, str]]:
     return sorted((file.path, one.qualified_name) for file, one in view.definitions(name))
 
 

@@ -14,7 +14,7 @@ from winnow.index.store.file_record import FileFacts
 from winnow.index.store.file_table import TableState
 from winnow.index.store.reader import Reader
 from winnow.symbols.file_symbols import Definition
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 # Where folders are several, or a document has no file yet, what is derived from paths is kept here,
 # for the last such list.
@@ -23,7 +23,7 @@ OF = "of these paths"  # no name that anybody else gives to what is kept
 
 
 def joined(
-    view: View,
+    view: SymbolView,
     stores: Sequence[tuple[str, Reader]],
     states: Sequence[TableState],
     unsaved: Mapping[str, FileFacts],
@@ -114,7 +114,9 @@ def _kept_for(paths: list[str]) -> dict[str, Any]:
     return _KEPT[-1]
 
 
-def _definitions(view: View, numbers: _Numbers) -> Callable[[str], list[tuple[int, Definition]]]:
+def _definitions(
+    view: SymbolView, numbers: _Numbers
+) -> Callable[[str], list[tuple[int, Definition]]]:
     def definitions(name: str) -> list[tuple[int, Definition]]:
         return [
             (number, definition)

@@ -31,7 +31,7 @@ Overlay = Mapping[str, FileSymbols | None]
 
 
 class StoreView:
-    """A :class:`winnow.symbols.view.View` of the stores of some folders.
+    """A :class:`winnow.symbols.view.SymbolView` of the stores of some folders.
 
     ``roots`` are absolute, with ``/``, and ``readers`` are those of their stores, in the same
     order. Used in a ``with`` block, or closed by the caller, the view closes them. One thread at a

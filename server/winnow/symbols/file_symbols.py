@@ -68,7 +68,7 @@ class Definition(Struct, frozen=True, array_like=True, gc=False):
         return f"{self.container}.{self.name}" if self.container else self.name
 
 
-class Scope(Struct, frozen=True, array_like=True, gc=False):
+class LexicalScope(Struct, frozen=True, array_like=True, gc=False):
     """A part of a file in which names are bound.
 
     ``parent`` is the number of the scope around it, -1 for the file's own, which is number 0.
@@ -153,7 +153,7 @@ class ScopeTable(Struct, frozen=True, array_like=True):
     ``package`` is the package that it says it belongs to.
     """
 
-    scopes: list[Scope]
+    scopes: list[LexicalScope]
     imports: list[Import] = []
     stars: list[str] = []
     bases: dict[int, list[str]] = {}
@@ -168,8 +168,8 @@ class ScopeTable(Struct, frozen=True, array_like=True):
 
 
 class FileSymbols(Struct, frozen=True, array_like=True):
-    """All that is known of a file. ``occurrences`` are packed, see :func:`unpacked`; ``generic``
-    says that the language has no query of its own; ``broken`` counts places that do not parse."""
+    """The symbols of a file. ``occurrences`` are packed, see :func:`unpack_occurrences`.
+    ``generic`` is set if the language has no query. ``broken`` counts syntax errors."""
 
     language: str
     definitions: list[Definition]
@@ -179,14 +179,14 @@ class FileSymbols(Struct, frozen=True, array_like=True):
     broken: int = 0
 
 
-def unpacked(packed: bytes) -> Iterator[Occurrence]:
+def unpack_occurrences(packed: bytes) -> Iterator[Occurrence]:
     """The occurrences of a name: three unsigned 32-bit numbers each, in the machine's order."""
     numbers = array("I", packed)
     for place in range(0, len(numbers), 3):
         yield Occurrence(numbers[place], numbers[place + 1], numbers[place + 2])
 
 
-def scope_at(starts: list[int], scopes: list[Scope], at: int) -> int:
+def scope_at(starts: list[int], scopes: list[LexicalScope], at: int) -> int:
     """The number of the innermost scope around an offset; ``starts`` are those of the scopes."""
     number = bisect_right(starts, at) - 1
     while number > 0 and scopes[number].end <= at:
@@ -194,7 +194,7 @@ def scope_at(starts: list[int], scopes: list[Scope], at: int) -> int:
     return max(number, 0)
 
 
-def declared_in(scopes: list[Scope], number: int) -> int:
+def scope_of_name(scopes: list[LexicalScope], number: int) -> int:
     """The scope that the name of a class or function is bound in: around its type parameters, too,
     which end where it ends."""
     around = scopes[number].parent
@@ -205,14 +205,14 @@ def declared_in(scopes: list[Scope], number: int) -> int:
     return max(around, 0)
 
 
-def merged(scopes: list[Scope]) -> list[int]:
+def merge_scopes(scopes: list[LexicalScope]) -> list[int]:
     """For each scope its number, or that of the first of its name where the declarations of a
     class or namespace stand in several places; for a part that of its class before it."""
     first: dict[tuple[int, str], int] = {}
     found: list[int] = []
     for number, scope in enumerate(scopes):
         if scope.name and scope.kind in ("class", "namespace"):
-            around = found[declared_in(scopes, number)]
+            around = found[scope_of_name(scopes, number)]
             found.append(first.setdefault((around, scope.name), number))
         elif scope.kind == "part":
             found.append(first.get((found[scope.parent], scope.name), number))

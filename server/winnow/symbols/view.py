@@ -17,7 +17,7 @@ class File(Struct, frozen=True, gc=False):
     language: str
 
 
-class View(Protocol):
+class SymbolView(Protocol):
     """The facts of all files at one moment; every path is absolute, with ``/``.
 
     Unsaved documents stand in the place of their files. The methods read from disk or from

@@ -25,12 +25,14 @@ from winnow.storage import database
 from winnow.storage.database import StoreDamaged
 from winnow.storage.state_folder import User, create, existing
 from winnow.symbols.extract.packed import pack
-from winnow.symbols.file_symbols import Definition, FileSymbols, Scope, ScopeTable
+from winnow.symbols.file_symbols import Definition, FileSymbols, LexicalScope, ScopeTable
 from winnow.symbols.view import File
 
 
 def scope_table_of(*bases: str, size: int = 100) -> ScopeTable:
-    return ScopeTable([Scope(0, size, -1, "module"), Scope(5, 9, 0, "class")], bases={1: [*bases]})
+    return ScopeTable(
+        [LexicalScope(0, size, -1, "module"), LexicalScope(5, 9, 0, "class")], bases={1: [*bases]}
+    )
 
 
 def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> FileFacts:

@@ -23,7 +23,7 @@ DEADLINE = 60
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CHILD = """
 import json, sys
-from winnow.symbols.extract.extraction import extract
+from winnow.symbols.extract.driver import extract
 from winnow.symbols.language import Language
 found = {}
 for grammar, source in json.load(sys.stdin).items():

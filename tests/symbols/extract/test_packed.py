@@ -12,11 +12,11 @@ from winnow.symbols.extract.packed import (
     pack,
     unpack,
 )
-from winnow.symbols.file_symbols import Definition, FileSymbols, Scope, ScopeTable
+from winnow.symbols.file_symbols import Definition, FileSymbols, LexicalScope, ScopeTable
 
 DEFINITION = Definition("run", "method", 10, 6, 40, 1, 3, (4, 4, 4), "app.Runner", "def run()")
 SKELETON = ScopeTable(
-    [Scope(0, 50, -1, "module"), Scope(3, 49, 0, "class", "Runner")],
+    [LexicalScope(0, 50, -1, "module"), LexicalScope(3, 49, 0, "class", "Runner")],
     bases={1: ["base.Base[T]", "other.Base", "Mixin()", "<T>"]},
 )
 FACTS = FileSymbols("python", [DEFINITION], SKELETON, {"run": b"123"}, generic=True, broken=1)

@@ -13,8 +13,8 @@ from conftest import write_files
 from indexed import indexed
 from winnow.index.snapshot import StoreView
 from winnow.index.symbol_names import NameTables
-from winnow.symbols.file_symbols import FileSymbols, Scope, ScopeTable
-from winnow.symbols.search.find import Finder, Found, Symbol
+from winnow.symbols.file_symbols import FileSymbols, LexicalScope, ScopeTable
+from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
 from winnow.symbols.search.query import parse
 from winnow.symbols.view import File
 
@@ -57,7 +57,7 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreView]:
         yield one
 
 
-def find(view: StoreView, text: str, **options: object) -> Found:
+def find(view: StoreView, text: str, **options: object) -> SymbolMatches:
     tables = view.names(NameTables())
     open_files: Sequence[str] = options.pop("open_files", ())  # type: ignore[assignment]
     return Finder(view, tables, parse(text), **options).find(open_files)  # type: ignore[arg-type]
@@ -221,12 +221,12 @@ def test_a_member_that_a_class_has_from_its_base_is_found(tmp_path: Path) -> Non
             for path, scopes, bases in [
                 (
                     f"{root}/base.py",
-                    [Scope(0, 99, -1, "module"), Scope(11, 37, 0, "class", "Base")],
+                    [LexicalScope(0, 99, -1, "module"), LexicalScope(11, 37, 0, "class", "Base")],
                     {1: ["top.Top[int]", "Client"]},  # in a circle, too
                 ),
                 (
                     f"{root}/client.py",
-                    [Scope(0, 99, -1, "module"), Scope(13, 50, 0, "class", "Client")],
+                    [LexicalScope(0, 99, -1, "module"), LexicalScope(13, 50, 0, "class", "Client")],
                     {1: ["base.Base"]},
                 ),
             ]

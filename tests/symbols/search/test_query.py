@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.symbols.search.query import QUERY_CHARACTERS, WORDS, Query, Term, kinds_of, parse
+from winnow.symbols.search.query import QUERY_CHARACTERS, WORDS, SymbolQuery, Term, kinds_of, parse
 
 
 def word(text: str, **more: object) -> Term:
@@ -48,21 +48,21 @@ def word(text: str, **more: object) -> Term:
     ],
 )  # fmt: skip
 def test_a_word(text: str, term: Term) -> None:
-    assert parse(text) == Query((term,))
+    assert parse(text) == SymbolQuery((term,))
 
 
 def test_fields_are_no_words_of_the_name() -> None:
-    assert parse("kind:class,fn send path:src/ file:a.py lang:.PY") == Query(
+    assert parse("kind:class,fn send path:src/ file:a.py lang:.PY") == SymbolQuery(
         (word("send"),),
         kinds=kinds_of("class") | kinds_of("function"),  # type: ignore[operator]
         paths=("src/", "a.py"),
         languages=("py",),
     )
     # Being typed, and a qualified name.
-    assert parse("kind: kind::x") == Query(
+    assert parse("kind: kind::x") == SymbolQuery(
         (Term("x", ("kind",), ("::",), whole="kind::x"),),
     )
-    assert parse("kind:thing") == Query(unknown=("thing",))
+    assert parse("kind:thing") == SymbolQuery(unknown=("thing",))
 
 
 @pytest.mark.parametrize(

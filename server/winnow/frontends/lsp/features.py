@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from winnow.search.symbols.navigation import Asked, Call, Navigation, Use
     from winnow.search.symbols.requests import Asking, Early
     from winnow.symbols.file_symbols import Definition
-    from winnow.symbols.resolve.places import Place
+    from winnow.symbols.resolve.places import NamePlace
     from winnow.text.lines import Source
     from winnow.workspace import Workspace
 
@@ -352,7 +352,7 @@ class _Spelled:
             for one in definitions
         ]
 
-    def item(self, place: Place) -> Plain:
+    def item(self, place: NamePlace) -> Plain:
         """A function as the call hierarchy has it; a file stands for what is in no function."""
         location = self.location(place.path, place.at, place.name)
         source = self.navigation.sources.read(place.path)

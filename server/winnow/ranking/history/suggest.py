@@ -12,7 +12,7 @@ from winnow.index.postings.terms import asked_words, stem
 
 if TYPE_CHECKING:
     from winnow.symbols.search.names import Names
-    from winnow.symbols.view import View
+    from winnow.symbols.view import SymbolView
 
 # Of some words, what the index has that is spelled like one of them, `MOST` at most.
 KnownTerms = Callable[[Sequence[str]], Sequence[str]]
@@ -46,7 +46,7 @@ def suggested(query: str, helped: Iterable[str], known_terms: KnownTerms) -> lis
     return [one for one in dict.fromkeys(found) if one.lower() not in said]
 
 
-def terms_of_index(view: View, tables: Sequence[Names]) -> KnownTerms:
+def terms_of_index(view: SymbolView, tables: Sequence[Names]) -> KnownTerms:
     """What the index has, by the names of its definitions; for use while the view is open.
 
     ``tables`` have all names that there ever were: what is not defined any more is left out.

@@ -31,15 +31,15 @@ from winnow.symbols.file_symbols import (
     TYPE,
     WRITTEN,
     Definition,
-    unpacked,
+    unpack_occurrences,
 )
-from winnow.symbols.resolve.names import External, Module, Name, Target
-from winnow.symbols.resolve.places import Place, function_around, places
-from winnow.symbols.resolve.references import Reference, Resolver, Tier
+from winnow.symbols.resolve.names import External, Module, Name, ResolvedReference, Target, Tier
+from winnow.symbols.resolve.places import NamePlace, function_around, places
+from winnow.symbols.resolve.references import Resolver
 from winnow.symbols.resolve.rules import world
-from winnow.symbols.resolve.session import FileFacts
+from winnow.symbols.resolve.session import ResolverFile
 from winnow.symbols.search.weight import place_of, weight
-from winnow.symbols.view import File, View
+from winnow.symbols.view import File, SymbolView
 from winnow.text.lines import Source, Sources
 from winnow.text.paths import held_by
 
@@ -69,7 +69,7 @@ class Asked(Struct, frozen=True):
     at: int
     name: str
     targets: list[Target]
-    places: list[Place]
+    places: list[NamePlace]
     guessed: bool = False
     external: bool = False
 
@@ -87,7 +87,7 @@ class Use(Struct, frozen=True, gc=False):
 class Call(Struct, frozen=True):
     """A function that calls or is called, and where the calls stand in the caller's file."""
 
-    place: Place
+    place: NamePlace
     path: str
     calls: list[int]
 
@@ -99,7 +99,7 @@ class Navigation:
     seen: what they would have had is missing.
     """
 
-    def __init__(self, view: View, sources: Sources) -> None:
+    def __init__(self, view: SymbolView, sources: Sources) -> None:
         self.view = view
         self.sources = sources
         self.resolver = Resolver(view)
@@ -155,10 +155,10 @@ class Navigation:
                 return Asked(path, at, name, targets, found, guessed, external)
         return None
 
-    def _import_of(self, file: FileFacts, name: str) -> list[Place]:
+    def _import_of(self, file: ResolverFile, name: str) -> list[NamePlace]:
         """Where a file imports a name from outside of the workspace."""
         return [
-            Place(file.path, at, name)
+            NamePlace(file.path, at, name)
             for at, flags, _ in self.resolver.session.unpacked(file, name)
             if flags & ROLE == IMPORTED
         ][:1]
@@ -185,7 +185,7 @@ class Navigation:
                 return found
             there = places(self.resolver.types, targets)
             return msgspec.structs.replace(found, targets=targets, places=there)
-        place = Place(file.path, definition.at, definition.name, definition)
+        place = NamePlace(file.path, definition.at, definition.name, definition)
         return Asked(file.path, definition.at, definition.name, [], [place])
 
     def named(self, name_path: str) -> list[tuple[File, Definition]]:
@@ -255,7 +255,7 @@ class Navigation:
             tier: Tier = "possible" if asked.guessed else one.tier
             yield Use(one.path, one.at, name, kind, tier)
 
-    def _kind_in_pattern(self, asked: Asked, one: Reference, kind: Kind) -> Kind:
+    def _kind_in_pattern(self, asked: Asked, one: ResolvedReference, kind: Kind) -> Kind:
         """In `const {a} = b` the member a of b is read, and a variable is bound."""
         file = self.resolver.session.file(one.path)
         scope = file.canonical[file.scope_at(one.at)] if file is not None else 0
@@ -272,9 +272,9 @@ class Navigation:
             if use.kind != "call" or use.tier == "possible":
                 continue
             around = function_around(self.view, use.path, use.at)
-            place = Place(use.path, 0, "")
+            place = NamePlace(use.path, 0, "")
             if around is not None:
-                place = Place(use.path, around.at, around.name, around)
+                place = NamePlace(use.path, around.at, around.name, around)
             key = (use.path, around.at if around else -1)
             found.setdefault(key, Call(place, use.path, [])).calls.append(use.at)
         return list(found.values())
@@ -288,7 +288,7 @@ class Navigation:
                 found.setdefault(key, Call(called, place.path, [])).calls.append(at)
         return sorted(found.values(), key=lambda call: min(call.calls))
 
-    def _called_in(self, place: Place) -> Iterator[tuple[int, Place]]:
+    def _called_in(self, place: NamePlace) -> Iterator[tuple[int, NamePlace]]:
         """The calls in a definition: where, and of what, as far as that is known."""
         source = self.sources.read(place.path)
         file = self.resolver.session.file(place.path)
@@ -297,7 +297,7 @@ class Navigation:
         start, end = place.at + len(place.name.encode()), place.definition.end
         for name, packed in self.view.all_occurrences(place.path).items():
             size = len(name.encode())
-            for one in unpacked(packed):
+            for one in unpack_occurrences(packed):
                 if not start <= one.at < end or not source.holds(one.at, name):
                     continue
                 if kind_of(source, one.at + size, one.flags) != "call":

@@ -27,7 +27,7 @@ from winnow.search.symbols.requests import (
 )
 from winnow.storage.paths import shown_path
 from winnow.symbols.file_symbols import Definition
-from winnow.symbols.resolve.places import Place, function_around
+from winnow.symbols.resolve.places import NamePlace, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import Sources
 from winnow.text.paths import held_by, locate
@@ -281,7 +281,7 @@ class _Shown:
             uri=at.uri,
         )
 
-    def symbol(self, place: Place) -> ReferencedSymbol | None:
+    def symbol(self, place: NamePlace) -> ReferencedSymbol | None:
         source = self._navigation.sources.read(place.path)
         if source is None:
             return None

@@ -29,8 +29,8 @@ from winnow.search.index.requests import left_out_in_words, left_out_of, state_i
 from winnow.search.index.retry import again_if_damaged
 from winnow.storage.paths import shown_path
 from winnow.symbols.language import generic_languages
-from winnow.symbols.search.find import Finder, Found, Symbol
-from winnow.symbols.search.query import KINDS, Query, parse
+from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
+from winnow.symbols.search.query import KINDS, SymbolQuery, parse
 from winnow.symbols.view import File
 from winnow.text.definition_patterns import Look, all_files, files_with, looks
 from winnow.text.paths import held_by
@@ -73,7 +73,7 @@ def search_symbols(
     limit: int,
     seconds: float = SEARCH_SECONDS,
     open_files: Sequence[str] = (),
-) -> Found:
+) -> SymbolMatches:
     """The best symbols for what somebody types, as quickly as they can be found; see
     :mod:`winnow.symbols.search.query`. An empty text lists some of ``open_files`` first. Blocks."""
     finder = Finder(view, view.names(tables), parse(text), limit=limit, seconds=seconds, prune=True)
@@ -181,7 +181,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.query = _query(self.params)
         self.state: IndexState | None = None
-        self.found = Found([], 0, True)
+        self.found = SymbolMatches([], 0, True)
         self.passed = 0  # results before the page
         self.changed = False
         self.exact: list[Symbol] = []  # as far as the index did not know them
@@ -213,7 +213,7 @@ class _Search:
             self.reasons[:0] = read
 
     async def _look_up(
-        self, query: Query, patience: float = CATCH_UP_SECONDS
+        self, query: SymbolQuery, patience: float = CATCH_UP_SECONDS
     ) -> tuple[list[str], IndexState]:
         """Ask the index; gives those files of the page that are not as they were when they came
         into the index, and its state."""
@@ -222,13 +222,13 @@ class _Search:
             self.state = state
             return await view.read(self._find, view, query), state
 
-    def _find(self, view: StoreView, query: Query) -> list[str]:
+    def _find(self, view: StoreView, query: SymbolQuery) -> list[str]:
         self.found, first, self.changed = self._found_in(view, query)
         self.passed = first
         page = self.found.symbols[first : first + self.params.max_results]
         return view.changed({symbol.file.path for symbol in page})
 
-    def _found_in(self, view: StoreView, query: Query) -> tuple[Found, int, bool]:
+    def _found_in(self, view: StoreView, query: SymbolQuery) -> tuple[SymbolMatches, int, bool]:
         position = cursor.decode(self.params, int)
         wanted = min(max(0, position[0]) if position else 0, MOST) + self.params.max_results
         finder = Finder(
@@ -373,7 +373,7 @@ class _Search:
                     f"0 symbols here; {total} in the rest of the workspace, the best in"
                     f" {self.shown(self.found.symbols[:1])[0].path}"
                 )
-        self.found = Found([], 0, True)
+        self.found = SymbolMatches([], 0, True)
         if self.state and self.state.knows_all:
             left_out = await left_out_of(self.workspace, self.scope, self._covers)
             # What has no room is said in any case.
@@ -426,7 +426,7 @@ def _as_search(params: FindSymbolParams) -> SearchParams:
     )
 
 
-def _query(params: FindSymbolParams) -> Query:
+def _query(params: FindSymbolParams) -> SymbolQuery:
     """The query, with the kind that the params name beside it."""
     query = parse(params.name)
     if params.kind == "any":
@@ -437,7 +437,7 @@ def _query(params: FindSymbolParams) -> Query:
     )
 
 
-def _stamp(found: Found, count: int) -> bytes:
+def _stamp(found: SymbolMatches, count: int) -> bytes:
     symbols = found.symbols[:count]
     return cursor.stamp_of(
         [(one.file.path, one.definition.at, one.definition.name) for one in symbols]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tree_sitter
 
 from winnow.symbols.extract.chains import Chains
-from winnow.symbols.file_symbols import Definition, Import, Scope, ScopeTable, scope_at
+from winnow.symbols.file_symbols import Definition, Import, LexicalScope, ScopeTable, scope_at
 
 
 class Extraction:
@@ -18,7 +18,7 @@ class Extraction:
         self.source = source
         self.roots = roots
         self.definitions: list[Definition] = []
-        self.scopes: list[Scope] = [Scope(0, len(source), -1, "module")]
+        self.scopes: list[LexicalScope] = [LexicalScope(0, len(source), -1, "module")]
         self.imports: list[Import] = []
         self.stars: list[str] = []
         self.bases: dict[int, list[str]] = {}
@@ -54,12 +54,12 @@ class Extraction:
     def link_scopes(self) -> None:
         """Give each scope its parent; they stand in the order of their beginnings."""
         around: list[int] = []
-        linked: list[Scope] = []
+        linked: list[LexicalScope] = []
         for number, scope in enumerate(self.scopes):
             while around and linked[around[-1]].end <= scope.start:
                 around.pop()
             parent = around[-1] if around else -1
-            linked.append(Scope(scope.start, scope.end, parent, scope.kind, scope.name))
+            linked.append(LexicalScope(scope.start, scope.end, parent, scope.kind, scope.name))
             around.append(number)
         self.scopes = linked
         self._starts = [scope.start for scope in linked]

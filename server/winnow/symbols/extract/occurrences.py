@@ -17,7 +17,7 @@ Of a language's query ``tokens``, these captures are read here; all others are f
 ``@in_type``     a name of a type
 ``@argument``    an argument that may be a member, where a macro is called
 ``@typed``       a part of the text in which names are types
-``@scope.<kind>``  a scope, see :class:`~winnow.symbols.file_symbols.Scope`
+``@scope.<kind>``  a scope, see :class:`~winnow.symbols.file_symbols.LexicalScope`
 ``@arguments``   the arguments of a call, with their brackets
 ``@subscript``   an expression with a subscript; its first child is what is subscripted
 ``@parenthesis`` an expression in brackets
@@ -55,7 +55,7 @@ from winnow.symbols.file_symbols import (
     SHORTHAND,
     TAG,
     TYPE,
-    Scope,
+    LexicalScope,
 )
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def find_occurrences(
     return {name: array("I", numbers).tobytes() for name, numbers in names.items()}
 
 
-def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[Scope]:
+def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[LexicalScope]:
     """Scopes as they are captured, those around others first; parents are not known yet."""
     found: dict[tuple[int, int], tuple[str, str]] = {}
     for capture, nodes in captured.items():
@@ -149,7 +149,8 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
                         break
             found.setdefault((start, -node.end_byte), (kind, name))
     return [
-        Scope(start, -end, 0, kind, name) for (start, end), (kind, name) in sorted(found.items())
+        LexicalScope(start, -end, 0, kind, name)
+        for (start, end), (kind, name) in sorted(found.items())
     ]
 
 

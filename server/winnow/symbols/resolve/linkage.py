@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
 from msgspec import Struct
 
@@ -29,9 +28,9 @@ from winnow.symbols.file_symbols import (
     SHORTHAND,
     TAG,
 )
-from winnow.symbols.resolve.names import Name, Target
+from winnow.symbols.resolve.names import Name, ResolvedReference, Target
 from winnow.symbols.resolve.paths import shared_folders
-from winnow.symbols.resolve.session import FileFacts, Session
+from winnow.symbols.resolve.session import ResolverFile, Session
 from winnow.symbols.resolve.types import Class
 
 LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer", "template"))
@@ -55,16 +54,6 @@ class Bound(Struct, frozen=True, gc=False):
     private: bool
     enum: str = ""
     owner: str = ""
-
-
-class Use(Struct, frozen=True, gc=False):
-    """A place where a symbol is used; see :class:`~winnow.symbols.resolve.references.Reference`."""
-
-    path: str
-    at: int
-    flags: int
-    tier: Literal["certain", "likely"]
-    macro: str = ""
 
 
 # Of a type that no file of the workspace declares: what its members are is known to be elsewhere.
@@ -97,7 +86,9 @@ class Linker:
 
     # --- uses ------------------------------------------------------------------------------
 
-    def uses(self, name: str, targets: Iterable[Target], path: str | None = None) -> Iterator[Use]:
+    def uses(
+        self, name: str, targets: Iterable[Target], path: str | None = None
+    ) -> Iterator[ResolvedReference]:
         """Uses of a symbol, by way of macros too; in one file only, if it is named."""
         self.undecided = 0
         wanted = frozenset(target for target in targets if isinstance(target, Name))
@@ -120,9 +111,11 @@ class Linker:
                 elif not _names_macro(use.flags) and (use.path, use.at) not in seen:
                     seen.add((use.path, use.at))
                     if path is None or use.path == path:
-                        yield Use(use.path, use.at, use.flags, "likely", using.name)
+                        yield ResolvedReference(use.path, use.at, use.flags, "likely", using.name)
 
-    def _direct(self, name: str, wanted: frozenset[Name]) -> Iterator[tuple[Use, Name | None]]:
+    def _direct(
+        self, name: str, wanted: frozenset[Name]
+    ) -> Iterator[tuple[ResolvedReference, Name | None]]:
         """Uses that bear the name, each with the macro in whose text it stands."""
         for file, packed in self.session.view.occurrences(name):
             facts = self.session.file(file.path)
@@ -144,12 +137,15 @@ class Linker:
                 )
                 # What stands in a macro may be something else where that is used.
                 sure = found is not None and macro is None
-                yield Use(file.path, at, flags, "certain" if sure else "likely"), macro
+                yield (
+                    ResolvedReference(file.path, at, flags, "certain" if sure else "likely"),
+                    macro,
+                )
 
     # --- what an occurrence means ----------------------------------------------------------
 
     def meaning(
-        self, file: FileFacts, name: str, at: int, flags: int, receiver: int
+        self, file: ResolverFile, name: str, at: int, flags: int, receiver: int
     ) -> list[Name] | None:
         """What the name at an offset means; None if it is a member of something unknown."""
         role = flags & ROLE
@@ -186,7 +182,7 @@ class Linker:
         return found
 
     def _attribute(
-        self, file: FileFacts, scope: int, name: str, receiver: str
+        self, file: ResolverFile, scope: int, name: str, receiver: str
     ) -> list[Name] | None:
         if receiver == UNKNOWN:
             return self._key(file, scope, name) if _initializes(file, scope) else None
@@ -206,7 +202,7 @@ class Linker:
         # A base that is not known may have it.
         return found or (None if any(map(self._derived, owners)) else [])
 
-    def guess(self, file: FileFacts, name: str, receiver: str) -> list[Name]:
+    def guess(self, file: ResolverFile, name: str, receiver: str) -> list[Name]:
         """What a qualified name means if the first of its namespaces, which nothing seems to open,
         are those that some macro opens: it is looked for in the others."""
         if not _classes_hold(file) or not _WORDS.fullmatch(receiver):
@@ -247,14 +243,14 @@ class Linker:
             for target in self.ordinary(file, file.scopes[owner.scope].parent, name, typed=True)
         ]
 
-    def _key(self, file: FileFacts, scope: int, name: str) -> list[Name] | None:
+    def _key(self, file: ResolverFile, scope: int, name: str) -> list[Name] | None:
         """A named field where an object is initialized."""
         if _initializes(file, scope):
             return self._initialized(file, scope, name) or None
         found = self.member(self._this(file, scope), name)
         return found or self.ordinary(file, scope, name)
 
-    def _initialized(self, file: FileFacts, scope: int, name: str) -> list[Name]:
+    def _initialized(self, file: ResolverFile, scope: int, name: str) -> list[Name]:
         """The fields of this name that the brackets around it may be for. Where values without
         names are listed, these are brackets of one of the fields of what is initialized."""
         said = file.scope_table.types.get(scope, {}).get(INITIALIZED)
@@ -277,7 +273,7 @@ class Linker:
                     found.update(dict.fromkeys(self.declared(file, owner.scope, said[1:])))
         return tuple(found)
 
-    def _this(self, file: FileFacts, scope: int) -> tuple[Class, ...]:
+    def _this(self, file: ResolverFile, scope: int) -> tuple[Class, ...]:
         """The class whose member a scope is in."""
         while scope > 0:
             one = file.scopes[scope]
@@ -288,12 +284,12 @@ class Linker:
             scope = one.parent
         return ()
 
-    def _enumerator(self, file: FileFacts, name: str) -> list[Name]:
+    def _enumerator(self, file: ResolverFile, name: str) -> list[Name]:
         """What a macro of the same name hides from here on."""
         candidates = [one for one in self.bound(name) if one.target.space == ""]
         return self._linked(candidates, self._seen(file, candidates))
 
-    def _own_member(self, file: FileFacts, scope: int, name: str) -> list[Name]:
+    def _own_member(self, file: ResolverFile, scope: int, name: str) -> list[Name]:
         """A member where it is declared, and in copies of its class."""
         label = file.scopes[scope].name
         if _classes_hold(file):
@@ -308,7 +304,7 @@ class Linker:
         return found
 
     def ordinary(
-        self, file: FileFacts, scope: int, name: str, *, typed: bool = False
+        self, file: ResolverFile, scope: int, name: str, *, typed: bool = False
     ) -> list[Name]:
         """What a name without a receiver means: from scope to scope outwards, then globally. A
         ``typed`` one is a type."""
@@ -327,7 +323,7 @@ class Linker:
             scope = one.parent
         return self.globally(file, name, owner)
 
-    def _local(self, file: FileFacts, name: str, typed: bool) -> frozenset[int]:
+    def _local(self, file: ResolverFile, name: str, typed: bool) -> frozenset[int]:
         """The scopes of a file that bind a name."""
         key = (file.path, name, typed)
         if key not in self._locals:
@@ -345,7 +341,7 @@ class Linker:
             )
         return self._locals[key]
 
-    def _namespace(self, file: FileFacts, scope: int) -> str:
+    def _namespace(self, file: ResolverFile, scope: int) -> str:
         """The namespace around a scope."""
         names = []
         while scope > 0:
@@ -389,7 +385,7 @@ class Linker:
 
     def _read_one(
         self,
-        file: FileFacts,
+        file: ResolverFile,
         name: str,
         at: int,
         flags: int,
@@ -431,7 +427,7 @@ class Linker:
             owner = self._namespace(file, scope) if in_classes else ""
             bound[Bound(Name(file.path, scope, name), private, enum, owner)] = None
 
-    def globally(self, file: FileFacts, name: str, owner: str = "") -> list[Name]:
+    def globally(self, file: ResolverFile, name: str, owner: str = "") -> list[Name]:
         """What a name means outside of functions in a file, and in a namespace."""
         key = (file.path, name, owner)
         known = self._globals.get(key)
@@ -451,7 +447,7 @@ class Linker:
             self._globals[key] = known
         return known
 
-    def _around(self, file: FileFacts, candidates: list[Bound], owner: str) -> list[Bound]:
+    def _around(self, file: ResolverFile, candidates: list[Bound], owner: str) -> list[Bound]:
         """Those that are seen in a namespace: of the innermost around it, else of those that the
         file uses, else of any if there is only one (that of the arguments, in a call)."""
         macros = [one for one in candidates if one.target.space == "macro"]
@@ -468,7 +464,7 @@ class Linker:
             found = [one for one in candidates if one not in macros]
         return found + macros
 
-    def _in_namespace(self, file: FileFacts, namespace: str, name: str) -> list[Name]:
+    def _in_namespace(self, file: ResolverFile, namespace: str, name: str) -> list[Name]:
         """What `namespace::name` means; of an enumeration, too."""
         first, sign, rest = namespace.partition("::")
         for one in file.imports.get(first, ()):
@@ -518,7 +514,7 @@ class Linker:
         said = file.scope_table.types.get(0, {}).get(f"#{macro.name}") if file else None
         return said == f"={macro.name}"
 
-    def _seen(self, file: FileFacts, candidates: list[Bound]) -> list[Bound]:
+    def _seen(self, file: ResolverFile, candidates: list[Bound]) -> list[Bound]:
         """Those of the candidates that a file sees."""
         if not candidates:
             return []
@@ -579,7 +575,7 @@ class Linker:
         found = (self.session.module(file, name) for name in file.scope_table.stars)
         return [one for one in found if one is not None]
 
-    def tag(self, file: FileFacts, name: str) -> list[Name]:
+    def tag(self, file: ResolverFile, name: str) -> list[Name]:
         """What `struct name` means: where its members are listed, as near as possible."""
         key = (file.path, name)
         if key not in self._tags:
@@ -619,7 +615,7 @@ class Linker:
 
     # --- types -----------------------------------------------------------------------------
 
-    def of(self, file: FileFacts, scope: int, expression: str) -> tuple[Class, ...]:
+    def of(self, file: ResolverFile, scope: int, expression: str) -> tuple[Class, ...]:
         """The classes that an expression in a scope of a file may be of; pointers and arrays are
         what they point to and consist of."""
         key = (file.path, scope, expression)
@@ -635,7 +631,7 @@ class Linker:
             self._busy.discard(key)
         return found
 
-    def _evaluate(self, file: FileFacts, scope: int, expression: str) -> tuple[Class, ...]:
+    def _evaluate(self, file: ResolverFile, scope: int, expression: str) -> tuple[Class, ...]:
         if expression[:1] == "<":
             cast, _, rest = expression[1:].partition(">")
             value = self.declared(file, scope, cast)
@@ -654,7 +650,7 @@ class Linker:
         return value
 
     def _first(
-        self, file: FileFacts, scope: int, name: str, rest: str
+        self, file: ResolverFile, scope: int, name: str, rest: str
     ) -> tuple[tuple[Class, ...], str]:
         """What an expression begins with, and the steps behind it."""
         if not _classes_hold(file):
@@ -698,7 +694,9 @@ class Linker:
                 return found
         return ()
 
-    def _of_macros(self, file: FileFacts, scope: int, names: Iterable[Name]) -> tuple[Class, ...]:
+    def _of_macros(
+        self, file: ResolverFile, scope: int, names: Iterable[Name]
+    ) -> tuple[Class, ...]:
         """What the text of a macro is where it stands."""
         for one in names:
             home = self.session.file(one.path) if one.space == "macro" else None
@@ -709,7 +707,7 @@ class Linker:
                 return self.of(file, scope, said[1:])
         return ()
 
-    def declared(self, file: FileFacts, scope: int, text: str) -> tuple[Class, ...]:
+    def declared(self, file: ResolverFile, scope: int, text: str) -> tuple[Class, ...]:
         """The classes that a type names."""
         if text[:1] == "{":
             start = int(text[1:])
@@ -742,7 +740,7 @@ class Linker:
                 found.update(dict.fromkeys(self._of_class(home, one)))
         return tuple(found) or self._of_macros(file, scope, names)
 
-    def _of_class(self, home: FileFacts, one: Name) -> tuple[Class, ...]:
+    def _of_class(self, home: ResolverFile, one: Name) -> tuple[Class, ...]:
         """The classes that a name is, or is another name for."""
         if one.space == "tag":
             return self._of_tags((one,))
@@ -812,7 +810,7 @@ class Linker:
                         todo.append(other)
         return found
 
-    def possible(self, file: FileFacts, name: str, wanted: frozenset[Name]) -> bool:
+    def possible(self, file: ResolverFile, name: str, wanted: frozenset[Name]) -> bool:
         """Whether a member of something unknown can only be one of these."""
         definers = self.definers(name)
         ours = [one for one in definers if Name(one.path, one.scope, name) in wanted]
@@ -828,7 +826,7 @@ class Linker:
         )
 
 
-def _classes_hold(file: FileFacts) -> bool:
+def _classes_hold(file: ResolverFile) -> bool:
     """Whether classes and namespaces hold names, as in C++."""
     return file.rules.members_bare == "always"
 
@@ -838,11 +836,11 @@ def _names_macro(flags: int) -> bool:
     return flags & ROLE == MACRO or bool(flags & MENTIONED)
 
 
-def _initializes(file: FileFacts, scope: int) -> bool:
+def _initializes(file: ResolverFile, scope: int) -> bool:
     return file.scopes[scope].kind == "initializer"
 
 
-def _beyond_templates(file: FileFacts, scope: int) -> int:
+def _beyond_templates(file: ResolverFile, scope: int) -> int:
     """The scope in which a template stands."""
     while file.scopes[scope].kind == "template":
         scope = file.scopes[scope].parent

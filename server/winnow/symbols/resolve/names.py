@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from msgspec import Struct
 
 from winnow.symbols.file_symbols import BINDS, Import
-from winnow.symbols.resolve.session import FileFacts, Session
+from winnow.symbols.resolve.session import ResolverFile, Session
 
 STEPS = 100  # through re-exports
 
@@ -42,6 +43,20 @@ class External(Struct, frozen=True, gc=False):
     capital: bool = False
 
 
+Tier = Literal["certain", "likely", "possible"]
+
+
+class ResolvedReference(Struct, frozen=True, gc=False):
+    """A use of a symbol at a byte offset. ``name`` is the text there if it is not the symbol's own
+    name: an alias, or the macro that uses the symbol."""
+
+    path: str
+    at: int
+    flags: int
+    tier: Tier
+    name: str = ""
+
+
 # What a module is as a whole where it says so: `export =`, `module.exports =`.
 WHOLE = "export="
 
@@ -49,7 +64,7 @@ Target = Name | Module | External
 
 
 def resolve(
-    session: Session, file: FileFacts, scope: int, name: str, apart: bool = False
+    session: Session, file: ResolverFile, scope: int, name: str, apart: bool = False
 ) -> list[Target]:
     """What a name means that stands in a scope of a file; nothing if it is bound nowhere.
 
@@ -70,7 +85,7 @@ def resolve(
     return outside(session, file, scope, name)
 
 
-def outside(session: Session, file: FileFacts, scope: int, name: str) -> list[Target]:
+def outside(session: Session, file: ResolverFile, scope: int, name: str) -> list[Target]:
     """What a name means that its file does not bind."""
     if name in file.rules.roots:
         path = session.module(file, name)
@@ -85,7 +100,7 @@ def outside(session: Session, file: FileFacts, scope: int, name: str) -> list[Ta
     return found
 
 
-def _beside(session: Session, file: FileFacts, name: str) -> Iterator[Name]:
+def _beside(session: Session, file: ResolverFile, name: str) -> Iterator[Name]:
     """What the other files of a package define."""
     place = session.package(file)
     if place:
@@ -93,7 +108,7 @@ def _beside(session: Session, file: FileFacts, name: str) -> Iterator[Name]:
             yield Name(facts.path, 0, name)
 
 
-def _everywhere(session: Session, file: FileFacts, name: str) -> list[Target]:
+def _everywhere(session: Session, file: ResolverFile, name: str) -> list[Target]:
     """What is visible without an import."""
     kinds = file.rules.everywhere
     if not kinds:
@@ -105,7 +120,7 @@ def _everywhere(session: Session, file: FileFacts, name: str) -> list[Target]:
     ]
 
 
-def _in_other_part(file: FileFacts, scope: int, bound: frozenset[int]) -> bool:
+def _in_other_part(file: ResolverFile, scope: int, bound: frozenset[int]) -> bool:
     """Whether another part of a namespace binds a name."""
     return file.scopes[scope].kind == "namespace" and any(
         file.scopes[other].kind == "namespace" and file.canonical[other] == file.canonical[scope]
@@ -113,7 +128,7 @@ def _in_other_part(file: FileFacts, scope: int, bound: frozenset[int]) -> bool:
     )
 
 
-def bindings(session: Session, file: FileFacts, scope: int, name: str) -> list[Target]:
+def bindings(session: Session, file: ResolverFile, scope: int, name: str) -> list[Target]:
     """What a name means that is bound in this scope."""
     imports = [one for one in file.imports.get(name, ()) if one.scope == scope]
     found: list[Target] = []
@@ -124,7 +139,7 @@ def bindings(session: Session, file: FileFacts, scope: int, name: str) -> list[T
     return found
 
 
-def defined(session: Session, file: FileFacts, scope: int, name: str) -> bool:
+def defined(session: Session, file: ResolverFile, scope: int, name: str) -> bool:
     """Whether a scope binds a name by something else than an import."""
     numbers = session.unpacked(file, name)
     if any(file.scope_at(at) == scope for at, flags, _ in numbers if flags & BINDS):
@@ -133,7 +148,7 @@ def defined(session: Session, file: FileFacts, scope: int, name: str) -> bool:
 
 
 def imported(
-    session: Session, file: FileFacts, one: Import, name: str, seen: set[tuple[str, str]]
+    session: Session, file: ResolverFile, one: Import, name: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
     """What an import gives."""
     if one.name:
@@ -153,7 +168,7 @@ def imported(
 
 
 def from_module(
-    session: Session, file: FileFacts, module: str, name: str, seen: set[tuple[str, str]]
+    session: Session, file: ResolverFile, module: str, name: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
     """What `from module import name` gives in this file."""
     if file.rules.roots:
@@ -174,7 +189,7 @@ def from_module(
 
 
 def along(
-    session: Session, file: FileFacts, scope: int, path: str, seen: set[tuple[str, str]]
+    session: Session, file: ResolverFile, scope: int, path: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
     """What a path such as `crate.net.Client` means, which begins in a scope of a file."""
     first, *rest = path.split(".")
@@ -201,7 +216,7 @@ def along(
     return found
 
 
-def _root(session: Session, file: FileFacts, first: str, inside: int) -> list[Target]:
+def _root(session: Session, file: ResolverFile, first: str, inside: int) -> list[Target]:
     """The module that `crate`, `self` or `super` is in a scope of a file."""
     if inside and first == "self":
         return [Name(file.path, file.scopes[inside].parent, file.scopes[inside].name)]
@@ -215,7 +230,7 @@ def _root(session: Session, file: FileFacts, first: str, inside: int) -> list[Ta
 
 
 def _first(
-    session: Session, file: FileFacts, scope: int, name: str, seen: set[tuple[str, str]]
+    session: Session, file: ResolverFile, scope: int, name: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
     place = scope
     while place >= 0:
@@ -255,7 +270,7 @@ def within(
     return exported(session, f"{place.path}::{file.qualified(inside)}", name, seen)
 
 
-def _submodule(session: Session, file: FileFacts, module: str, name: str) -> str | None:
+def _submodule(session: Session, file: ResolverFile, module: str, name: str) -> str | None:
     if not file.rules.submodules:
         return None
     return session.module(file, module + name if module.endswith(".") else f"{module}.{name}")
@@ -308,7 +323,7 @@ def exported(
 
 
 def from_stars(
-    session: Session, file: FileFacts, name: str, seen: set[tuple[str, str]]
+    session: Session, file: ResolverFile, name: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
     """What `from module import *` gives for a name that is bound nowhere else."""
     for module in file.scope_table.stars:

@@ -13,8 +13,8 @@ from typing import Literal
 from winnow.symbols.file_symbols import ATTRIBUTE, DEFINES, ROLE
 from winnow.symbols.resolve.names import Name, Target
 from winnow.symbols.resolve.rules import Rules
-from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
-from winnow.symbols.view import View
+from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
+from winnow.symbols.view import SymbolView
 
 # Kinds whose names local variables have, too.
 _VARIABLES = frozenset(("field", "property", "variable", "enum_member"))
@@ -24,14 +24,14 @@ _OPEN = frozenset(("ruby", "csharp", "swift"))
 _SELVES = frozenset(("self", "this", "Self", "static", "__MODULE__"))
 
 
-def _no_module(view: View, importer: str, name: str) -> str | None:
+def _no_module(view: SymbolView, importer: str, name: str) -> str | None:
     return None
 
 
 RULES = Rules(module=_no_module, plain=True)
 
 
-class Candidates:
+class NameCandidates:
     """The definitions of a name in a world of languages, by what can tell one from another."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Candidates:
                 self.same[one].add(one)
         self.single = len(groups) == 1
 
-    def meant(self, file: FileFacts, at: int, flags: int, receiver: int) -> set[Name] | None:
+    def meant(self, file: ResolverFile, at: int, flags: int, receiver: int) -> set[Name] | None:
         """What the name at an offset means, where something says it; None where nothing does."""
         scope = file.scope_at(at)
         if flags & DEFINES:
@@ -105,7 +105,7 @@ class Candidates:
             return {Name(file.path, file.scope_at(at), self.name)}
         return None
 
-    def _is_local(self, file: FileFacts, name: Name) -> bool:
+    def _is_local(self, file: ResolverFile, name: Name) -> bool:
         """Whether a function defines the name for itself."""
         return file.scopes[name.scope].kind == "function" and any(
             flags & DEFINES and file.scope_at(at) == name.scope
@@ -113,7 +113,7 @@ class Candidates:
         )
 
     def tier(
-        self, file: FileFacts, wanted: Name, at: int, flags: int, receiver: int
+        self, file: ResolverFile, wanted: Name, at: int, flags: int, receiver: int
     ) -> Literal["likely", "possible"] | None:
         """How sure it is that the name at an offset means one of the definitions."""
         meant = self.meant(file, at, flags, receiver)
@@ -137,7 +137,7 @@ class Candidates:
         file = self.session.file(wanted.path)
         return file is not None and file.scopes[wanted.scope].kind in MEMBERS
 
-    def _is_near(self, file: FileFacts, wanted: Name) -> bool:
+    def _is_near(self, file: ResolverFile, wanted: Name) -> bool:
         if wanted.path == file.path:
             return True
         owner = self.owners[wanted]
@@ -146,7 +146,7 @@ class Candidates:
             self._mentioned[key] = bool(self.session.unpacked(file, owner))
         return self._mentioned[key]
 
-    def near(self, file: FileFacts, at: int, flags: int, receiver: int) -> list[Name]:
+    def near(self, file: ResolverFile, at: int, flags: int, receiver: int) -> list[Name]:
         """What a name probably means: the likely definitions, else all of them."""
         meant = self.meant(file, at, flags, receiver)
         if meant is not None:

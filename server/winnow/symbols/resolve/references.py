@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Container, Iterable, Iterator
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,7 +35,7 @@ from winnow.symbols.file_symbols import (
     SHORTHAND,
     STATIC,
     STRING,
-    declared_in,
+    scope_of_name,
 )
 from winnow.symbols.resolve import plain
 from winnow.symbols.resolve.linkage import Linker
@@ -44,16 +43,18 @@ from winnow.symbols.resolve.names import (
     External,
     Module,
     Name,
+    ResolvedReference,
     Target,
+    Tier,
     exported,
     from_module,
     imported,
 )
-from winnow.symbols.resolve.plain import Candidates
+from winnow.symbols.resolve.plain import NameCandidates
 from winnow.symbols.resolve.rules import world
-from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
+from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
 from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, Type, Types, Untyped
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 DEFAULT = "default"
 NEVER = 1_000_000  # others
@@ -62,19 +63,6 @@ BUILT_IN = External("")
 FEW = 12  # names that are looked up one by one in a file, rather than all of its names
 FAMILY_TO_OTHERS = 3
 CONSTRUCTOR = "constructor"
-
-Tier = Literal["certain", "likely", "possible"]
-
-
-class Reference(Struct, frozen=True, gc=False):
-    """A place where a symbol is used; ``at`` is an offset in bytes. ``name`` is what stands there,
-    where that is another name."""
-
-    path: str
-    at: int
-    flags: int
-    tier: Tier
-    name: str = ""
 
 
 class Meaning(Struct, frozen=True):
@@ -140,7 +128,7 @@ class _Names:
         if name not in self._todo:
             self._todo.append(name)
 
-    def add_renamed(self, file: FileFacts, name: str, at: int) -> None:
+    def add_renamed(self, file: ResolverFile, name: str, at: int) -> None:
         """The name that an import or export at this place gives, where it is another one."""
         for one in file.scope_table.imports:
             if one.at == at and one.local != name and one.name in (name, DEFAULT):
@@ -149,7 +137,7 @@ class _Names:
     def only_in(self, name: str) -> set[str] | None:
         return self._files[name]
 
-    def is_new(self, file: FileFacts, at: int) -> bool:
+    def is_new(self, file: ResolverFile, at: int) -> bool:
         place = (file.path, at)
         if place in self._seen:
             return False
@@ -169,10 +157,10 @@ class Rivals(Struct, frozen=True):
 class Resolver:
     """Answers about one view, for one request."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: SymbolView) -> None:
         self.view = view
         self.session = Session(view, plain.RULES)
-        self._candidates: dict[tuple[str, str], Candidates] = {}
+        self._candidates: dict[tuple[str, str], NameCandidates] = {}
         self.types = Types(self.session)
         self.linker = Linker(self.session)
         # Uses of a name that may mean the symbol, or another one that is called so.
@@ -183,7 +171,7 @@ class Resolver:
 
     # --- from an occurrence to what it means -----------------------------------------------
 
-    def meaning(self, file: FileFacts, name: str, at: int, flags: int, receiver: int) -> Meaning:
+    def meaning(self, file: ResolverFile, name: str, at: int, flags: int, receiver: int) -> Meaning:
         """What the name at an offset means."""
         if file.rules.linkage:
             names = self.linker.meaning(file, name, at, flags, receiver)
@@ -224,7 +212,7 @@ class Resolver:
             return self._attribute(file, scope, name, next(iter(file.rules.instance)), apart)
         return Meaning(found or [BUILT_IN])
 
-    def _around(self, file: FileFacts, scope: int, receiver: int) -> Class | None:
+    def _around(self, file: ResolverFile, scope: int, receiver: int) -> Class | None:
         """The class that a member is written down for."""
         if receiver:
             owner = self.types.of(file, scope, file.scope_table.receivers[receiver])
@@ -233,7 +221,7 @@ class Resolver:
         return self.types.class_at(file, around) if around is not None else None
 
     def _shorthand(
-        self, file: FileFacts, scope: int, name: str, flags: int, receiver: int
+        self, file: ResolverFile, scope: int, name: str, flags: int, receiver: int
     ) -> Meaning:
         """A variable and a member in one."""
         variable = self.types.named(file, scope, name, False)
@@ -245,7 +233,9 @@ class Resolver:
         key = self._key(file, scope, name, file.scope_table.receivers[receiver], apart)
         return replace(key, targets=[*variable, *key.targets])
 
-    def _key(self, file: FileFacts, scope: int, name: str, receiver: str, apart: bool) -> Meaning:
+    def _key(
+        self, file: ResolverFile, scope: int, name: str, receiver: str, apart: bool
+    ) -> Meaning:
         """A key of an object: a member of what is expected there, if anything is."""
         if not receiver:
             return Meaning()
@@ -262,14 +252,14 @@ class Resolver:
         # A key of a map may be a name like any other.
         return Meaning([] if apart else self.types.named(file, scope, name, False))
 
-    def _plain(self, name: str, language: str) -> Candidates:
+    def _plain(self, name: str, language: str) -> NameCandidates:
         key = (name, world(language))
         known = self._candidates.get(key)
         if known is None:
-            known = self._candidates[key] = Candidates(self.session, self.at, name, language)
+            known = self._candidates[key] = NameCandidates(self.session, self.at, name, language)
         return known
 
-    def _imported(self, file: FileFacts, name: str, at: int) -> list[Target]:
+    def _imported(self, file: ResolverFile, name: str, at: int) -> list[Target]:
         if at in file.scope_table.modules:
             module = file.scope_table.modules[at]
             path = self.session.module(file, module)
@@ -282,12 +272,12 @@ class Resolver:
         return []
 
     def _attribute(
-        self, file: FileFacts, scope: int, name: str, receiver: str, apart: bool
+        self, file: ResolverFile, scope: int, name: str, receiver: str, apart: bool
     ) -> Meaning:
         kinds = self.types.each(file, scope, receiver) if receiver != "?" else (None,)
         return _either([self._attribute_of(file, name, kind, apart) for kind in kinds])
 
-    def _attribute_of(self, file: FileFacts, name: str, kind: Type, apart: bool) -> Meaning:
+    def _attribute_of(self, file: ResolverFile, name: str, kind: Type, apart: bool) -> Meaning:
         """What a name means behind something of a type."""
         if kind is None or isinstance(kind, Untyped):
             return Meaning(unknown=True, untyped=kind is not None)
@@ -311,7 +301,7 @@ class Resolver:
         file = self.session.file(owner.path)
         return file.imports if file else ()
 
-    def _extends(self, file: FileFacts, name: str) -> bool:
+    def _extends(self, file: ResolverFile, name: str) -> bool:
         """Whether an interface defines a member, which any class may then have."""
         definers = self.types.definers(name, file.language)
         return any(self.types.kind(one) in ("trait", "interface") for one in definers)
@@ -330,14 +320,14 @@ class Resolver:
             return Meaning([Name(definer.path, definer.scope, name, apart)])
         return Meaning() if above else Meaning(of=owner)
 
-    def _is_in_namespace(self, file: FileFacts, owner: Class, name: str) -> bool:
+    def _is_in_namespace(self, file: ResolverFile, owner: Class, name: str) -> bool:
         """Whether one of the namespaces that a class's name stands for binds a name."""
         return any(
             file.scopes[scope].kind == "namespace" and file.canonical[scope] == owner.scope
             for scope in self.session.bound(file, name)
         )
 
-    def _keyword(self, file: FileFacts, scope: int, name: str, called: str) -> Meaning:
+    def _keyword(self, file: ResolverFile, scope: int, name: str, called: str) -> Meaning:
         """The parameter of the function called, or the field of the class without a constructor."""
         kinds = self.types.each(file, scope, called) if called != "?" else (None,)
         return _either([self._keyword_of(kind, name) for kind in kinds])
@@ -360,7 +350,7 @@ class Resolver:
     # --- types and values of one name ------------------------------------------------------
 
     def told_apart(
-        self, targets: list[Target], file: FileFacts, at: int, flags: int
+        self, targets: list[Target], file: ResolverFile, at: int, flags: int
     ) -> list[Target]:
         """Targets, those in the workspace if there are some, each with only those declarations of
         its name that this occurrence can mean."""
@@ -368,7 +358,7 @@ class Resolver:
         # What is defined elsewhere as well is meant by its definition here.
         return [self._told_apart(target, file, at, flags) for target in known or targets]
 
-    def _told_apart(self, target: Target, file: FileFacts, at: int, flags: int) -> Target:
+    def _told_apart(self, target: Target, file: ResolverFile, at: int, flags: int) -> Target:
         """A target with only those declarations of its name that this occurrence can mean."""
         if not isinstance(target, Name) or not file.rules.merging:
             return target
@@ -395,7 +385,7 @@ class Resolver:
             if flags & BINDS and file.canonical[file.scope_at(at)] == target.scope
         }
 
-    def _in_space(self, file: FileFacts, at: int, flags: int, target: Target) -> bool:
+    def _in_space(self, file: ResolverFile, at: int, flags: int, target: Target) -> bool:
         if not isinstance(target, Name) or not target.spaces:
             return True
         here = self._declarations(target).get(at) if file.path == target.path else None
@@ -416,12 +406,11 @@ class Resolver:
 
     def references(
         self, name: str, targets: list[Target], path: str | None = None, language: str = ""
-    ) -> Iterator[Reference]:
+    ) -> Iterator[ResolvedReference]:
         """Every use of what these targets are, declarations included; in one file only, if it is
         named. ``language`` is that of the place where the name was asked for."""
         if any(self._linked(target) for target in targets):
-            for use in self.linker.uses(name, targets, path):
-                yield Reference(use.path, use.at, use.flags, use.tier, use.macro)
+            yield from self.linker.uses(name, targets, path)
             self.undecided += self.linker.undecided
             return
         if name == CONSTRUCTOR:
@@ -457,20 +446,20 @@ class Resolver:
                             written = self._written(facts, called, at, flags)
                             other = "" if written == name else written
                             sure: Tier = "likely" if meaning.either else "certain"
-                            yield Reference(facts.path, at, flags, sure, other)
+                            yield ResolvedReference(facts.path, at, flags, sure, other)
                     elif called != name or not owners:
                         continue
                     elif self._is_override(facts, at, flags, wanted):
-                        yield Reference(facts.path, at, flags, "certain")
+                        yield ResolvedReference(facts.path, at, flags, "certain")
                     elif not related.isdisjoint(meaning.targets):
-                        yield Reference(facts.path, at, flags, "likely")
+                        yield ResolvedReference(facts.path, at, flags, "likely")
                     elif self._possible(facts, name, meaning, owners, family, bool(flags & APART)):
                         tier: Tier = "possible" if meaning.untyped else "likely"
-                        yield Reference(facts.path, at, flags, tier)
+                        yield ResolvedReference(facts.path, at, flags, tier)
                     elif meaning.unknown:
                         self.undecided += 1
 
-    def _written(self, file: FileFacts, name: str, at: int, flags: int) -> str:
+    def _written(self, file: ResolverFile, name: str, at: int, flags: int) -> str:
         """What stands where an occurrence of a name is."""
         if name == CONSTRUCTOR and flags & CALLED:
             return file.rules.super_name
@@ -482,13 +471,13 @@ class Resolver:
                     return one.local
         return name
 
-    def _constructed(self, targets: list[Target], path: str | None) -> Iterator[Reference]:
+    def _constructed(self, targets: list[Target], path: str | None) -> Iterator[ResolvedReference]:
         """Where objects of a class are made, for its constructor."""
         for target in targets:
             file = self.session.file(target.path) if isinstance(target, Name) else None
             if file is None or not isinstance(target, Name) or not file.rules.merging:
                 continue
-            around = file.canonical[declared_in(file.scopes, target.scope)]
+            around = file.canonical[scope_of_name(file.scopes, target.scope)]
             of = Name(target.path, around, file.scopes[target.scope].name)
             for one in self.references(of.name, [of], path):
                 if one.flags & CALLED:
@@ -496,7 +485,7 @@ class Resolver:
 
     def _files(
         self, name: str, names: _Names, path: str | None
-    ) -> Iterator[tuple[FileFacts, Iterable[tuple[int, int, int]]]]:
+    ) -> Iterator[tuple[ResolverFile, Iterable[tuple[int, int, int]]]]:
         """Files with occurrences of a name, and these."""
         only = names.only_in(name) if path is None else {path}
         for file, packed in self.view.occurrences(name):
@@ -543,7 +532,7 @@ class Resolver:
         file = self.session.file(target.path)
         return target.space != "" or (file is not None and file.rules.linkage)
 
-    def definers(self, file: FileFacts, name: str, apart: bool = False) -> Iterable[Class]:
+    def definers(self, file: ResolverFile, name: str, apart: bool = False) -> Iterable[Class]:
         """All classes that define a member of this name, as a file's language has them."""
         if file.rules.linkage:
             return self.linker.definers(name)
@@ -551,11 +540,11 @@ class Resolver:
 
     def _plain_references(
         self,
-        file: FileFacts,
+        file: ResolverFile,
         name: str,
         wanted: Iterable[Target],
         places: Iterable[tuple[int, int, int]],
-    ) -> Iterator[Reference]:
+    ) -> Iterator[ResolvedReference]:
         candidates = self._plain(name, file.language)
         for at, flags, receiver in places:
             tiers = {
@@ -565,7 +554,7 @@ class Resolver:
             } - {None}
             if tiers:
                 tier: Tier = "likely" if "likely" in tiers else "possible"
-                yield Reference(file.path, at, flags, tier)
+                yield ResolvedReference(file.path, at, flags, tier)
 
     def _owner(self, target: Target) -> Class | None:
         """The class that a target is a member of."""
@@ -579,7 +568,7 @@ class Resolver:
             return Class(target.path, target.scope, file.qualified(target.scope) if named else "")
         return self.types.class_at(file, target.scope)
 
-    def _file(self, target: Target) -> FileFacts | None:
+    def _file(self, target: Target) -> ResolverFile | None:
         return None if isinstance(target, External) else self.session.file(target.path)
 
     def _overriding(self, name: str, targets: list[Target]) -> frozenset[Name]:
@@ -604,7 +593,9 @@ class Resolver:
                 )
         return frozenset(found)
 
-    def _is_override(self, file: FileFacts, at: int, flags: int, wanted: Iterable[Target]) -> bool:
+    def _is_override(
+        self, file: ResolverFile, at: int, flags: int, wanted: Iterable[Target]
+    ) -> bool:
         """Whether a member that is written down here, in a class without a name, overrides one."""
         if not file.rules.family or file.rules.marked or flags & ROLE != MEMBER:
             return False
@@ -629,7 +620,7 @@ class Resolver:
 
     def _possible(
         self,
-        file: FileFacts,
+        file: ResolverFile,
         name: str,
         meaning: Meaning,
         owners: list[Class],
@@ -653,7 +644,7 @@ class Resolver:
 
     def _rivals(
         self,
-        file: FileFacts,
+        file: ResolverFile,
         name: str,
         owners: tuple[Class, ...],
         overrides: tuple[Class, ...],
@@ -674,7 +665,7 @@ class Resolver:
             known = self._known_rivals[key] = Rivals(others, len(family), names)
         return known
 
-    def _mentions(self, file: FileFacts, names: frozenset[str]) -> bool:
+    def _mentions(self, file: ResolverFile, names: frozenset[str]) -> bool:
         """Whether one of these names stands in a file."""
         key = (file.path, names)
         known = self._known_mentions.get(key)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 # The name that a call of an object itself stands under (TypeScript's `interface A { (b: B): C }`).
 SIGNATURE = "()"
@@ -51,7 +51,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     does not define them, or the same items; ``taking`` those of containers that give an item.
     """
 
-    module: Callable[[View, str, str], str | None]
+    module: Callable[[SymbolView, str, str], str | None]
     submodules: bool = False
     instance: frozenset[str] = frozenset()
     super_name: str = "super"

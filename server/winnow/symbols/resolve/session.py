@@ -19,19 +19,19 @@ from winnow.symbols.file_symbols import (
     Definition,
     Import,
     ScopeTable,
-    declared_in,
-    merged,
+    merge_scopes,
     scope_at,
+    scope_of_name,
 )
 from winnow.symbols.language import languages
 from winnow.symbols.resolve.rules import Rules, world
-from winnow.symbols.view import File, View
+from winnow.symbols.view import File, SymbolView
 
 # Kinds of scopes that hold members of a class.
 MEMBERS = ("class", "part")
 
 
-class FileFacts:
+class ResolverFile:
     """One file's scope_table, with what is asked of it again and again."""
 
     def __init__(self, path: str, language: str, scope_table: ScopeTable, rules: Rules) -> None:
@@ -68,7 +68,7 @@ class FileFacts:
     @cached_property
     def canonical(self) -> Sequence[int]:
         """For each scope its number, or that of the first one it is merged with."""
-        return merged(self.scopes) if self.rules.merging else range(len(self.scopes))
+        return merge_scopes(self.scopes) if self.rules.merging else range(len(self.scopes))
 
     @cached_property
     def private(self) -> frozenset[str]:
@@ -97,7 +97,7 @@ class FileFacts:
     def inner(self) -> dict[tuple[int, str], int]:
         """Scopes of classes and namespaces by the scope that their name is bound in."""
         return {
-            (self.canonical[declared_in(self.scopes, number)], scope.name): self.canonical[number]
+            (self.canonical[scope_of_name(self.scopes, number)], scope.name): self.canonical[number]
             for number, scope in enumerate(self.scopes)
             if scope.kind in ("class", "namespace") and scope.name
         }
@@ -156,31 +156,31 @@ class FileFacts:
 class Session:
     """A view, and what has been looked up in it."""
 
-    def __init__(self, view: View, plain: Rules) -> None:
+    def __init__(self, view: SymbolView, plain: Rules) -> None:
         self.view = view
         self._plain = plain  # for languages without rules of their own
-        self._files: dict[str, FileFacts | None] = {}
+        self._files: dict[str, ResolverFile | None] = {}
         self._bound: dict[tuple[str, str, bool], frozenset[int]] = {}
         self._unpacked: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
         self._modules: dict[tuple[str, str], str | None] = {}
         self._definitions: dict[str, list[tuple[File, Definition]]] = {}
 
-    def file(self, path: str) -> FileFacts | None:
+    def file(self, path: str) -> ResolverFile | None:
         """A file of a language whose names can be resolved."""
         if path not in self._files:
             self._files[path] = self._load(path)
         return self._files[path]
 
-    def _load(self, path: str) -> FileFacts | None:
+    def _load(self, path: str) -> ResolverFile | None:
         file = self.view.file(path)
         scope_table = self.view.scope_table(path) if file else None
         language = languages().get(file.language) if file else None
         if file is None or scope_table is None:
             return None
         rules = language.rules if language is not None and language.rules else self._plain
-        return FileFacts(path, file.language, scope_table, rules)
+        return ResolverFile(path, file.language, scope_table, rules)
 
-    def bound(self, file: FileFacts, name: str, apart: bool = False) -> frozenset[int]:
+    def bound(self, file: ResolverFile, name: str, apart: bool = False) -> frozenset[int]:
         """The scopes of a file in which a name is bound, by imports too."""
         key = (file.path, name, apart)
         known = self._bound.get(key)
@@ -199,7 +199,7 @@ class Session:
             known = self._bound[key] = frozenset(found)
         return known
 
-    def unpacked(self, file: FileFacts, name: str) -> list[tuple[int, int, int]]:
+    def unpacked(self, file: ResolverFile, name: str) -> list[tuple[int, int, int]]:
         """The occurrences of a name in a file: offset, flags, number of the receiver."""
         key = (file.path, name)
         known = self._unpacked.get(key)
@@ -208,7 +208,7 @@ class Session:
             known = self._unpacked[key] = list(zip(numbers, numbers, numbers, strict=True))
         return known
 
-    def module(self, file: FileFacts, module: str) -> str | None:
+    def module(self, file: ResolverFile, module: str) -> str | None:
         """The file that an import in this file means."""
         key = (file.path, module)
         if key not in self._modules:
@@ -225,16 +225,16 @@ class Session:
         around = world(language)
         return [one for one in found if world(one[0].language) == around]
 
-    def has_member(self, file: FileFacts, scope: int, name: str, apart: bool) -> bool:
+    def has_member(self, file: ResolverFile, scope: int, name: str, apart: bool) -> bool:
         """Whether a member of this name is written down in a scope of a file."""
         return any(
             flags & ROLE == MEMBER and bool(flags & APART) == apart and file.scope_at(at) == scope
             for at, flags, _ in self.unpacked(file, name)
         )
 
-    def in_package(self, place: str, name: str, language: str) -> list[tuple[FileFacts, int]]:
+    def in_package(self, place: str, name: str, language: str) -> list[tuple[ResolverFile, int]]:
         """The files of a package in which a name is defined for all of them, and where."""
-        found: dict[str, tuple[FileFacts, int]] = {}
+        found: dict[str, tuple[ResolverFile, int]] = {}
         folder = place.rstrip("/").rpartition("/")[0]
         for file, definition in self.definitions(name, language):
             if definition.local or (folder and not file.path.startswith(folder)):
@@ -246,7 +246,7 @@ class Session:
                 found[file.path] = (facts, definition.at)
         return list(found.values())
 
-    def package(self, file: FileFacts) -> str:
+    def package(self, file: ResolverFile) -> str:
         """The package of a file, as `Rules.module` gives it; empty if there are none."""
         package = file.rules.package
         return package(file.path, file.scope_table.package) if package else ""

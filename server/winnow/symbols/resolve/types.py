@@ -26,7 +26,7 @@ from winnow.symbols.resolve.names import (
     resolve,
 )
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
-from winnow.symbols.resolve.session import MEMBERS, FileFacts, Session
+from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
 
 DEPTH = 8  # of declarations that lead to others
 OF_OBJECTS, OF_CLASS = 1, 2  # what members are for
@@ -122,17 +122,17 @@ class Types:
 
     # --- expressions -----------------------------------------------------------------------
 
-    def of(self, file: FileFacts, scope: int, expression: str) -> Type:
+    def of(self, file: ResolverFile, scope: int, expression: str) -> Type:
         """The type of an expression that stands in a scope of a file, the first of several; None if
         nothing says it."""
         return self.each(file, scope, expression)[0]
 
-    def each(self, file: FileFacts, scope: int, expression: str) -> tuple[Type, ...]:
+    def each(self, file: ResolverFile, scope: int, expression: str) -> tuple[Type, ...]:
         """All types that an expression may have, by what was assigned."""
         found = self._of(file, scope, expression)
         return found.types if isinstance(found, Either) else (found,)
 
-    def _of(self, file: FileFacts, scope: int, expression: str) -> Type:
+    def _of(self, file: ResolverFile, scope: int, expression: str) -> Type:
         key = (file.path, scope, expression)
         if key in self._known:
             return self._known[key]
@@ -145,7 +145,7 @@ class Types:
             self._busy.discard(key)
         return found
 
-    def _evaluate(self, file: FileFacts, scope: int, expression: str) -> Type:
+    def _evaluate(self, file: ResolverFile, scope: int, expression: str) -> Type:
         steps = _STEP.findall(expression)
         if not steps:
             return None
@@ -155,7 +155,7 @@ class Types:
         value, rest = self._first(file, scope, steps)
         return self._follow(file, scope, value, rest)
 
-    def _follow(self, file: FileFacts, scope: int, value: Type, rest: list[str]) -> Type:
+    def _follow(self, file: ResolverFile, scope: int, value: Type, rest: list[str]) -> Type:
         """What steps lead to from a value."""
         rules = file.rules
         passed = False
@@ -184,7 +184,7 @@ class Types:
                 value = self._member(value, step, called)
         return value
 
-    def _kept(self, file: FileFacts, value: Type, method: str) -> Type:
+    def _kept(self, file: ResolverFile, value: Type, method: str) -> Type:
         """What methods of foreign classes give that are wrapped around our objects."""
         rules = file.rules
         if isinstance(value, Items):
@@ -195,7 +195,7 @@ class Types:
             return None if self.definer(value.of, method, file=file) else value
         return None
 
-    def _first(self, file: FileFacts, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
+    def _first(self, file: ResolverFile, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
         """What the expression begins with, and the steps behind it."""
         first, rules = steps[0], file.rules
         if first[0] == "<":
@@ -236,7 +236,7 @@ class Types:
             return External("", first[:1].isupper()), steps[1:]
         return self.of_targets(targets, called), steps[1:]
 
-    def _narrowed(self, file: FileFacts, scope: int, name: str) -> Type:
+    def _narrowed(self, file: ResolverFile, scope: int, name: str) -> Type:
         """What a block says of the type of a name that is bound outside of it."""
         bound = self.session.bound(file, name)
         while scope > 0 and scope not in bound:
@@ -247,7 +247,7 @@ class Types:
         return None
 
     def _package(
-        self, file: FileFacts, scope: int, steps: list[str]
+        self, file: ResolverFile, scope: int, steps: list[str]
     ) -> tuple[Type, list[str]] | None:
         """A package that is written out: `org.example.net.Client`."""
         found = self.named(file, scope, steps[0], called=False)
@@ -257,7 +257,7 @@ class Types:
         path = self.session.module(file, ".".join(steps[:count]))
         return (Module(path), steps[count:]) if path else None
 
-    def _along(self, file: FileFacts, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
+    def _along(self, file: ResolverFile, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
         """A path that begins with `crate`, `self` or `super`."""
         count = 1
         while steps[count : count + 1] == ["super"]:
@@ -266,7 +266,7 @@ class Types:
             steps[count:]
         )
 
-    def named(self, file: FileFacts, scope: int, name: str, called: bool) -> list[Target]:
+    def named(self, file: ResolverFile, scope: int, name: str, called: bool) -> list[Target]:
         """What a name without a receiver means, members of the classes around included."""
         apart = called and "method" in file.rules.apart
         if file.rules.members_bare != "always":
@@ -287,7 +287,7 @@ class Types:
         found = outside(self.session, file, scope, name)
         return [one for one in found if not isinstance(one, Name) or one.apart == apart]
 
-    def _receiver(self, file: FileFacts, scope: int, name: str) -> Type:
+    def _receiver(self, file: ResolverFile, scope: int, name: str) -> Type:
         """`self` or `this`: an object of the class around, or what a function declares for it."""
         place = scope
         while place >= 0 and file.scopes[place].kind not in MEMBERS:
@@ -297,13 +297,13 @@ class Types:
             place = file.scopes[place].parent
         return self._self(file, scope)
 
-    def _self(self, file: FileFacts, scope: int) -> Type:
+    def _self(self, file: ResolverFile, scope: int) -> Type:
         around = file.class_around(scope)
         if around is None:
             return None
         return Instance(self.class_at(file, around))
 
-    def class_at(self, file: FileFacts, scope: int) -> Class:
+    def class_at(self, file: ResolverFile, scope: int) -> Class:
         """The class whose members stand in a scope."""
         found = file.scopes[scope]
         if found.kind == "part":
@@ -331,7 +331,7 @@ class Types:
         return self._bound(file, target.scope, target.name, None, called) if file else None
 
     def _bound(
-        self, file: FileFacts, scope: int, name: str, owner: Class | None, called: bool
+        self, file: ResolverFile, scope: int, name: str, owner: Class | None, called: bool
     ) -> Type:
         """What a name is that this scope binds: a class, a function, or what was said of it."""
         if called and file.rules.apart and name in file.scope_table.returns.get(scope, {}):
@@ -356,13 +356,13 @@ class Types:
             return None
         return UNTYPED
 
-    def _is_parameter(self, file: FileFacts, scope: int, name: str) -> bool:
+    def _is_parameter(self, file: ResolverFile, scope: int, name: str) -> bool:
         return file.scopes[scope].kind == "function" and any(
             flags & PARAMETER and file.scope_at(at) == scope
             for at, flags, _ in self.session.unpacked(file, name)
         )
 
-    def _said(self, file: FileFacts, scope: int, said: str) -> Type:
+    def _said(self, file: ResolverFile, scope: int, said: str) -> Type:
         if OR in said:
             return either(self._said(file, scope, one) for one in said.split(OR))
         elsewhere = _ELSEWHERE.match(said)
@@ -503,7 +503,7 @@ class Types:
 
     # --- declared types --------------------------------------------------------------------
 
-    def declared(self, file: FileFacts, scope: int, text: str) -> Type:
+    def declared(self, file: ResolverFile, scope: int, text: str) -> Type:
         """The type that a declaration names: an object of the first class in it that is known."""
         foreign: Type = None
         for part in signatures.split(text.strip().strip("'\""), "|&"):
@@ -513,7 +513,7 @@ class Types:
             foreign = foreign or found
         return foreign
 
-    def _declared_one(self, file: FileFacts, scope: int, text: str) -> Type:
+    def _declared_one(self, file: ResolverFile, scope: int, text: str) -> Type:
         if not text:
             return None
         if file.rules.closed:
@@ -548,7 +548,7 @@ class Types:
             return Items(inner) if inner is not None else None
         return self._class_named(file, scope, head)
 
-    def _written(self, file: FileFacts, scope: int, text: str) -> tuple[Type, str]:
+    def _written(self, file: ResolverFile, scope: int, text: str) -> tuple[Type, str]:
         """What a type of TypeScript's grammar says, or else the text that is left to look at."""
         if text.startswith("readonly "):
             text = text[9:].lstrip()
@@ -571,7 +571,7 @@ class Types:
             return None, ""
         return None, text
 
-    def _class_named(self, file: FileFacts, scope: int, name: str) -> Type:
+    def _class_named(self, file: ResolverFile, scope: int, name: str) -> Type:
         found = self.of(file, scope, name) if name else None
         if isinstance(found, Class):
             return Instance(found)
@@ -610,7 +610,7 @@ class Types:
                 found += self._bases_at(file, part)
         return found
 
-    def _bases_at(self, file: FileFacts, scope: int) -> list[Class]:
+    def _bases_at(self, file: ResolverFile, scope: int) -> list[Class]:
         """The bases that a scope of a class, or of a part of one, names."""
         around = file.scopes[scope].parent
         found = []
@@ -628,7 +628,7 @@ class Types:
         *,
         above: bool = False,
         apart: bool = False,
-        file: FileFacts | None = None,
+        file: ResolverFile | None = None,
     ) -> Class | None:
         """The nearest class from this one upwards that defines a member."""
         file = file or self.session.file(owner.path)

@@ -7,10 +7,10 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from winnow.symbols.file_symbols import BINDS, MENTIONED, TAG, Scope
+from winnow.symbols.file_symbols import BINDS, MENTIONED, TAG, LexicalScope
 from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.rules import Rules
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -217,7 +217,7 @@ def read(extraction: Extraction) -> None:
 
 def add_functions(extraction: Extraction) -> None:
     """Make a scope of each function: from its parameters on, so that its name stands outside."""
-    functions: dict[int, Scope] = {}
+    functions: dict[int, LexicalScope] = {}
     inside = {node.start_byte for node in extraction.captured.get("inside", ())}
     for node in extraction.captured.get("function", ()):
         parameters = name = None
@@ -233,7 +233,7 @@ def add_functions(extraction: Extraction) -> None:
         if parameters is not None and name is not None:
             start = parameters.start_byte
             label = extraction.text(name)
-            functions[start] = Scope(start, node.end_byte, 0, "function", label)
+            functions[start] = LexicalScope(start, node.end_byte, 0, "function", label)
     scopes = [
         scope
         for scope in extraction.scopes
@@ -416,7 +416,7 @@ def _initialized(before: bytes, outer: str) -> str:
 # --- resolving -----------------------------------------------------------------------------
 
 
-def module(view: View, includer: str, name: str) -> str | None:
+def module(view: SymbolView, includer: str, name: str) -> str | None:
     """The file that `#include` means in a file."""
     name = name.strip("<>")
     beside = os.path.normpath(f"{includer.rpartition('/')[0]}/{name}").replace(os.sep, "/")

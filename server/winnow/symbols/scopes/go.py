@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from winnow.symbols.file_symbols import IMPORTED, KEY, LABEL, ROLE, Import
 from winnow.symbols.resolve.rules import Rules
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -323,7 +323,7 @@ def package(path: str, name: str) -> str:
     return f"{folder}{name}/" if name.endswith("_test") else folder
 
 
-def module(view: View, importer: str, name: str) -> str | None:
+def module(view: SymbolView, importer: str, name: str) -> str | None:
     """The folder of a package that is in the workspace."""
     folder = Path(importer).parent
     for above in (folder, *folder.parents):
@@ -338,14 +338,14 @@ def module(view: View, importer: str, name: str) -> str | None:
     return _beside(view, name)
 
 
-def _module_name(view: View, folder: Path) -> str | None:
+def _module_name(view: SymbolView, folder: Path) -> str | None:
     """What a folder's go.mod calls its module."""
     raw = view.manifest(str(folder / "go.mod"))
     found = _MODULE.search(raw.decode("utf-8", "replace")) if raw else None
     return found[1] if found else None
 
 
-def _beside(view: View, name: str) -> str | None:
+def _beside(view: SymbolView, name: str) -> str | None:
     """The folder of a package of another module in the workspace."""
     for root in view.roots():
         for folder in (Path(root), *_folders(Path(root))):

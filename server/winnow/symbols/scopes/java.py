@@ -18,7 +18,7 @@ from winnow.symbols.file_symbols import (
     Import,
 )
 from winnow.symbols.resolve.rules import Rules
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -307,7 +307,7 @@ def package(path: str, name: str) -> str:
     return f"{name}/"
 
 
-def module(view: View, importer: str, name: str) -> str | None:
+def module(view: SymbolView, importer: str, name: str) -> str | None:
     """A package, or a class whose members are imported."""
     parts = name.split(".")
     first = next((place for place, part in enumerate(parts) if part[:1].isupper()), None)

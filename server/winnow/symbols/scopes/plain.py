@@ -18,7 +18,7 @@ from winnow.symbols.file_symbols import (
     DEFINES,
     PARAMETER,
     Definition,
-    Scope,
+    LexicalScope,
 )
 
 if TYPE_CHECKING:
@@ -157,13 +157,13 @@ def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
     return node
 
 
-def _scopes(definitions: list[Definition]) -> list[Scope]:
-    found: dict[tuple[int, int], Scope] = {}
+def _scopes(definitions: list[Definition]) -> list[LexicalScope]:
+    found: dict[tuple[int, int], LexicalScope] = {}
     for one in definitions:
         kind = "function" if one.kind in _FUNCTIONS else "class" if one.kind in CONTAINERS else ""
         start = one.at + len(one.name.encode())
         if kind and start < one.end:
-            found.setdefault((start, -one.end), Scope(start, one.end, 0, kind, one.name))
+            found.setdefault((start, -one.end), LexicalScope(start, one.end, 0, kind, one.name))
     return [found[key] for key in sorted(found)]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from winnow.symbols.file_symbols import STRING, Import
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -114,10 +114,10 @@ class Alias(NamedTuple):
 
 
 # For each view by folder: the aliases that count there. Thousands of files ask for the same.
-_known: WeakKeyDictionary[View, dict[str, list[Alias]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[SymbolView, dict[str, list[Alias]]] = WeakKeyDictionary()
 
 
-def aliased(view: View, folder: str, name: str) -> Iterator[str]:
+def aliased(view: SymbolView, folder: str, name: str) -> Iterator[str]:
     """The paths, without their ends, that a module can mean by the configurations around a folder,
     the likeliest first."""
     for alias in _aliases(view, folder):
@@ -126,7 +126,7 @@ def aliased(view: View, folder: str, name: str) -> Iterator[str]:
             yield path
 
 
-def packaged(view: View, package: str, rest: str) -> Iterator[tuple[str, str]]:
+def packaged(view: SymbolView, package: str, rest: str) -> Iterator[tuple[str, str]]:
     """The folders of a package of the workspace, each with the paths in it that a module of this
     package can mean, without their ends."""
     for file, _ in view.occurrences(_PACKAGE + package):
@@ -152,7 +152,7 @@ def _sources(folder: str, path: str) -> Iterator[str]:
         yield f"{folder}/src/{below}" if below else f"{folder}/src"
 
 
-def _aliases(view: View, folder: str) -> list[Alias]:
+def _aliases(view: SymbolView, folder: str) -> list[Alias]:
     """What the configurations in a folder and those around it say, the nearest first."""
     known = _known.setdefault(view, {})
     if folder not in known:
@@ -168,7 +168,7 @@ def _aliases(view: View, folder: str) -> list[Alias]:
     return known[folder]
 
 
-def _configured(view: View, path: str, top: str, seen: set[str]) -> list[Alias]:
+def _configured(view: SymbolView, path: str, top: str, seen: set[str]) -> list[Alias]:
     """What a configuration says, then those that it extends or refers to."""
     scope_table = view.scope_table(path) if path not in seen and len(seen) < _DEPTH else None
     if scope_table is None:
@@ -196,7 +196,7 @@ def _configured(view: View, path: str, top: str, seen: set[str]) -> list[Alias]:
     return [*found, *inherited]
 
 
-def _others(view: View, folder: str, star: str) -> Iterator[str]:
+def _others(view: SymbolView, folder: str, star: str) -> Iterator[str]:
     """The files that one configuration can mean by the path of another."""
     if star.startswith("."):
         places = [posixpath.normpath(f"{folder}/{star}")]

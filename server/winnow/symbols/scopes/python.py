@@ -7,9 +7,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from winnow.symbols.file_symbols import ATTRIBUTE, IMPORTED, IN_TYPE, OR, STRING, Import, Scope
+from winnow.symbols.file_symbols import (
+    ATTRIBUTE,
+    IMPORTED,
+    IN_TYPE,
+    OR,
+    STRING,
+    Import,
+    LexicalScope,
+)
 from winnow.symbols.resolve.rules import Rules
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -128,7 +136,7 @@ def _look_outside(extraction: Extraction) -> None:
             if scope in found:
                 bound.setdefault(scope, set()).add(source[node.start_byte : node.end_byte])
     outside = [
-        Scope(node.start_byte, node.end_byte, 0, "outside")
+        LexicalScope(node.start_byte, node.end_byte, 0, "outside")
         for scope, nodes in found.items()
         for node in nodes
         if not bound.get(scope, set()).isdisjoint(
@@ -369,7 +377,7 @@ def _quoted(extraction: Extraction) -> None:
 # --- resolving -----------------------------------------------------------------------------
 
 
-def module(view: View, importer: str, name: str) -> str | None:
+def module(view: SymbolView, importer: str, name: str) -> str | None:
     """The file that `import name` or `from name import` means in a file."""
     dots = len(name) - len(name.lstrip("."))
     rest = name[dots:].replace(".", "/")

@@ -17,7 +17,7 @@ from winnow.symbols.file_symbols import (
     Import,
 )
 from winnow.symbols.resolve.rules import Rules
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -476,7 +476,7 @@ _CRATE = re.compile(
 _OWN = ("mod.rs", "lib.rs", "main.rs", "build.rs")
 
 
-def module(view: View, importer: str, name: str) -> str | None:
+def module(view: SymbolView, importer: str, name: str) -> str | None:
     """The file of `crate`, `super` or `self.name` as seen from a file; else that of a crate."""
     folder, _, file = importer.rpartition("/")
     if name == "self":
@@ -494,7 +494,7 @@ def module(view: View, importer: str, name: str) -> str | None:
     return _crate(view, importer, name)
 
 
-def _first(view: View, paths: list[str]) -> str | None:
+def _first(view: SymbolView, paths: list[str]) -> str | None:
     return next((path for path in paths if view.file(path)), None)
 
 
@@ -503,7 +503,7 @@ def _files_of(folder: str) -> list[str]:
     return [f"{folder}/mod.rs", f"{folder}.rs", f"{folder}/lib.rs", f"{folder}/main.rs"]
 
 
-def _root(view: View, path: str) -> str:
+def _root(view: SymbolView, path: str) -> str:
     """The file that a file's crate begins with."""
     folder = path.rpartition("/")[0]
     while "/" in folder:
@@ -522,7 +522,7 @@ def _root(view: View, path: str) -> str:
     return path
 
 
-def _is_package(view: View, folder: str) -> bool:
+def _is_package(view: SymbolView, folder: str) -> bool:
     """Whether a folder, or the one that it is the sources of, holds a crate."""
     package = folder.removesuffix("/src")
     return any(view.file(f"{package}/src/{name}") for name in ("lib.rs", "main.rs")) or (
@@ -530,7 +530,7 @@ def _is_package(view: View, folder: str) -> bool:
     )
 
 
-def _crate(view: View, importer: str, name: str) -> str | None:
+def _crate(view: SymbolView, importer: str, name: str) -> str | None:
     """The file that a crate of the workspace begins with."""
     found = []
     for file in view.files_named("lib.rs"):
@@ -551,7 +551,7 @@ def _shared(one: str, other: str) -> str:
     return "/".join(parts)
 
 
-def _names(view: View, package: str) -> list[str]:
+def _names(view: SymbolView, package: str) -> list[str]:
     """What a package's Cargo.toml calls its library."""
     raw = view.manifest(f"{package}/Cargo.toml")
     found = _CRATE.findall(raw.decode("utf-8", "replace")) if raw else []

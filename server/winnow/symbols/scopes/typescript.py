@@ -30,12 +30,12 @@ from winnow.symbols.file_symbols import (
     STRING,
     WRITTEN,
     Import,
-    Scope,
-    merged,
+    LexicalScope,
+    merge_scopes,
 )
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
 from winnow.symbols.scopes import projects
-from winnow.symbols.view import View
+from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -326,7 +326,7 @@ def _make_classes(extraction: Extraction) -> None:
     """JavaScript's classes without a `class`: functions that make objects, `A.prototype.b = …`,
     and what is kept in a function or an object, `A.b = …`."""
     captured, flags = extraction.captured, extraction.flags
-    parts: list[Scope] = []
+    parts: list[LexicalScope] = []
     made: set[str] = set()
     for node in captured.get("assignment.member", ()):
         member = _assigned_member(extraction, node)
@@ -336,14 +336,14 @@ def _make_classes(extraction: Extraction) -> None:
         if not static:
             made.add(owner)
         flags[place] = flags.get(place, 0) | MEMBER | (STATIC if static else 0)
-        parts.append(Scope(place, node.end_byte, 0, "part", owner))
+        parts.append(LexicalScope(place, node.end_byte, 0, "part", owner))
     for node in captured.get("assignment.object", ()):
         left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is None or value is None or not extraction.text(left).endswith(".prototype"):
             continue
         owner = extraction.text(left).removesuffix(".prototype")
         made.add(owner)
-        parts.append(Scope(value.start_byte, value.end_byte, 0, "part", owner))
+        parts.append(LexicalScope(value.start_byte, value.end_byte, 0, "part", owner))
         for child in value.named_children:
             name = child.child_by_field_name("key") or child.child_by_field_name("name")
             if name is not None and name.type == "property_identifier":
@@ -373,7 +373,7 @@ def _assigned_member(
     return None if text in ("exports", "module") else (text, name.start_byte, True)
 
 
-def _makers(extraction: Extraction, made: set[str]) -> dict[Scope, list[Scope]]:
+def _makers(extraction: Extraction, made: set[str]) -> dict[LexicalScope, list[LexicalScope]]:
     """For functions that make objects their scopes, each with one for its members: those with a
     prototype, and those that write to `this` and are called as classes are."""
     writing = {
@@ -381,7 +381,7 @@ def _makers(extraction: Extraction, made: set[str]) -> dict[Scope, list[Scope]]:
         for node in extraction.captured.get("assignment.this", ())
         if (number := extraction.function_around(extraction.scope_at(node.start_byte))) is not None
     }
-    found: dict[Scope, list[Scope]] = {}
+    found: dict[LexicalScope, list[LexicalScope]] = {}
     starts = {one.start: one for one in extraction.scopes if one.kind == "function"}
     for node in extraction.captured.get("function", ()):
         if node.type not in ("function_declaration", "function_expression"):
@@ -396,7 +396,7 @@ def _makers(extraction: Extraction, made: set[str]) -> dict[Scope, list[Scope]]:
             continue
         text = extraction.text(named)
         if text in made or (scope in writing and text[:1].isupper()):
-            found[scope] = [Scope(scope.start, scope.end, 0, "class", text)]
+            found[scope] = [LexicalScope(scope.start, scope.end, 0, "class", text)]
     return found
 
 
@@ -889,7 +889,7 @@ class _Learned:
 
     def __init__(self, extraction: Extraction) -> None:
         self._extraction = extraction
-        self._number = merged(extraction.scopes)
+        self._number = merge_scopes(extraction.scopes)
 
     def scope(self, node: tree_sitter.Node) -> int:
         return self._number[self._extraction.scope_at(node.start_byte)]
@@ -1222,7 +1222,7 @@ _WRITTEN_ENDS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
 _SOURCES = ("@/", "~/", "#/", "src/", "$lib/")
 
 
-def module(view: View, importer: str, name: str) -> str | None:
+def module(view: SymbolView, importer: str, name: str) -> str | None:
     """The file that an import from `name` means in a file; the file itself for an empty name."""
     if not name:
         return importer
@@ -1241,7 +1241,7 @@ def module(view: View, importer: str, name: str) -> str | None:
     return _package(view, importer, name)
 
 
-def _file(view: View, stem: str) -> str | None:
+def _file(view: SymbolView, stem: str) -> str | None:
     """The file of this path with any of the ends that can be left out."""
     stems = [stem]
     for end in _WRITTEN_ENDS:
@@ -1258,7 +1258,7 @@ def _file(view: View, stem: str) -> str | None:
     return None
 
 
-def _above(view: View, folder: str, rest: str) -> str | None:
+def _above(view: SymbolView, folder: str, rest: str) -> str | None:
     """A file of the sources around a folder."""
     while folder:
         for sources in ("/src", ""):
@@ -1269,7 +1269,7 @@ def _above(view: View, folder: str, rest: str) -> str | None:
     return None
 
 
-def _package(view: View, importer: str, name: str) -> str | None:
+def _package(view: SymbolView, importer: str, name: str) -> str | None:
     """A file of another package of the workspace: as its `package.json` says, or where the folder
     of its name has one."""
     parts = name.split("/")

@@ -20,9 +20,9 @@ from winnow.symbols.extract.packed import last_name
 from winnow.symbols.file_symbols import CLASSES, CONTAINERS, Definition
 from winnow.symbols.search.match import EXACT, EXACT_BUT_CASE, PREFIX, Pattern, fold, is_subsequence
 from winnow.symbols.search.names import JUDGED, Names, find_names
-from winnow.symbols.search.query import Query, Term
+from winnow.symbols.search.query import SymbolQuery, Term
 from winnow.symbols.search.weight import Place, place_of, weight
-from winnow.symbols.view import File, View
+from winnow.symbols.view import File, SymbolView
 
 # A word that only what is around the name matches counts as this: a container, or a whole name of
 # the path; else a part of the path.
@@ -65,7 +65,7 @@ class Symbol(Struct, frozen=True):
         return not self.exact, -self.score, self.file.path, self.definition.at
 
 
-class Found(Struct, frozen=True):
+class SymbolMatches(Struct, frozen=True):
     """Symbols, the best first. ``total`` is how many there are; a lower bound, unless
     ``all_seen``. ``timed_out`` says that time ran out."""
 
@@ -85,9 +85,9 @@ class Finder:
 
     def __init__(
         self,
-        view: View,
+        view: SymbolView,
         tables: Iterable[Names],
-        query: Query,
+        query: SymbolQuery,
         *,
         accepts: Callable[[File], bool] | None = None,
         only: Sequence[str] | None = None,
@@ -118,7 +118,7 @@ class Finder:
         self._all_seen = True
         self._timed_out = False
 
-    def find(self, open_files: Sequence[str] = ()) -> Found:
+    def find(self, open_files: Sequence[str] = ()) -> SymbolMatches:
         """The symbols. An empty query lists some of ``open_files`` first."""
         if self.only is not None:
             symbols = [symbol for path in self.only for symbol in self._in_file(path)]
@@ -133,7 +133,9 @@ class Finder:
             symbols = sorted(self._found.values(), key=lambda one: one.order)
         else:
             symbols = self._listed(open_files)
-        return Found(symbols[: self.limit], len(self._found), self._all_seen, self._timed_out)
+        return SymbolMatches(
+            symbols[: self.limit], len(self._found), self._all_seen, self._timed_out
+        )
 
     # --- by names --------------------------------------------------------------------------
 

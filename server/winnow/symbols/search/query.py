@@ -94,7 +94,7 @@ class Term(Struct, frozen=True):
     whole: str = ""
 
 
-class Query(Struct, frozen=True):
+class SymbolQuery(Struct, frozen=True):
     """A query. ``kinds`` are None if every kind will do; no paths or languages are all of them.
     ``unknown`` are words after ``kind:`` that name none, and do not count."""
 
@@ -114,7 +114,7 @@ def kinds_of(word: str) -> frozenset[str] | None:
     return None
 
 
-def parse(text: str) -> Query:
+def parse(text: str) -> SymbolQuery:
     """The query that a text is."""
     terms: list[Term] = []
     kinds: set[str] = set()
@@ -138,7 +138,7 @@ def parse(text: str) -> Query:
             paths.append(value)
         else:
             languages.append(value.lower().removeprefix("."))
-    return Query(
+    return SymbolQuery(
         tuple(terms[:WORDS]),
         frozenset(kinds) if kinds else None,
         tuple(paths),
