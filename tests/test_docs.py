@@ -79,7 +79,7 @@ def test_the_second_command_is_the_script_that_ci_runs() -> None:
 
 
 def test_each_claim_of_the_readme_names_a_test_or_a_benchmark() -> None:
-    claims = section(read("README.md"), "## What it does that others do not")
+    claims = section(read("README.md"), "## What makes it different")
     rows = [row for row in claims.splitlines() if row.startswith("| **")]
     assert len(rows) > 5
     for row in rows:
