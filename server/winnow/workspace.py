@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from winnow.index.index import Index
     from winnow.index.postings.corpus import Corpus
     from winnow.index.symbol_names import NameTables
-    from winnow.processes.sandbox import Readable
+    from winnow.processes.sandbox import ReadablePath
     from winnow.ranking.history.learning import Learning
 
 # Listing the files of a large tree on a cold disk; nobody waits for it.
@@ -169,7 +169,7 @@ class Workspace:
             return ""
         return refusal(folder, self.environment)
 
-    def _readable(self) -> Iterable[Readable]:
+    def _readable(self) -> Iterable[ReadablePath]:
         """Return what programs that search may read."""
         from winnow.text.readable_files import readable
 

@@ -267,7 +267,7 @@ async def test_a_restricted_program_reads_nothing_outside(
             workspace = make_workspace(root, environment={"HOME": str(places.home)})
             deadline = asyncio.get_running_loop().time() + 20
             async with workspace.processes.start(
-                [program, *outside], cwd=root, deadline=deadline, fenced=True
+                [program, *outside], cwd=root, deadline=deadline, sandboxed=True
             ) as child:
                 output = b"".join([chunk async for chunk in child.chunks()])
                 assert await child.wait() != 0

@@ -14,7 +14,7 @@ import pytest
 from conftest import RIPGREP, alive, git, git_commit, git_init, write_files
 from winnow.errors import SearchFailed
 from winnow.processes import sandbox
-from winnow.processes.children import Child, Fenced, Processes
+from winnow.processes.children import Child, Processes, SandboxedProcess
 from winnow.text.readable_files import readable
 
 pytestmark = [
@@ -26,7 +26,7 @@ pytestmark = [
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
-def fenced(*roots: Path, environment: Mapping[str, str] = ENVIRONMENT) -> Processes:
+def sandboxed(*roots: Path, environment: Mapping[str, str] = ENVIRONMENT) -> Processes:
     return Processes(readable=lambda: readable(roots, environment))
 
 
@@ -36,7 +36,7 @@ async def said(
     """The exit code, what the program wrote, and what it complained of."""
     deadline = asyncio.get_running_loop().time() + 20
     async with processes.start(
-        arguments, cwd=cwd, deadline=deadline, environment=environment, fenced=True
+        arguments, cwd=cwd, deadline=deadline, environment=environment, sandboxed=True
     ) as child:
         output = b"".join([chunk async for chunk in child.chunks()])
         return await child.wait(), output.decode(), child.stderr
@@ -52,7 +52,7 @@ def root(tmp_path: Path) -> Path:
 
 
 async def test_what_is_outside_is_not_read_whatever_leads_there(root: Path) -> None:
-    processes = fenced(root)
+    processes = sandboxed(root)
     cat = str(shutil.which("cat"))
     assert await said(processes, root, cat, "inside.txt", "own") == (0, "inside\n" * 2, "")
     for path in ("file", "folder/secret.txt", "../outside/secret.txt", "/etc/hostname"):
@@ -64,17 +64,17 @@ async def test_what_is_outside_is_not_read_whatever_leads_there(root: Path) -> N
 
 
 async def test_the_folder_that_a_program_starts_in_is_read(root: Path) -> None:
-    code, output, _ = await said(fenced(), root, str(shutil.which("cat")), "inside.txt")
+    code, output, _ = await said(sandboxed(), root, str(shutil.which("cat")), "inside.txt")
     assert (code, output) == (0, "inside\n")
 
 
 async def test_who_starts_it_is_not_restricted(root: Path) -> None:
-    await said(fenced(root), root, str(shutil.which("true")))
+    await said(sandboxed(root), root, str(shutil.which("true")))
     assert (root / "file").read_text() == "outside\n"
     assert await asyncio.to_thread((root / "file").read_text) == "outside\n"
     deadline = asyncio.get_running_loop().time() + 20
     cat = [str(shutil.which("cat")), "file"]
-    async with fenced(root).start(cat, cwd=root, deadline=deadline) as child:
+    async with sandboxed(root).start(cat, cwd=root, deadline=deadline) as child:
         assert [chunk async for chunk in child.chunks()] == [b"outside\n"]
 
 
@@ -96,7 +96,7 @@ def tree(tmp_path: Path) -> Path:
 
 async def test_ignore_files_hold_wherever_they_are(tree: Path) -> None:
     environment = {**ENVIRONMENT, "HOME": str(tree.parent / "home")}
-    processes = fenced(tree, environment=environment)
+    processes = sandboxed(tree, environment=environment)
     rg = RIPGREP
     listed = await said(processes, tree, rg, "--files", environment=environment)
     assert listed == (0, "a.py\n", "")
@@ -151,7 +151,7 @@ async def test_a_shared_file_that_is_none_allows_nothing(tree: Path, kind: str) 
         info.symlink_to(secret)
         secret /= "exclude"
     cat = str(shutil.which("cat"))
-    code, output, complaint = await said(fenced(tree), tree, cat, f"{secret}/secret")
+    code, output, complaint = await said(sandboxed(tree), tree, cat, f"{secret}/secret")
     assert (code, output, "Permission denied" in complaint) == (1, "", True)
 
 
@@ -161,7 +161,7 @@ async def test_an_ignore_file_above_that_leads_elsewhere_allows_nothing(
 ) -> None:
     (root.parent / name).symlink_to("outside")
     cat = str(shutil.which("cat"))
-    code, output, _ = await said(fenced(root), root, cat, "folder/secret.txt")
+    code, output, _ = await said(sandboxed(root), root, cat, "folder/secret.txt")
     assert (code, output) == (1, "")
 
 
@@ -170,7 +170,7 @@ async def test_the_ignore_file_of_the_user_may_be_a_symlink(tree: Path) -> None:
     (home / "by_user").rename(home / "elsewhere")
     (home / "by_user").symlink_to("elsewhere")
     environment = {**ENVIRONMENT, "HOME": str(home)}
-    processes = fenced(tree, environment=environment)
+    processes = sandboxed(tree, environment=environment)
     rg = RIPGREP
     listed = await said(processes, tree, rg, "--files", environment=environment)
     assert listed == (0, "a.py\n", "")
@@ -179,7 +179,7 @@ async def test_the_ignore_file_of_the_user_may_be_a_symlink(tree: Path) -> None:
 async def test_starts_in_a_git_repository_leave_no_descriptor(root: Path) -> None:
     """Each left one (#21)."""
     git_init(root)
-    processes, cat = fenced(root), str(shutil.which("cat"))
+    processes, cat = sandboxed(root), str(shutil.which("cat"))
     await said(processes, root, cat, "inside.txt")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
@@ -192,13 +192,13 @@ async def test_a_program_that_needs_more_runs_without(root: Path, tmp_path: Path
     write_files(tmp_path, {"elsewhere/cat": "#!/bin/sh\n. ${0%/*}/more\nexec cat file\n"})
     write_files(tmp_path, {"elsewhere/more": "\n"})
     script.chmod(0o755)
-    processes = fenced(root)
+    processes = sandboxed(root)
     assert await said(processes, root, str(script)) == (0, "outside\n", "")
     assert await said(processes, root, str(script)) == (0, "outside\n", "")
 
 
 async def test_output_limits_and_ends_are_those_of_every_child(root: Path) -> None:
-    processes = fenced(root)
+    processes = sandboxed(root)
     sh = str(shutil.which("sh"))
     loop = asyncio.get_running_loop()
 
@@ -208,12 +208,12 @@ async def test_output_limits_and_ends_are_those_of_every_child(root: Path) -> No
             cwd=root,
             deadline=loop.time() + seconds,
             spooled=spooled,
-            fenced=True,
+            sandboxed=True,
         )
 
     for spooled in (False, True):
         async with start("echo a; echo b >&2; exit 3", spooled=spooled) as child:
-            assert isinstance(child._process, Fenced)
+            assert isinstance(child._process, SandboxedProcess)
             assert [chunk async for chunk in child.chunks()] == [b"a\n"]
             assert (await child.wait(), child.stderr) == (3, "b\n")
     async with start("echo a; sleep 60", 2.0) as child:
@@ -229,6 +229,6 @@ async def test_output_limits_and_ends_are_those_of_every_child(root: Path) -> No
     assert len(os.listdir("/proc/self/fd")) <= descriptors
     with pytest.raises(SearchFailed, match="No such file"):
         async with processes.start(
-            ["/usr/bin/no_such"], cwd=root, deadline=loop.time() + 9, fenced=True
+            ["/usr/bin/no_such"], cwd=root, deadline=loop.time() + 9, sandboxed=True
         ):
             pass

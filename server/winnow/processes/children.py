@@ -28,7 +28,7 @@ from winnow.processes.messages import LENGTH_BYTES
 from winnow.storage.writing import temporary_file
 
 if TYPE_CHECKING:
-    from winnow.processes.sandbox import Readable
+    from winnow.processes.sandbox import ReadablePath
 
 if sys.platform == "linux":
     import resource
@@ -61,17 +61,17 @@ class Guard(Protocol):
 
 
 class Processes:
-    """Starts children and knows those that are alive; owned by the workspace.
+    """Starts child processes and tracks the running ones; the workspace owns it.
 
-    ``limit`` bounds how many run at once, whatever the number of requests: one more waits for
-    its turn. ``readable`` is what fenced ones may read, beside the folder that they start in; it is
-    asked in a thread. Without it there is no fence.
+    ``limit`` bounds the number of running children across all requests; further ones wait.
+    ``readable``, called in a thread, yields the paths that sandboxed children may read besides
+    their working folder. Without it, children run without a sandbox.
     """
 
     def __init__(
         self,
         limit: int = 16,
-        readable: Callable[[], Iterable[Readable]] | None = None,
+        readable: Callable[[], Iterable[ReadablePath]] | None = None,
     ) -> None:
         self._slots = asyncio.Semaphore(limit)
         self._readable = readable
@@ -88,22 +88,21 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         notes: Notes | None = None,
         spooled: bool = False,
-        fenced: bool = False,
+        sandboxed: bool = False,
         guard: Guard | None = None,
     ) -> Child:
-        """A child to be used in ``async with``; ``deadline`` is on the loop's clock, in seconds.
+        """Return a child for ``async with``; ``deadline`` is on the loop's clock, in seconds.
 
-        ``notes`` is handed each line of its stderr, and takes those that it knows: they are not in
-        :attr:`Child.stderr` then. What it writes is kept in files if it is ``spooled``, and read
-        when it has ended: a program that writes thousands of small pieces is not disturbed then,
-        nor does it disturb. The kernel keeps one that is ``fenced`` to what the workspace lets it
-        read, see :mod:`winnow.processes.sandbox`. A ``guard`` can stop it: reading then raises its
-        error.
+        ``notes`` parses lines of stderr: those that it knows don't reach :attr:`Child.stderr`.
+        A ``spooled`` child writes to temporary files, which are read when it has exited: a program
+        that writes thousands of small pieces then neither wakes the event loop nor waits for it.
+        The kernel confines a ``sandboxed`` child, see :mod:`winnow.processes.sandbox`. A ``guard``
+        can stop the child: reading then raises its error.
         """
         return Child(
             *(self, arguments, cwd, deadline, environment, notes),
             spooled=spooled,
-            fenced=fenced,
+            sandboxed=sandboxed,
             guard=guard,
         )
 
@@ -132,20 +131,20 @@ class Processes:
         cwd: Path,
         deadline: float,
         environment: Mapping[str, str] | None = None,
-        unfenced: Sequence[str] = (),
+        unsandboxed: Sequence[str] = (),
         guards: Mapping[str, Guard] = {},
     ) -> AsyncIterator[list[Child]]:
-        """Children of which each reads what the one before it writes; all end with the block.
-        All are fenced but those of the programs named ``unfenced``; ``guards`` are by program.
+        """Start children that each read the output of the one before; all end with the block.
 
-        They take one place among the children together: if each waited for its own, two pipelines
+        ``unsandboxed`` names the programs that run without a sandbox; ``guards`` are by program.
+        The children count as one against the limit: if each waited for its own slot, two pipelines
         could wait for each other.
         """
         children = [
             Child(
                 *(self, arguments, cwd, deadline, environment),
                 counted=place == 0,
-                fenced=arguments[0] not in unfenced,
+                sandboxed=arguments[0] not in unsandboxed,
                 guard=guards.get(arguments[0]),
             )
             for place, arguments in enumerate(commands)
@@ -166,8 +165,8 @@ class Processes:
             while ends:
                 os.close(ends.pop())
 
-    def can_fence(self, program: str) -> bool:
-        """Whether a program that was started runs fenced."""
+    def can_sandbox(self, program: str) -> bool:
+        """Return True if an earlier start of the program succeeded inside the sandbox."""
         return self._tried.get(program, False)
 
     def close(self) -> None:
@@ -195,7 +194,7 @@ class Child:
         *,
         counted: bool = True,
         spooled: bool = False,
-        fenced: bool = False,
+        sandboxed: bool = False,
         guard: Guard | None = None,
     ) -> None:
         if not os.path.isabs(arguments[0]):
@@ -212,7 +211,7 @@ class Child:
         self._log = _spool() if spooled and notes else None
         self._stderr = bytearray()
         self._counted = counted
-        self._fenced = fenced
+        self._sandboxed = sandboxed
         self._guard = guard
         self._watch: asyncio.Task[None] | None = None
         self._problem: Exception | None = None
@@ -272,13 +271,13 @@ class Child:
             raise
 
     async def _start(self, options: Mapping[str, Any]) -> Process:
-        """The program, fenced if it is to be and can be, its memory bounded. Raises OSError."""
+        """The program, sandboxed if it is to be and can be, its memory bounded. Raises OSError."""
         bounded = partial(_limit_memory, size=self.memory_bytes)
-        if self._fenced and self._owner._readable and _has_fences():
+        if self._sandboxed and self._owner._readable and _has_sandbox():
             allowed, tried = self._owner._readable, self._owner._tried
-            fenced = await _started_fenced(self._arguments, allowed, tried, bounded, options)
-            if fenced:
-                return fenced
+            sandboxed = await _started_sandboxed(self._arguments, allowed, tried, bounded, options)
+            if sandboxed:
+                return sandboxed
         started = await asyncio.create_subprocess_exec(
             *self._arguments, limit=CHUNK_BYTES, **options
         )
@@ -286,7 +285,7 @@ class Child:
         return started
 
     def _close(self) -> None:
-        if isinstance(self._process, Fenced):
+        if isinstance(self._process, SandboxedProcess):
             self._process.close()
 
     async def __aexit__(
@@ -449,7 +448,7 @@ class Child:
         self._stderr += said[: STDERR_BYTES - len(self._stderr)]
 
 
-class Fenced:
+class SandboxedProcess:
     """A process that another thread has started, as asyncio has those of its own."""
 
     stdin = None
@@ -460,7 +459,7 @@ class Fenced:
         self.stdout: asyncio.StreamReader | None = None
         self.stderr: asyncio.StreamReader | None = None
 
-    async def connect(self) -> Fenced:
+    async def connect(self) -> SandboxedProcess:
         """Begin to read what it writes, and to wait for its end."""
         loop = asyncio.get_running_loop()
         self._ended = loop.create_future()
@@ -513,38 +512,38 @@ class Fenced:
             transport.close()
 
 
-Process = asyncio.subprocess.Process | Fenced
+Process = asyncio.subprocess.Process | SandboxedProcess
 
 
-def _has_fences() -> bool:
+def _has_sandbox() -> bool:
     # What it imports is of no use elsewhere.
     from winnow.processes import sandbox
 
     return sandbox.is_available()
 
 
-async def _started_fenced(
+async def _started_sandboxed(
     arguments: Sequence[str],
-    readable: Callable[[], Iterable[Readable]],
+    readable: Callable[[], Iterable[ReadablePath]],
     tried: dict[str, bool],
     begun: Callable[[int], None],
     options: Mapping[str, Any],
-) -> Fenced | None:
+) -> SandboxedProcess | None:
     """The program, started by a thread that is restricted; None if it cannot run so.
 
     ``tried`` keeps which programs can. ``begun`` is called by the thread with its number: the
     event loop may be late. Raises OSError.
     """
     from winnow.processes import sandbox
-    from winnow.processes.sandbox import Readable
+    from winnow.processes.sandbox import ReadablePath
 
     program = arguments[0]
     if not tried.get(program, True):
         return None
 
     def start() -> subprocess.Popen[bytes] | None:
-        own = (Readable(program), Readable(os.path.realpath(program)))
-        folder = Readable(os.fspath(options["cwd"]), is_folder=True)
+        own = (ReadablePath(program), ReadablePath(os.path.realpath(program)))
+        folder = ReadablePath(os.fspath(options["cwd"]), is_folder=True)
         sandbox.restrict_thread([*readable(), *own, folder])
         if program not in tried:
             tried[program] = sandbox.is_of_system(program) or _runs(program, options)
@@ -562,7 +561,7 @@ async def _started_fenced(
     if process is None:
         return None
     try:
-        return await Fenced(process).connect()
+        return await SandboxedProcess(process).connect()
     except OSError:  # there are no descriptors left
         _end_group(process)
         raise

@@ -43,7 +43,7 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
 
 
-class Readable(Struct, frozen=True):
+class ReadablePath(Struct, frozen=True):
     """A folder with all that is below it, or a file, that a program may read.
 
     A ``strict`` file is one that a repository can place or name: it must be a regular file, and
@@ -64,7 +64,7 @@ def is_available() -> bool:
 
     def attempt() -> None:
         with contextlib.suppress(OSError):
-            restrict_thread([Readable("/", is_folder=True)])
+            restrict_thread([ReadablePath("/", is_folder=True)])
             worked.append(True)
 
     thread = threading.Thread(target=attempt)
@@ -73,7 +73,7 @@ def is_available() -> bool:
     return bool(worked)
 
 
-def restrict_thread(allowed: Iterable[Readable]) -> None:
+def restrict_thread(allowed: Iterable[ReadablePath]) -> None:
     """Restrict this thread, and the processes that it starts, to reading these files and folders.
 
     Paths that do not exist, or are not what they should be, add nothing. Raises OSError.
@@ -93,7 +93,7 @@ def restrict_thread(allowed: Iterable[Readable]) -> None:
         os.close(ruleset)
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, one: Readable) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, one: ReadablePath) -> None:
     """Add a rule for what the path opens, if that is what it should be."""
     flags = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if one.strict else 0)
     opened = os.open(one.path, flags)
@@ -107,7 +107,7 @@ def _allow(libc: ctypes.CDLL, ruleset: int, one: Readable) -> None:
         os.close(opened)
 
 
-def _is_expected(opened: int, one: Readable) -> bool:
+def _is_expected(opened: int, one: ReadablePath) -> bool:
     """Return whether a descriptor is the kind of file that a rule is for. A rule for a folder would
     open all that is below it."""
     mode = os.fstat(opened).st_mode

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from winnow.processes.sandbox import SYSTEM, Readable
+from winnow.processes.sandbox import SYSTEM, ReadablePath
 from winnow.storage.paths import is_below, real_path
 from winnow.text.git_files import git_settings, shared_files
 
@@ -19,20 +19,21 @@ _SYSTEM_FILES = (
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 
 
-def readable(roots: Sequence[Path], environment: Mapping[str, str]) -> Iterator[Readable]:
+def readable(roots: Sequence[Path], environment: Mapping[str, str]) -> Iterator[ReadablePath]:
     """Yield what programs that search these folders may read: the folders, the system's programs,
     and the ignore files outside of the folders that apply to them."""
-    yield from (Readable(path, is_folder=True) for path in SYSTEM)
-    yield from map(Readable, _SYSTEM_FILES)
-    yield from map(Readable, git_settings(environment))
+    yield from (ReadablePath(path, is_folder=True) for path in SYSTEM)
+    yield from map(ReadablePath, _SYSTEM_FILES)
+    yield from map(ReadablePath, git_settings(environment))
     for root in roots:
         real = real_path(root)
-        yield Readable(str(root), is_folder=True)
+        yield ReadablePath(str(root), is_folder=True)
         for folder in _parents(root, real):
-            yield from (Readable(os.path.join(folder, one), strict=True) for one in _IGNORE_FILES)
+            for name in _IGNORE_FILES:
+                yield ReadablePath(os.path.join(folder, name), strict=True)
         for path in shared_files(root):
             if not is_below(path, real):
-                yield Readable(path, strict=True)
+                yield ReadablePath(path, strict=True)
 
 
 def _parents(root: Path, real: str) -> list[str]:

@@ -146,7 +146,7 @@ def start_ripgrep(
         environment=environment,
         notes=notes,
         spooled=spooled,
-        fenced=True,
+        sandboxed=True,
         guard=guard,
     )
 

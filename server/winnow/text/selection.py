@@ -171,7 +171,7 @@ class Selector:
                 "GIT_CEILING_DIRECTORIES": str(root.parent),
             },
             # The repository's own configuration can include any file.
-            fenced=not await asyncio.to_thread(is_linked_from_outside, root),
+            sandboxed=not await asyncio.to_thread(is_linked_from_outside, root),
             guard=files.guard() if files else None,
         ) as child:
             output = b"".join([chunk async for chunk in child.chunks()])

@@ -147,7 +147,7 @@ def _ripgrep(configured: str | None, root: Path, installed: InstalledPrograms) -
 
 def _fence(processes: Processes, program: str) -> Finding:
     """Whether a link that is put in the place of a file is no way out."""
-    if processes.can_fence(program):
+    if processes.can_sandbox(program):
         detail = "the kernel (Landlock) keeps ripgrep and the programs of `bash` to the workspace"
         return Finding("fence", True, detail)
     why = "that ripgrep needs more files" if sandbox.is_available() else "no Landlock here"
@@ -170,7 +170,7 @@ async def _version(
     deadline = asyncio.get_running_loop().time() + VERSION_SECONDS
     command = [program, NO_CONFIG, "--version"]
     async with processes.start(
-        command, cwd=root, deadline=deadline, environment=environment, fenced=True
+        command, cwd=root, deadline=deadline, environment=environment, sandboxed=True
     ) as child:
         lines = [line async for line in child.records(b"\n", 1000)]
         code = await child.wait()

@@ -93,7 +93,7 @@ async def _log(
             "GIT_CEILING_DIRECTORIES": str(root.parent),
         },
         # The repository's own configuration can include any file.
-        fenced=not await asyncio.to_thread(is_linked_from_outside, root),
+        sandboxed=not await asyncio.to_thread(is_linked_from_outside, root),
     ) as child:
         size = 0
         async for record in child.records(b"\0", PATH_BYTES):

@@ -112,7 +112,7 @@ async def _run(
             cwd=Path(bounds.folder),
             deadline=deadline,
             environment=environment,
-            unfenced=free,
+            unsandboxed=free,
             guards={workspace.ripgrep: workspace.ignore_files.guard()} if uses_ripgrep else {},
         ) as children:
             output = await _read(children, most)
