@@ -55,7 +55,7 @@ def _derive(corpus: Corpus) -> None:
     derive(corpus)
 
 
-class Turns(asyncio.Semaphore):
+class SearchSlots(asyncio.Semaphore):
     """Bounds how many searches run at once.
 
     ``ready`` is awaited when a search has its turn: a front end whose client takes no answers holds
@@ -98,11 +98,11 @@ class Workspace:
         self.ignore_files = IgnoreFiles(self.roots, self.environment)
         self.processes = Processes(self.config.limits.processes, self._readable)
         # More searches at once would all be slower, and the server slow to answer anything else.
-        self.turns = Turns(self.config.limits.searches)
+        self.search_slots = SearchSlots(self.config.limits.searches)
         # A pipeline may take long: it keeps others of its kind waiting, and no searches.
         self.pipelines = asyncio.Semaphore(1)
         # So may a search of documents.
-        self.document_turns = asyncio.Semaphore(3)
+        self.document_slots = asyncio.Semaphore(3)
         # What searches by the index have listed besides.
         self.unindexed = Unindexed()
         # Whom to tell of documents that are read in the background.
@@ -210,7 +210,7 @@ class Workspace:
         searched = [folder for folder in self.folders if not self.refusal(folder)]
         return InstalledPrograms(self.environment, [*searched, *self.roots()])
 
-    async def narrowed(self, scope: Scope, params: FileParams, ripgrep: Ripgrep) -> Scope:
+    async def narrow_scope(self, scope: Scope, params: FileParams, ripgrep: Ripgrep) -> Scope:
         """The scope as `scope` and `follow_symlinks` of the params change it."""
         if params.scope != "workspace":
             return await Selector(ripgrep, self.installed, self.buffers).select(scope, params)
@@ -349,7 +349,7 @@ class Workspace:
         """A workspace of another folder with this one's processes, turns and models; to be closed
         with :meth:`close_shared`."""
         other = Workspace([folder], config, self.environment)
-        other.processes, other.turns, other.models = self.processes, self.turns, self.models
+        other.processes, other.search_slots, other.models = self.processes, self.search_slots, self.models
         return other
 
     async def close_shared(self) -> None:

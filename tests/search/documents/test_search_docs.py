@@ -678,7 +678,7 @@ async def test_a_document_that_may_not_be_looked_at(
 async def test_waiting_for_others_counts(workspace_of: Made, read_root: Path) -> None:
     workspace = workspace_of(read_root)
     for _ in range(3):
-        await workspace.document_turns.acquire()
+        await workspace.document_slots.acquire()
     with pytest.raises(SearchTimedOut, match=r"after 0\.2 seconds: other searches"):
         await search(workspace, "revenue", timeout=0.2)
     assert (await document_text(workspace, "legal/report.pag")).total_lines == 9

@@ -80,7 +80,7 @@ def add_features(server: WinnowServer) -> None:
     @server.feature(types.CALL_HIERARCHY_INCOMING_CALLS)
     async def incoming(params: types.CallHierarchyIncomingCallsParams) -> list[Plain] | None:
         request = _Request(server, params, params.item)
-        async with request.workspace.turns:
+        async with request.workspace.search_slots:
             return await request.at_position(_incoming)
 
     @server.feature(types.CALL_HIERARCHY_OUTGOING_CALLS)
@@ -199,7 +199,7 @@ class _Request:
             return uses
 
         with Reporter(self.server, self.work_done, None, "References") as progress:
-            async with self.workspace.turns:
+            async with self.workspace.search_slots:
                 uses = await self._ask(asking, all_found, progress, early)
         if undecided:
             self._log(

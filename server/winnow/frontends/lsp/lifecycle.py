@@ -159,7 +159,7 @@ def _add_lifecycle(server: WinnowServer) -> None:
     @server.feature(types.INITIALIZE)
     async def initialize(params: types.InitializeParams) -> None:
         server.searching = Workspace(folders_of(params))
-        server.searching.turns.ready = server.protocol.room
+        server.searching.search_slots.ready = server.protocol.room
         server.searching.reporting = functools.partial(
             background_progress, server, "Reading documents", "documents"
         )

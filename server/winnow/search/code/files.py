@@ -45,7 +45,7 @@ async def files_named(
     Raises SearchTimedOut, InvalidParams for a bad glob, and what a scope may raise.
     """
     scope = workspace.scope(params)
-    async with workspace.turns:
+    async with workspace.search_slots:
         progress(f"Looking for files: {name[:60]}")
         ripgrep = workspace.run_ripgrep()
         with unsaved(workspace.buffers, scope) as overlay:

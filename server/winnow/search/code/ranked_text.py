@@ -148,7 +148,7 @@ async def _rank(
 ) -> _Ranking:
     asked = _asked(params, query, terms)
     request = Request(workspace, asked, _Messages(progress), workspace.scope(asked))
-    async with workspace.turns:
+    async with workspace.search_slots:
         try:
             found = await find(request)
         except TermsTooBroad:  # there was no time to shrink them

@@ -287,7 +287,7 @@ async def _may_be_defined(workspace: Workspace, scope: Scope, name: str) -> bool
     look = looks(terms[-1].text, exact=True)[0]
     if any(re.search(look.pattern, text) for text in workspace.buffers.values()):
         return True
-    async with workspace.turns:
+    async with workspace.search_slots:
         ripgrep = workspace.run_ripgrep()
         async with contextlib.aclosing(files_that_define(ripgrep, scope, look)) as found:
             async for _ in found:

@@ -156,7 +156,7 @@ async def _from_index(
     """What the index has; None where there is to be none."""
     if not (workspace.config.index.enabled or workspace.index.state().knows_all):
         return None
-    async with workspace.turns:
+    async with workspace.search_slots:
         progress("Searching the index")
         boosts = await workspace.learning.boosts(query)
         return await search_index(

@@ -55,7 +55,7 @@ async def search_documents(
     ripgrep = workspace.run_ripgrep(params.timeout)
     search = DocumentSearch(params, scope, ripgrep, progress)
     try:
-        await turn_within(workspace.document_turns, params.timeout)
+        await turn_within(workspace.document_slots, params.timeout)
     except asyncio.TimeoutError:
         raise SearchTimedOut(params.timeout, WAITED) from None
     try:
@@ -69,7 +69,7 @@ async def search_documents(
             room = workspace.config.limits.answer_bytes
             return await asyncio.to_thread(result_of, search, room)
     finally:
-        workspace.document_turns.release()
+        workspace.document_slots.release()
         await workspace.library.forget([one for one in search.documents if one.content])
 
 

@@ -73,10 +73,10 @@ async def find_files(workspace: Workspace, params: GlobParams, progress: Progres
         raise EmptyQuery
     scope = workspace.scope(params)
     matches = path_matcher("pattern", params.pattern, scope)
-    async with workspace.turns:
+    async with workspace.search_slots:
         progress(f"Listing files that match {params.pattern[:60]}")
         ripgrep = workspace.run_ripgrep()
-        scope = await workspace.narrowed(scope, params, ripgrep)
+        scope = await workspace.narrow_scope(scope, params, ripgrep)
         with unsaved(workspace.buffers, scope) as overlay:
             listing = await list_files(ripgrep, scope, overlay)
             entries = await asyncio.to_thread(_found, params, scope, overlay, listing, matches)

@@ -69,7 +69,7 @@ async def show_tree(workspace: Workspace, params: TreeParams, progress: Progress
     Raises NotAFolder, SearchTimedOut, InvalidParams for a bad glob, and what a scope may raise.
     """
     scope = workspace.scope(_scope_params(params))
-    async with workspace.turns:
+    async with workspace.search_slots:
         progress(f"Listing {params.path}")
         ripgrep = workspace.run_ripgrep()
         with unsaved(workspace.buffers, scope) as overlay:

@@ -69,10 +69,10 @@ async def search_text(workspace: Workspace, params: GrepParams, progress: Progre
     if not params.pattern:
         raise EmptyQuery
     scope = workspace.scope(params)
-    async with workspace.turns:
+    async with workspace.search_slots:
         progress(f"Searching for {params.pattern[:60]!r}")
         ripgrep = workspace.run_ripgrep()
-        scope = await workspace.narrowed(scope, params, ripgrep)
+        scope = await workspace.narrow_scope(scope, params, ripgrep)
         query = _query(params)
         [known] = await narrowed(workspace, ripgrep, scope, params, [query])
         with unsaved(workspace.buffers, scope) as overlay:

@@ -192,7 +192,7 @@ async def _build(workspace: Workspace, progress: Progress, *, consent: bool) -> 
 async def _count_files(workspace: Workspace) -> int:
     """How many files there are that searches cover."""
     ripgrep = workspace.run_ripgrep()
-    async with workspace.turns:
+    async with workspace.search_slots:
         listing = await list_files(ripgrep, workspace.scope(SearchParams()), Overlay())
     return len(listing.paths)
 

@@ -94,7 +94,7 @@ async def search_keywords(
     request = Request(workspace, params, progress, workspace.scope(params))
     models, fallback = _choose_models(request)
     async with _warming(workspace, [] if params.dry_run else models):
-        async with workspace.turns, _asking_index(request):
+        async with workspace.search_slots, _asking_index(request):
             request.boosts = await workspace.learning.boosts(params.query)
             found = await _find_with_index(request)
             ranked = await ranked_locally(request, found.search, found.candidates, found.said)

@@ -97,7 +97,7 @@ async def find_references(
 
     progress("Finding references")
     try:
-        async with workspace.turns:
+        async with workspace.search_slots:
             answered = await ask(workspace, asking, work, progress)
     except NoSymbol as error:
         raise await _explained(workspace, asking, error) from None

@@ -90,7 +90,7 @@ async def find_symbols(
     """
     scope = workspace.scope(_as_search(params))
     await open_index(workspace, progress)
-    async with workspace.turns:
+    async with workspace.search_slots:
         progress(f"Looking for symbols: {params.name[:60]}")
         ripgrep = workspace.run_ripgrep()
         types = await file_type_globs(ripgrep, scope.root, params.file_types)
