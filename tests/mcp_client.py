@@ -17,7 +17,6 @@ from conftest import child_environment, write_files
 from winnow.frontends.cli.main import _parser
 from winnow.frontends.mcp import MAX_TOKENS, _Session
 from winnow.storage import config_files
-from winnow.workspace import Workspace
 
 COMMAND = [sys.executable, "-m", "winnow", "mcp"]
 WITHOUT_INDEX = "[index]\nenabled = false\n"
@@ -62,8 +61,7 @@ async def connected_here(
     config, problems = config_files.load(environment, folders[0])
     assert not problems
     budget = MAX_TOKENS if options.max_tokens is None else options.max_tokens
-    session = _Session(Workspace(folders, config, environment), budget, not options.text_only)
-    session.workspace.start_indexing = session._index
+    session = _Session(folders, config, budget, not options.text_only, environment)
     try:
         async with Client(session._server, mode=mode, read_timeout_seconds=60) as client:
             yield client

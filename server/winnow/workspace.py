@@ -1,8 +1,9 @@
-"""The workspace: open folders, configuration, and what lives as long as they do."""
+"""The workspace: open folders, open documents, configuration and their state."""
 
 from __future__ import annotations
 
 import asyncio
+import enum
 import functools
 import importlib
 import os
@@ -39,39 +40,50 @@ if TYPE_CHECKING:
     from winnow.processes.sandbox import ReadablePath
     from winnow.ranking.history.learning import Learning
 
-# Listing the files of a large tree on a cold disk; nobody waits for it.
+# Time limit for listing the files of a large tree on a cold disk, which happens in the background.
 LIST_SECONDS = 60.0
+# Document searches that run at once.
+DOCUMENT_SEARCHES = 3
+
+StartIndexing = Callable[[bool], None]
 
 
 def below(root: Path, paths: Iterable[Path]) -> list[str]:
-    """Of some files, those below a folder, as seen from there."""
+    """Return the paths that are below a folder, relative to it."""
     return [path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)]
 
 
 def _derive(corpus: Corpus) -> None:
-    """Derive what all searches of a corpus share."""
+    """Compute the data that all searches of a corpus share."""
     from winnow.ranking.semantic.search import derive
 
     derive(corpus)
 
 
-class SearchSlots(asyncio.Semaphore):
-    """Bounds how many searches run at once.
+class Lifetime(enum.Enum):
+    """How long a workspace lives, and with that whether it can work between requests."""
 
-    ``ready`` is awaited when a search has its turn: a front end whose client takes no answers holds
-    the search back there, before it has made another one.
+    SERVER = "server"  # a session with a client: the index is built in the background
+    COMMAND = "command"  # one call or a few: nothing runs after the result is returned
+
+
+class SearchSlots(asyncio.Semaphore):
+    """Limits the number of searches that run at once.
+
+    `ready` is awaited before a search gets its slot. A front end whose client does not read its
+    answers waits there, so that no further answer is computed.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, ready: Callable[[], Awaitable[None]] | None = None) -> None:
         super().__init__(count)
-        self.ready: Callable[[], Awaitable[None]] | None = None
+        self._ready = ready
 
     async def acquire(self) -> Literal[True]:
-        """Wait for a turn."""
+        """Wait for a slot."""
         await super().acquire()
         try:
-            if self.ready is not None:
-                await self.ready()
+            if self._ready is not None:
+                await self._ready()
         except BaseException:
             self.release()
             raise
@@ -79,9 +91,17 @@ class SearchSlots(asyncio.Semaphore):
 
 
 class Workspace:
-    """Folders and the state of the engine for them; made inside a running event loop.
+    """The open folders and the engine's state for them; created inside a running event loop.
 
-    ``environment`` is where keys are looked up and what children inherit.
+    `environment` supplies API keys and is inherited by child processes. The other arguments come
+    from the front end of a client:
+
+    - `open_documents` returns the text of the open documents, by path.
+    - `start_indexing` builds the index in the background. Its argument is True if the user has
+      consented to an index of any size. Only a `Lifetime.SERVER` workspace needs it.
+    - `ask_editor` sends a request to the editor's own language model.
+    - `client_ready` waits until the client reads its answers, see `SearchSlots`.
+    - `report_reading` reports the progress of documents that are read in the background.
     """
 
     def __init__(
@@ -89,52 +109,60 @@ class Workspace:
         folders: Sequence[Path],
         config: Config | None = None,
         environment: Mapping[str, str] | None = None,
+        *,
+        lifetime: Lifetime = Lifetime.COMMAND,
+        open_documents: Callable[[], Mapping[Path, str]] = dict,
+        start_indexing: StartIndexing = lambda consent: None,
+        ask_editor: AskEditor | None = None,
+        client_ready: Callable[[], Awaitable[None]] | None = None,
+        report_reading: Reporting | None = None,
     ) -> None:
         self.folders = list(folders)
         self.environment = dict(os.environ if environment is None else environment)
         self.config = config or Config()
-        # The text of open documents, by path; whoever knows the editor keeps it up to date.
-        self.buffers: Mapping[Path, str] = {}
+        self.lifetime = lifetime
+        self.open_documents = open_documents
+        self.start_indexing = start_indexing
         self.ignore_files = IgnoreFiles(self.roots, self.environment)
         self.processes = Processes(self.config.limits.processes, self._readable)
-        # More searches at once would all be slower, and the server slow to answer anything else.
-        self.search_slots = SearchSlots(self.config.limits.searches)
-        # A pipeline may take long: it keeps others of its kind waiting, and no searches.
+        # More searches at once would slow each other down, and delay every other answer.
+        self.search_slots = SearchSlots(self.config.limits.searches, client_ready)
+        # Pipelines and document searches may take long: they wait for each other, not for searches.
         self.pipelines = asyncio.Semaphore(1)
-        # So may a search of documents.
-        self.document_slots = asyncio.Semaphore(3)
-        # What searches by the index have listed besides.
+        self.document_slots = asyncio.Semaphore(DOCUMENT_SEARCHES)
+        # Files that searches list because the index excludes them.
         self.unindexed = Unindexed()
-        # Whom to tell of documents that are read in the background.
-        self.reporting: Reporting | None = None
-        # How an index is begun in the background, perhaps with consent to whatever it takes; None
-        # where nothing goes on behind an answer.
-        self.start_indexing: Callable[[bool], None] | None = None
+        self._report_reading = report_reading
+        self._ask_editor = ask_editor
         self._opening: asyncio.Task[None] | None = None
-        self._ask_editor: AskEditor | None = None
         self.models = self._models()
         self._retired: list[Models] = []
 
+    @property
+    def buffers(self) -> Mapping[Path, str]:
+        """The current text of the open documents, by path."""
+        return self.open_documents()
+
+    def change_folders(self, added: Iterable[Path], removed: Iterable[Path]) -> None:
+        """Open and close folders."""
+        gone = set(removed)
+        remaining = [folder for folder in self.folders if folder not in gone]
+        self.folders = list(dict.fromkeys([*remaining, *added]))
+
     def reconfigure(self, config: Config) -> None:
-        """Go on with another configuration; requests under way keep theirs."""
+        """Change the configuration for later requests; running requests keep theirs."""
         if (config.llm, config.search.secrets) != (self.config.llm, self.config.search.secrets):
             self._retired.append(self.models)
             self.config = config
             self.models = self._models()
         self.config = config
 
-    def offer_model(self, ask_editor: AskEditor) -> None:
-        """Take the editor's own model among those that rank."""
-        self._ask_editor = ask_editor
-        self._retired.append(self.models)
-        self.models = self._models()
-
     def _models(self) -> Models:
         rules = self.config.search.secrets
         return Models(self.config.llm, self.environment, self._ask_editor, self.roots, rules)
 
     def roots(self) -> list[Path]:
-        """The repositories of the folders; none where no folder is open."""
+        """Return the repositories of the open folders, or an empty list if none can be searched."""
         try:
             return self.search_roots()
         except SearchError:
@@ -142,14 +170,14 @@ class Workspace:
 
     @property
     def user(self) -> User:
-        """Whose state is kept, and where."""
+        """The user whose state is stored, and where."""
         return User.of(self.environment, self.config.index.location)
 
     def search_roots(self, folders: Sequence[Path] | None = None) -> list[Path]:
-        """The repositories that are searched, of the open folders or of some others.
+        """Return the repositories to search: those of the open folders, or of `folders`.
 
-        Raises NoWorkspace, RootRefused where only folders are open that are not to be searched as a
-        whole, and NotFound where all are gone.
+        Raise NoWorkspace if no folder is open, RootRefused if none of them may be searched, and
+        NotFound if none exists.
         """
         folders = self.folders if folders is None else folders
         allowed = [folder for folder in folders if not self.refusal(folder)]
@@ -160,23 +188,23 @@ class Workspace:
 
     @property
     def has_no_folder(self) -> bool:
-        """Whether no folder is open that may be searched, there or not."""
+        """True if no open folder may be searched, whether or not it exists."""
         return all(map(self.refusal, self.folders))
 
     def refusal(self, folder: Path) -> str:
-        """Why a folder is not searched as a whole, as a predicate; empty if it is."""
+        """Return why a folder may not be searched, such as "is a home folder"; "" if it may be."""
         if self.config.workspace.allow_home_root:
             return ""
         return refusal(folder, self.environment)
 
     def _readable(self) -> Iterable[ReadablePath]:
-        """Return what programs that search may read."""
+        """Return the files and folders that sandboxed programs may read."""
         from winnow.text.readable_files import readable
 
         return readable(self.roots(), self.environment)
 
     def scope(self, params: ScopeParams) -> Scope:
-        """What a search with these params covers."""
+        """Return the files that a search with these params covers."""
         if not isinstance(params, SearchParams):
             params = SearchParams(
                 path=params.path,
@@ -188,30 +216,32 @@ class Workspace:
         scope = search_scope(
             self.folders, params, self.config.search.exclude, list(self.buffers), roots
         )
-        refused = [shown_path(str(one))[0] for one in self.folders if self.refusal(one)]
-        warnings = [f"not searched: {one}, see workspace.allow_home_root" for one in refused]
+        refused = [shown_path(str(folder))[0] for folder in self.folders if self.refusal(folder)]
+        warnings = [f"not searched: {folder}, see workspace.allow_home_root" for folder in refused]
         if not params.include_ignored:
             warnings += self.ignore_warnings(scope.roots)
         return msgspec.structs.replace(scope, warnings=(*scope.warnings, *warnings))
 
     def ignore_warnings(self, roots: Iterable[Path]) -> list[str]:
-        """Return a warning for each ignore file that is not applied in searches of these roots."""
+        """Return a warning for each ignore file that searches of these roots do not apply."""
         return [*unused_files(roots), *self.ignore_files.warnings()]
 
     @property
     def ripgrep(self) -> str:
-        """The ripgrep program; raises ProgramNotInstalled."""
+        """The path of ripgrep. Raises ProgramNotInstalled."""
         return self.installed.ripgrep(self.config.programs.rg)
 
     @property
     def installed(self) -> InstalledPrograms:
-        """The programs of this machine, outside of the folders that are searched now. A home folder
-        that is open and not searched may well hold some."""
+        """The programs on this machine, except those in folders that are searched.
+
+        Programs below a home folder that is open but not searched may run.
+        """
         searched = [folder for folder in self.folders if not self.refusal(folder)]
         return InstalledPrograms(self.environment, [*searched, *self.roots()])
 
     async def narrow_scope(self, scope: Scope, params: FileParams, ripgrep: Ripgrep) -> Scope:
-        """The scope as `scope` and `follow_symlinks` of the params change it."""
+        """Apply the params `scope` and `follow_symlinks` to a scope."""
         if params.scope != "workspace":
             return await Selector(ripgrep, self.installed, self.buffers).select(scope, params)
         if params.follow_symlinks:
@@ -219,8 +249,10 @@ class Workspace:
         return scope
 
     def run_ripgrep(self, seconds: float | None = None) -> Ripgrep:
-        """How ripgrep is run for a request that begins now, and may take so long; raises
-        ProgramNotInstalled."""
+        """Return ripgrep with the deadline of a request that starts now.
+
+        `seconds` defaults to `limits.search_seconds`. Raise ProgramNotInstalled.
+        """
         seconds = seconds or self.config.limits.search_seconds
         installed = self.installed
         return Ripgrep(
@@ -234,7 +266,7 @@ class Workspace:
 
     @functools.cached_property
     def index(self) -> Index:
-        """The index of symbols; loaded when it is first used."""
+        """The index, loaded on first use."""
         from winnow.index.index import Index
 
         return Index(
@@ -250,19 +282,18 @@ class Workspace:
         )
 
     def opening(self) -> asyncio.Task[None]:
-        """The task that opens what earlier processes have left of the index; see
-        :meth:`Index.open`."""
+        """Return the task that opens the index on disk, see :meth:`Index.open`."""
         if self._opening is None or self._opening.done():
             self._opening = asyncio.create_task(self._open())
         return self._opening
 
     async def _open(self) -> None:
-        if not self.has_index:  # numpy takes time to load, and the loop has others to serve
+        if not self.has_index:  # importing numpy would block the event loop
             await asyncio.to_thread(importlib.import_module, "winnow.index.index")
         await self.index.open()
 
     def _prepare(self) -> None:
-        """Load what searches of the index need."""
+        """Import the modules that index searches need."""
         importlib.import_module("winnow.index.corpus")
         from winnow.index.vectors.embeddings import model_at
         from winnow.ranking.semantic.search import load
@@ -270,7 +301,7 @@ class Workspace:
         load(model_at(self.config.index.embeddings).model)
 
     async def _in_order(self, root: Path, paths: Sequence[str]) -> list[str]:
-        """Files of a folder in the order in which they are to be indexed."""
+        """Sort the files of a folder in the order in which they are to be indexed."""
         from winnow.index.build import index_order
 
         installed = self.installed
@@ -286,19 +317,19 @@ class Workspace:
 
     @property
     def has_index(self) -> bool:
-        """Whether anybody has used the index yet."""
+        """True once the index has been used."""
         return "index" in self.__dict__
 
     @functools.cached_property
     def names(self) -> NameTables:
-        """The names of all definitions in the index, in memory."""
+        """The in-memory table of all definition names in the index."""
         from winnow.index.symbol_names import NameTables
 
         return NameTables()
 
     @functools.cached_property
     def library(self) -> Library:
-        """The texts of documents; loaded when they are first used."""
+        """The cache of extracted document texts, loaded on first use."""
         from winnow.documents.library.library import Library
 
         return Library(
@@ -306,12 +337,12 @@ class Workspace:
             self.environment,
             config=lambda: self.config,
             folder=cache_folder(self.environment, "documents"),
-            reporting=self.reporting,
+            reporting=self._report_reading,
         )
 
     @functools.cached_property
     def learning(self) -> Learning:
-        """What is learned of searches; loaded when the first one is answered."""
+        """The search history, loaded on first use."""
         from winnow.ranking.history.learning import Learning
 
         return Learning(
@@ -322,7 +353,7 @@ class Workspace:
         )
 
     def _masked(self, query: str) -> str:
-        """A query as it may be kept."""
+        """Return a query with its secrets masked, for storage."""
         from winnow.privacy.secrets import masked
 
         if not self.config.index.enable_sensitive_filtering:
@@ -331,13 +362,15 @@ class Workspace:
         return masked(raw, self.config.secret_rules)[0].decode("utf-8", "replace")
 
     def _learning_root(self) -> Path | None:
-        """The folder in which it is kept: the first one; nothing is left where no index is made
-        either, as in a home folder, or in /tmp, which would be the root of all that is in there."""
+        """Return the folder that stores the search history: the first root.
+
+        Return None where no index is built either, such as a home folder or /tmp.
+        """
         root = next(iter(self.roots()), None)
         return root if root is not None and is_indexable(root, self.environment) else None
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
-        """Take note that files were changed, made or removed: the one door for all who know."""
+        """Report that files were created, changed or deleted: the single entry point for this."""
         if self.has_index:
             self.index.files_changed(paths)
 
@@ -346,20 +379,23 @@ class Workspace:
         return rg_environment(self.installed.inherited())
 
     def sharing(self, folder: Path, config: Config) -> Workspace:
-        """A workspace of another folder with this one's processes, turns and models; to be closed
-        with :meth:`close_shared`."""
+        """Return a workspace of another folder that shares this one's processes, slots and models.
+
+        Close it with :meth:`close_shared`.
+        """
         other = Workspace([folder], config, self.environment)
-        other.processes, other.search_slots, other.models = self.processes, self.search_slots, self.models
+        other.processes, other.models = self.processes, self.models
+        other.search_slots = self.search_slots
         return other
 
     async def close_shared(self) -> None:
-        """End what a workspace has that shares the rest with another one."""
+        """Close a workspace made by :meth:`sharing`, without the shared parts."""
         self.ignore_files.close()
         if self.has_index:
             await self.index.aclose()
 
     async def aclose(self) -> None:
-        """End children and connections."""
+        """Stop child processes and close the index, the models and all files."""
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait({self._opening})

@@ -286,7 +286,7 @@ async def test_unsaved_documents_stand_in_the_place_of_files(
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         project / "src/main.py": "def unsaved(): ...\n",
         project / "src/loader.py": FILES["src/loader.py"],  # as it is on disk
         project / "ignored/never/saved.py": "def fresh(): ...\n",
@@ -295,9 +295,9 @@ async def test_unsaved_documents_stand_in_the_place_of_files(
     }
     expected = {**ALL, "src/main.py": "unsaved", "ignored/never/saved.py": "fresh"}
     assert await names(workspace) == expected
-    workspace.buffers = {project / "src/main.py": "def unsaved_again(): ...\n"}
+    workspace.open_documents = lambda: {project / "src/main.py": "def unsaved_again(): ...\n"}
     assert await names(workspace) == {**ALL, "src/main.py": "unsaved_again"}
-    workspace.buffers = {}
+    workspace.open_documents = dict
     assert await names(workspace) == ALL
 
 
@@ -312,7 +312,7 @@ async def test_a_client_may_spell_a_folder_in_another_way(
     monkeypatch.setattr(folder_module.FolderIndex, "is_due", False)
     (project / "src/main.py").write_text("def changed(): ...\n")
     workspace.files_changed([link / "src/main.py"])
-    workspace.buffers = {link / "src/loader.py": "def unsaved(): ...\n"}
+    workspace.open_documents = lambda: {link / "src/loader.py": "def unsaved(): ...\n"}
     async with workspace.index.snapshot(workspace.buffers, SECONDS) as (view, _):
         assert [file.path for file, _ in view.definitions("changed")] == [f"{project}/src/main.py"]
         assert [file.path for file, _ in view.definitions("unsaved")] == [

@@ -15,7 +15,7 @@ from winnow.index.build.disk_scan import Changes, Covers
 from winnow.index.build.folder import FolderIndex
 from winnow.search.index.background import open_index
 from winnow.tools import TOOLS
-from winnow.workspace import Workspace
+from winnow.workspace import Lifetime, Workspace
 
 SECONDS = 30.0  # generous: a machine may be busy
 COUNT = 60
@@ -48,7 +48,7 @@ def time_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def server(workspace: Workspace) -> Workspace:
     """A workspace of a server, which does nothing in its background."""
-    workspace.start_indexing = lambda consent: None
+    workspace.lifetime = Lifetime.SERVER
     return workspace
 
 

@@ -113,13 +113,13 @@ async def test_an_unsaved_text_stands_in_the_place_of_its_file(
     workspace = make_workspace(project)
     await workspace.index.build()
     assert await holding(workspace, "def main") == ["src/main.py"]
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         project / "src/main.py": "def principal(): ...\n",
         project / "src/new.py": "def principal_too(): ...\n",
     }
     assert await holding(workspace, "def main") == []
     assert await holding(workspace, "def principal") == ["src/main.py", "src/new.py"]
-    workspace.buffers = {}
+    workspace.open_documents = dict
     assert await holding(workspace, "def main") == ["src/main.py"]
     assert await holding(workspace, "def principal") == []
 
@@ -131,7 +131,7 @@ async def test_two_folders_are_ranked_together(
     other = git_commit(tmp_path / "other", {"b.py": "shared_name()\n"})
     workspace = make_workspace(one, other)
     await workspace.index.build()
-    workspace.buffers = {other / "c.py": "shared_name(1)\n"}
+    workspace.open_documents = lambda: {other / "c.py": "shared_name(1)\n"}
     async with workspace.index.corpus(workspace.buffers, SECONDS) as (make, _, view):
         corpus = await view.read(make)
         assert files_with(corpus, "shared_name") == ["a.py", "b.py", "c.py"]

@@ -199,7 +199,10 @@ async def test_an_unsaved_document_stands_for_its_file_behind_a_link(
     link(root, l="ign", m="src/a.py")
     (root / "ign/c.py").write_text("old text\n")
     workspace = make_workspace(root)
-    workspace.buffers = {root / "ign/c.py": "new text\n", root / "l/deep/new.py": "new text\n"}
+    workspace.open_documents = lambda: {
+        root / "ign/c.py": "new text\n",
+        root / "l/deep/new.py": "new text\n",
+    }
     params = {"pattern": "**", "follow_symlinks": True}
     result = await TOOLS["glob"].call(workspace, params, no_progress)
     assert [(one.path, one.unsaved) for one in result.files] == [

@@ -327,7 +327,7 @@ async def test_unsaved_documents_have_changed(
     repository = git_commit(tmp_path / "r", {"same": "1\n", "edited": "1\n", "disk": "1\n"})
     (repository / "disk").write_text("2\n")
     workspace = make_workspace(repository)
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         repository / "same": "1\n",
         repository / "edited": "2\n",
         repository / "new/one": "text",
@@ -350,7 +350,7 @@ async def test_open_documents_of_all_spellings_and_kinds(
     (project / "out.py").symlink_to("/etc/passwd")
     os.mkfifo(project / "pipe")
     workspace = make_workspace(project)
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         tmp_path / "link/src/loader.py": (project / "src/loader.py").read_text(),
         project / "inner.py": (project / "src/main.py").read_text(),
         project / "out.py": Path("/etc/passwd").read_text(),
@@ -365,6 +365,6 @@ async def test_open_documents_of_all_spellings_and_kinds(
         "src/main.py",
     ]
     # A link with another text than its file's counts by its own name, as the overlay has it.
-    workspace.buffers = {project / "inner.py": "changed"}
+    workspace.open_documents = lambda: {project / "inner.py": "changed"}
     assert await selected(workspace, scope="open") == ["inner.py"]
     assert await selected(make_workspace(project, other), scope="open") == []

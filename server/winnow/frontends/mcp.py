@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,7 +35,7 @@ from winnow.search.index.background import keep_index, load_index, load_names, o
 from winnow.tools import TOOLS, for_agents
 from winnow.tools.registry import Tool
 from winnow.types import Progress, Result
-from winnow.workspace import Workspace
+from winnow.workspace import Lifetime, Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def serve(
     """
 
     async def converse() -> int:
-        return await _Session(Workspace(folders, config), max_tokens, structured).converse()
+        return await _Session(folders, config, max_tokens, structured).converse()
 
     return server_process.run(converse())
 
@@ -79,8 +79,19 @@ def serve(
 class _Session:
     """One client: its requests, and the background of its workspace."""
 
-    def __init__(self, workspace: Workspace, max_tokens: int, structured: bool) -> None:
-        self.workspace = workspace
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        config: Config,
+        max_tokens: int,
+        structured: bool,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.workspace = Workspace(
+            *(folders, config, environment),
+            lifetime=Lifetime.SERVER,
+            start_indexing=self._index,
+        )
         self.max_tokens = max_tokens
         self.structured = structured
         self._background: set[asyncio.Task[None]] = set()
@@ -98,7 +109,6 @@ class _Session:
 
     async def converse(self) -> int:
         workspace = self.workspace
-        workspace.start_indexing = self._index
         server_process.end_on_signals(workspace, (signal.SIGTERM, signal.SIGINT))
         # A descriptor of its own: the SDK puts another file in the place of standard input.
         stdin = os.dup(sys.stdin.fileno())

@@ -453,7 +453,10 @@ async def test_unsaved_text_is_not_read_and_that_is_said(
     workspace: Workspace, project: Path
 ) -> None:
     saved = project / "docs/plugins.md"
-    workspace.buffers = {project / "src/main.py": "unsaved_here = 1\n", saved: saved.read_text()}
+    workspace.open_documents = lambda: {
+        project / "src/main.py": "unsaved_here = 1\n",
+        saved: saved.read_text(),
+    }
     result = await bash(workspace, "rg unsaved_here")
     assert result.stdout == ""
     assert result.warnings == ["the programs read the disk; 1 files have unsaved text: src/main.py"]

@@ -209,7 +209,7 @@ async def test_without_an_index_a_name_is_looked_for_in_lines_that_look_like_def
     assert result.completeness.reasons == [
         "there is no index; all files with the name or its letters were read (1)"
     ]
-    unindexed.buffers = {project / "src/main.py": "def launch_rocket():\n    pass\n"}
+    unindexed.open_documents = lambda: {project / "src/main.py": "def launch_rocket():\n    pass\n"}
     result = await search(unindexed, "launch_rocket")
     assert (result.search_type_used, result.results[0].path) == ("symbol", "src/main.py")
 
@@ -290,7 +290,7 @@ async def test_a_question_is_answered_by_its_words_without_an_index(unindexed: W
 async def test_unsaved_text_counts_and_what_was_saved_does_not(
     workspace: Workspace, project: Path
 ) -> None:
-    workspace.buffers = {project / "src/main.py": "brand_new_name = 1\n"}
+    workspace.open_documents = lambda: {project / "src/main.py": "brand_new_name = 1\n"}
     assert await paths(workspace, '"brand_new_name"') == ["src/main.py"]
     assert "src/main.py" not in await paths(workspace, '"load_plugins"')
     (found,) = (await search(workspace, '"brand_new_name"')).results

@@ -93,7 +93,7 @@ async def test_the_scope_is_kept(files: Workspace) -> None:
 
 
 async def test_unsaved_documents_are_found_that_are_on_no_disk(files: Workspace) -> None:
-    files.buffers = {files.folders[0] / "src/brand_new.py": "x"}
+    files.open_documents = lambda: {files.folders[0] / "src/brand_new.py": "x"}
     assert await found(files, "brand_new.py") == ["src/brand_new.py"]
 
 

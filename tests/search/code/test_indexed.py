@@ -22,7 +22,7 @@ from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.types.code_search import CodeSearchResult
 from winnow.types.semantic_search import SemanticSearchResult
-from winnow.workspace import Workspace
+from winnow.workspace import Lifetime, Workspace
 
 # What embeddings are installed makes no difference here.
 LEXICAL = Config(index=IndexSettings(embeddings="off"))
@@ -140,19 +140,21 @@ async def test_each_file_is_found_once_and_cursors_lead_through_all(workspace: W
 
 async def test_what_is_not_saved_is_found_and_what_was_saved_is_not(workspace: Workspace) -> None:
     login = workspace.folders[0] / "src/auth/login.py"
-    workspace.buffers = {login: "def launch_rocket(pad):\n    return pad.ignite()\n"}
+    workspace.open_documents = lambda: {login: "def launch_rocket(pad):\n    return pad.ignite()\n"}
     (first, *_) = (await search(workspace, "launching of a rocket")).results
     assert (first.path, first.symbol) == ("src/auth/login.py", "launch_rocket")
     assert first.snippet == "def launch_rocket(pad):\n    return pad.ignite()"
     assert "src/auth/login.py" not in await paths(workspace, "compare crypto in constant time")
-    workspace.buffers = {}
+    workspace.open_documents = dict
     assert "src/auth/login.py" in await paths(workspace, "compare crypto in constant time")
     assert await paths(workspace, "launching of a rocket") == []
 
 
 async def test_a_new_document_is_found_that_is_on_no_disk(workspace: Workspace) -> None:
     new = workspace.folders[0] / "src/rocket.py"
-    workspace.buffers = {new: "def ignite(pad):\n    # launches the rocket\n    pad.fire()\n"}
+    workspace.open_documents = lambda: {
+        new: "def ignite(pad):\n    # launches the rocket\n    pad.fire()\n"
+    }
     assert await paths(workspace, "what launches the rocket") == ["src/rocket.py"]
 
 
@@ -273,7 +275,7 @@ async def test_while_an_index_is_made_the_rest_is_searched_as_text(
     files = {f"src/part_{n}.py": f"def rocket_{n}():\n    launch({n})\n" for n in range(120)}
     folder = write_files(git_init(tmp_path / "project"), files)
     workspace = make_workspace(folder, config=LEXICAL)
-    workspace.start_indexing = lambda consent: None  # as in a language server
+    workspace.lifetime = Lifetime.SERVER  # as in a language server
     workspace.index.pause()
     build = asyncio.create_task(workspace.index.build())
     while not workspace.index.state().files_total:
@@ -302,7 +304,7 @@ async def test_what_is_known_where_there_is_no_index_is_no_index(
     files = {f"src/part_{n}.py": f"def rocket_{n}():\n    launch({n})\n" for n in range(120)}
     folder = write_files(git_init(tmp_path / "project"), files)
     workspace = make_workspace(folder, config=LEXICAL)
-    workspace.start_indexing = lambda consent: None  # as in a language server
+    workspace.lifetime = Lifetime.SERVER  # as in a language server
     async for _ in workspace.index.facts_for([str(folder / "src/part_1.py")], 10):
         pass
     result = await search(workspace, "where is launch called", top_k=100)
@@ -319,7 +321,7 @@ async def test_of_two_folders_one_has_an_index_and_the_other_is_searched_as_text
     large = write_files(git_init(tmp_path / "large"), parts)
     config = Config(index=IndexSettings(embeddings="off", max_files=60))
     workspace = make_workspace(small, large, config=config)
-    workspace.start_indexing = lambda consent: None  # as in a language server
+    workspace.lifetime = Lifetime.SERVER  # as in a language server
     await workspace.index.build()
     result = await search(workspace, "how is a password compared", top_k=100)
     assert result.fallback is not None

@@ -105,7 +105,7 @@ async def test_the_answer_has_all_that_the_contract_promises(
 
 
 async def test_the_scope_and_the_editors_text_count(workspace: Workspace, project: Path) -> None:
-    workspace.buffers = {project / "src/main.py": "rocket = launch(pad)\n"}
+    workspace.open_documents = lambda: {project / "src/main.py": "rocket = launch(pad)\n"}
     (found,) = (await search(workspace, "launch a rocket from its pad")).results
     assert (found.path, found.snippet) == ("src/main.py", "rocket = launch(pad)")
     assert (await search(workspace, "launch a rocket", path="tests")).results == []

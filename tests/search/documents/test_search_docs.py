@@ -636,7 +636,7 @@ async def test_what_changes_while_it_is_searched_is_not_answered_as_it_was(
 async def test_what_is_being_written_in_the_editor_counts(workspace_of: Made, root: Path) -> None:
     write_files(root, {"page.page": "saved revenue\n"})
     workspace = workspace_of(root)
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         root / "page.page": "first\nunsaved revenue\n",
         root / "new.page": "new revenue\n",
         root / "legal/report.pag": "what an editor \ufffd shows of a binary file: revenue\n",

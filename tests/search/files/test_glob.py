@@ -488,7 +488,7 @@ async def test_changed_and_open_files(tmp_path: Path, make_workspace: MakeWorksp
         git_commit(tmp_path / "root", {"a.py": "", "b.py": ""}), {"b.py": "x", "c": ""}
     )
     workspace = make_workspace(root)
-    workspace.buffers = {root / "a.py": "", root / "new/d.py": "text"}
+    workspace.open_documents = lambda: {root / "a.py": "", root / "new/d.py": "text"}
     assert await paths(workspace, scope="changed") == ["b.py", "c", "new/d.py"]
     assert await paths(workspace, "*.py", scope="changed", sort_by="size") == ["new/d.py", "b.py"]
     assert await paths(workspace, scope="open") == ["a.py", "new/d.py"]
@@ -526,7 +526,7 @@ async def test_unsaved_documents_are_found_with_their_size(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(project)
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         project / "src/main.py": "é" * 1_000,
         project / "new/folder/x.py": "text",
         project / "ignored/new.py": "someone works on it",
@@ -549,7 +549,7 @@ async def test_documents_that_cannot_be_laid_out_are_told(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(project)
-    workspace.buffers = {project / "x": "a file", project / "x/y.py": "below a file"}
+    workspace.open_documents = lambda: {project / "x": "a file", project / "x/y.py": "below a file"}
     assert (await glob(workspace)).warnings == [
         "1 unsaved documents could not be laid out: the disk's state counts"
     ]

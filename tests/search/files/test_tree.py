@@ -316,7 +316,7 @@ async def test_empty_folders_are_shown_and_what_is_no_file_is_not(
 
 async def test_unsaved_documents_are_shown(make_workspace: MakeWorkspace, project: Path) -> None:
     workspace = make_workspace(project)
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         project / "src/main.py": "é" * 500,
         project / "new/folder/x.py": "text",
         project / "ignored/y.py": "text",

@@ -716,7 +716,7 @@ async def test_unsaved_documents_stand_for_the_files_on_disk(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         project / "src/loader.py": "nothing\nunsaved needle\n",
         project / "src/new.py": "needle in a new file\n",
         project / "src/main.py": (project / "src/main.py").read_text(),
@@ -746,7 +746,10 @@ async def test_unsaved_documents_with_hidden_names_are_found_where_they_are_aske
 ) -> None:
     """Found by review: nothing found them, and nothing said so."""
     workspace = make_workspace(project)
-    workspace.buffers = {project / ".env": "needle\n", project / ".d/e.py": "needle\n"}
+    workspace.open_documents = lambda: {
+        project / ".env": "needle\n",
+        project / ".d/e.py": "needle\n",
+    }
     nothing = await grep(workspace, "needle")
     assert nothing.warnings == ["0 matches; 2 in files that were left out: pass include_hidden"]
     assert len(places(await grep(workspace, "needle", include_hidden=True))) == 2
@@ -761,11 +764,11 @@ async def test_a_change_of_an_unsaved_document_before_the_page_is_told(
 ) -> None:
     write_files(tmp_path, {"a.txt": "", "b.txt": "x\n"})
     workspace = make_workspace(tmp_path)
-    workspace.buffers = {tmp_path / "a.txt": "x\n"}
+    workspace.open_documents = lambda: {tmp_path / "a.txt": "x\n"}
     first = await grep(workspace, "x", max_results=1)
     same = await grep(workspace, "x", max_results=1, cursor=first.cursor)
     assert same.completeness.complete
-    workspace.buffers = {tmp_path / "a.txt": "\nx\n"}
+    workspace.open_documents = lambda: {tmp_path / "a.txt": "\nx\n"}
     changed = await grep(workspace, "x", max_results=1, cursor=first.cursor)
     assert "changed since" in " ".join(changed.completeness.reasons)
 
@@ -778,7 +781,9 @@ async def test_open_and_changed_files_only(make_workspace: MakeWorkspace, projec
     nothing = await grep(workspace, "plugin", scope="open")
     assert nothing.matches == []
     assert nothing.warnings == ["only the 0 files of scope='open' count"]
-    workspace.buffers = {project / "src/main.py": (project / "src/main.py").read_text()}
+    workspace.open_documents = lambda: {
+        project / "src/main.py": (project / "src/main.py").read_text()
+    }
     assert places(await grep(workspace, "plugin", scope="open")) == [("src/main.py", 3, 15)]
     changed = await grep(workspace, "plugin", scope="changed", mode="files")
     # A repository without a commit: all that is not ignored is new.
@@ -860,7 +865,7 @@ async def test_a_page_that_ran_out_of_time_can_be_continued_without_a_gap(
     root = write_files(tmp_path / "root", {"a.txt": "needle\n", UNENDING: ""})
     config = with_limits(unending_ripgrep(tmp_path), search_seconds=3.0)
     workspace = make_workspace(root, config=config)
-    workspace.buffers = {root / "z.txt": "needle\n"}
+    workspace.open_documents = lambda: {root / "z.txt": "needle\n"}
     first = await grep(workspace, "needle", scope="open")
     assert places(first) == [("z.txt", 1, 1)]
     result = await grep(workspace, f"needle|{UNENDING}")

@@ -334,7 +334,7 @@ async def test_unsaved_documents_stand_for_their_files(
         project / "src/registry.py": "load_plugin_now\n",
         project / "src/new.py": "load_plugin_soon\n",
     }
-    both.indexed.buffers = both.plain.buffers = buffers
+    both.indexed.open_documents = both.plain.open_documents = lambda: buffers
     found = await both.grep(pattern="load_plugin_", mode="files")
     assert [one.path for one in found.files or ()] == ["src/new.py", "src/registry.py"]
     assert narrowings[0] is not None

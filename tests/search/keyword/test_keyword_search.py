@@ -240,7 +240,7 @@ async def test_the_text_of_open_documents_counts_not_that_on_disk(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         project / "src/loader.py": "def load_addon():\n    pass\n",
         project / "src/fresh.py": "x = load_addon()\n",
     }
@@ -257,7 +257,7 @@ async def test_ignore_files_elsewhere_do_not_hide_unsaved_documents(
     write_files(temporary, {".ignore": "*.py\n"})
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     workspace = make_workspace(project)
-    workspace.buffers = {project / "src/loader.py": "def load_addon():\n    pass\n"}
+    workspace.open_documents = lambda: {project / "src/loader.py": "def load_addon():\n    pass\n"}
     assert paths(await search(workspace, "load_addon")) == ["src/loader.py"]
 
 
@@ -265,7 +265,10 @@ async def test_an_unsaved_document_with_a_hidden_name_is_found_where_it_is_asked
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
-    workspace.buffers = {project / ".env": "load_addon\n", project / ".d/e.py": "load_addon\n"}
+    workspace.open_documents = lambda: {
+        project / ".env": "load_addon\n",
+        project / ".d/e.py": "load_addon\n",
+    }
     assert paths(await search(workspace, "load_addon")) == []
     assert paths(await search(workspace, "load_addon", path=".env")) == [".env"]
 

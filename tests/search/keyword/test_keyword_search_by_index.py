@@ -22,7 +22,7 @@ from winnow.tools import TOOLS
 from winnow.tools.keyword_search import text
 from winnow.tools.terminal import Style
 from winnow.types.keyword_search import KeywordSearchPartial, KeywordSearchResult, RankedFile
-from winnow.workspace import Workspace
+from winnow.workspace import Lifetime, Workspace
 
 TOOL = TOOLS["keyword_search"]
 QUESTION = "where are parcels weighed before shipping"
@@ -174,7 +174,7 @@ async def test_paths_of_a_second_folder_are_told_with_their_root(
 async def test_the_editors_text_counts_and_files_that_are_gone_do_not(
     workspace: Workspace, shop: Path
 ) -> None:
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         shop / "shop/colours.py": "def weigh_shipping_parcels(parcels):\n    return sum(parcels)\n",
         shop / "shop/parcels.py": "GONE = 1\n",
     }
@@ -291,7 +291,7 @@ async def test_the_first_question_waits_for_an_index_on_disk(
     later = await search(workspace)
     await workspace.aclose()
     server = make_workspace(shop)
-    server.start_indexing = lambda consent: None
+    server.lifetime = Lifetime.SERVER
     result = await search(server)
     assert paths(result) == paths(later) != []
     assert result.completeness.index is not None
@@ -316,7 +316,7 @@ async def test_rows_by_text_are_shown_while_the_index_opens(
 
     monkeypatch.setattr(FolderIndex, "open", open_behind_rows)
     server = make_workspace(shop)
-    server.start_indexing = lambda consent: None
+    server.lifetime = Lifetime.SERVER
     result = await search(server, recorder=recorder)
     assert "Opening the index" in recorder.messages
     first = recorder.partials[0]
@@ -329,7 +329,7 @@ async def test_an_index_that_is_being_built_is_not_waited_for(
     make_workspace: MakeWorkspace, shop: Path
 ) -> None:
     workspace = make_workspace(shop)
-    workspace.start_indexing = lambda consent: None
+    workspace.lifetime = Lifetime.SERVER
     result = await search(workspace)
     assert (paths(result), result.completeness.index) == (["shop/postage.py"], None)
     assert result.warnings == []

@@ -323,7 +323,7 @@ async def test_a_file_too_large_to_look_through_may_hold_the_name(workspace: Wor
         " c.py (it is larger than 4,194,304 bytes)"
     ]
     # What is open in the editor is known.
-    workspace.buffers = {root / "b.py": "", root / "c.py": "def send(): ...\n"}
+    workspace.open_documents = lambda: {root / "b.py": "", root / "c.py": "def send(): ...\n"}
     assert (await find(workspace, name="Client.send")).completeness.complete
 
 
@@ -363,7 +363,7 @@ async def test_a_path_is_a_file_or_a_folder_and_no_beginning_of_a_name(
 async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -> None:
     await workspace.index.build()
     root = workspace.folders[0]
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         root / "app.py": "# new\n" + FILES["app.py"],
         root / "new.py": "from net.client import Client\nClient().send(b'')\n",
     }
@@ -375,7 +375,7 @@ async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -
         "new.py:2:10 call certain",
         "tests/test_app.py:6:10 call certain",
     ]
-    workspace.buffers = {}
+    workspace.open_documents = dict
     (root / "app.py").unlink()
     assert places(await find(workspace, name="Client.send")) == [
         "net/client.py:4:9 definition certain",

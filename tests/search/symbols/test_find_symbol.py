@@ -199,14 +199,14 @@ async def test_an_answer_is_never_older_than_the_disk(
 
 async def test_unsaved_text_counts(make_workspace: MakeWorkspace, project: Path) -> None:
     workspace = await built(make_workspace(project))
-    workspace.buffers = {
+    workspace.open_documents = lambda: {
         project / "src/loader.py": "class Unloader:\n    pass\n",
         project / "src/new.py": "def brand_new(): ...\n",
     }
     assert await names(workspace, "Loader") == ["Unloader"]
     assert await names(workspace, "brand_new") == ["brand_new"]
     assert (await names(workspace, ""))[:2] == ["Unloader", "brand_new"]
-    workspace.buffers = {}
+    workspace.open_documents = dict
     assert await names(workspace, "brand_new") == []
 
 

@@ -214,7 +214,7 @@ async def _call(
         config = msgspec.structs.replace(config, llm=llm)
     workspace = Workspace([folder], tool.by_hand(config))
     if workspace.refusal(folder) and (named := _folder_of(raw.get("path", ""))):
-        workspace.folders = [named]
+        workspace.change_folders([named], [folder])
     for notice in new_notices(workspace.roots(), workspace.user):
         print(f"winnow: {notice}", file=sys.stderr)
     try:

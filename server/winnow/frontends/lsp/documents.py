@@ -73,8 +73,10 @@ class Documents:
         self._open.pop(_name(uri), None)
 
     def texts(self) -> dict[Path, str]:
-        """The text of every open file; under two URIs, that of the one opened last."""
-        return {one.path: one.text for one in self._open.values() if one.path is not None}
+        """Return the text of every open file; for a file with two URIs, the one opened last."""
+        # Other threads call this while the event loop opens and closes documents: copy first.
+        documents = tuple(self._open.values())
+        return {document.path: document.text for document in documents if document.path is not None}
 
 
 def _name(uri: str) -> bytes:

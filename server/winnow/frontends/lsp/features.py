@@ -98,7 +98,6 @@ class _Request:
             raise JsonRpcServerNotInitialized("initialize first")
         self.server = server
         self.workspace: Workspace = server.searching
-        self.workspace.buffers = server.protocol.documents.texts()
         self.work_done = getattr(params, "work_done_token", None)
         self.partial = getattr(params, "partial_result_token", None)
         uri = item.uri if item else params.text_document.uri

@@ -39,7 +39,7 @@ from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
 from winnow.tools.registry import Tool, check_texts
 from winnow.types import Result
-from winnow.workspace import Workspace
+from winnow.workspace import Lifetime, Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,6 @@ async def _answer(server: WinnowServer, tool: Tool[Any, Any], params: Any) -> Re
         raise JsonRpcServerNotInitialized("initialize first")
     try:
         raw, work_done, partial = without_tokens(params)
-        server.searching.buffers = server.protocol.documents.texts()
         with Reporter(server, work_done, partial, tool.name) as progress:
             result: Result = await tool.call(server.searching, raw, progress)
             return result
@@ -158,16 +157,18 @@ def tell_refused(server: WinnowServer) -> None:
 def _add_lifecycle(server: WinnowServer) -> None:
     @server.feature(types.INITIALIZE)
     async def initialize(params: types.InitializeParams) -> None:
-        server.searching = Workspace(folders_of(params))
-        server.searching.search_slots.ready = server.protocol.room
-        server.searching.reporting = functools.partial(
-            background_progress, server, "Reading documents", "documents"
+        asks_editor = offers_model(params.capabilities)
+        server.searching = Workspace(
+            folders_of(params),
+            lifetime=Lifetime.SERVER,
+            open_documents=server.protocol.documents.texts,
+            start_indexing=lambda consent: _in_background(server, build_index(server, consent)),
+            ask_editor=functools.partial(ask_editor, server) if asks_editor else None,
+            client_ready=server.protocol.room,
+            report_reading=functools.partial(
+                background_progress, server, "Reading documents", "documents"
+            ),
         )
-        server.searching.start_indexing = lambda consent: _in_background(
-            server, build_index(server, consent)
-        )
-        if offers_model(params.capabilities):
-            server.searching.offer_model(functools.partial(ask_editor, server))
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         configure(server)
@@ -200,10 +201,9 @@ def _add_lifecycle(server: WinnowServer) -> None:
     async def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
         if server.searching is None:
             return
-        gone = {path_of(folder.uri) for folder in params.event.removed}
-        new = [path for folder in params.event.added if (path := path_of(folder.uri))]
-        kept = [folder for folder in server.searching.folders if folder not in gone]
-        server.searching.folders = list(dict.fromkeys(kept + new))
+        removed = [path for folder in params.event.removed if (path := path_of(folder.uri))]
+        added = [path for folder in params.event.added if (path := path_of(folder.uri))]
+        server.searching.change_folders(added, removed)
         tell_refused(server)
         _in_background(server, build_index(server))
 

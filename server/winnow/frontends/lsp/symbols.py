@@ -46,7 +46,6 @@ async def workspace_symbols(
         raise JsonRpcServerNotInitialized("initialize first")
     if len(params.query) > QUERY_CHARACTERS:
         return []
-    workspace.buffers = server.protocol.documents.texts()
     encoding = server.position_encoding
     with Reporter(server, params.work_done_token, None, "Symbols") as progress:
         try:

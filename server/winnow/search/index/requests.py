@@ -29,7 +29,7 @@ from winnow.types.index import IndexParams, IndexResult
 from winnow.types.index_status import IndexStatusParams, IndexStatusResult, NotCovered
 from winnow.types.refresh import RefreshParams, RefreshResult
 from winnow.types.semantic_search import IndexOffer
-from winnow.workspace import Workspace
+from winnow.workspace import Lifetime, Workspace
 
 # Whether a file is one that was asked for: the place of its root, and its path below that.
 Covers = Callable[[int, str], bool]
@@ -118,7 +118,7 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
     await open_index(workspace, progress)
     if wanted and not _may_be_indexed(workspace):
         return [f"no index is made here, as of a home folder: ask for just that by `{COMMAND}`"]
-    if workspace.start_indexing is not None:
+    if workspace.lifetime is Lifetime.SERVER:
         if not wanted or workspace.index.state().knows_all:
             return []
         workspace.start_indexing(True)
@@ -147,14 +147,14 @@ async def index_offer(workspace: Workspace) -> IndexOffer | None:
     settings, state = workspace.config.index, workspace.index.state()
     if state.state != "none" or not settings.enabled or not _may_be_indexed(workspace):
         return None
-    if workspace.start_indexing is not None and not workspace.index.was_asked_for:
+    if workspace.lifetime is Lifetime.SERVER and not workspace.index.was_asked_for:
         return None  # the session has just begun
     files = state.files_total or await _count_files(workspace)
-    if workspace.start_indexing is None and files < settings.auto_index_threshold:
+    if workspace.lifetime is Lifetime.COMMAND and files < settings.auto_index_threshold:
         return None  # it could not be made
     seconds = round(files / FILES_PER_SECOND, 1)
     takes = f"about {seconds:,.0f} seconds" if seconds > 1 else "a second"
-    takes += " in the background" * (workspace.start_indexing is not None)
+    takes += " in the background" * (workspace.lifetime is Lifetime.SERVER)
     return IndexOffer(
         text=f"An index of these {files:,} files answers by meaning, and sooner. It takes {takes}"
         f" and at most {settings.max_index_size_mb} MB in .winnow: pass enable_indexing to"
@@ -263,7 +263,7 @@ async def change_index(
     """
     root = _root(workspace)
     index = workspace.index
-    if params.action == "build" and workspace.start_indexing is not None:
+    if params.action == "build" and workspace.lifetime is Lifetime.SERVER:
         workspace.start_indexing(True)
     elif params.action == "build":
         await _build(workspace, progress, consent=True)
@@ -331,7 +331,7 @@ def _completeness(workspace: Workspace) -> Completeness:
 
 def _about(workspace: Workspace, params: IndexParams, state: IndexState) -> list[str]:
     """What is to be said of what was done."""
-    has_background = workspace.start_indexing is not None
+    has_background = workspace.lifetime is Lifetime.SERVER
     if params.action == "build":
         begun = has_background and state.state != "ready"
         return _making(workspace) if begun else _warnings(workspace)

@@ -27,7 +27,7 @@ from winnow.text.ripgrep import cut_line
 from winnow.text.scope import Scope
 from winnow.types import Candidate, Indexed, IndexState, Line, Progress, no_progress
 from winnow.types.keyword_search import KeywordSearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import Lifetime, Workspace
 
 # As many files are ordered by what the index says of them: with more, the order at the top is the
 # same.
@@ -140,7 +140,7 @@ async def asking(
 ) -> AsyncIterator[Asking]:
     """Ask the index while the block runs; ``told`` is called when it has said something."""
     begun = asyncio.Event()
-    timing = Timing(SECONDS if workspace.start_indexing else COMMAND_SECONDS)
+    timing = Timing(SECONDS if workspace.lifetime is Lifetime.SERVER else COMMAND_SECONDS)
     task = asyncio.create_task(_ask(workspace, params, scope, begun, timing, progress))
     asked = Asking(task, begun, timing)
     task.add_done_callback(lambda _: told() if asked.said else None)
