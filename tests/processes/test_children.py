@@ -228,11 +228,11 @@ async def test_a_child_cannot_take_all_memory(monkeypatch: pytest.MonkeyPatch) -
         assert await records(child) == [b"1"]
 
 
-async def test_notes_take_the_lines_of_stderr_that_they_know(tmp_path: Path) -> None:
+async def test_a_log_parser_removes_its_lines_from_stderr(tmp_path: Path) -> None:
     class Known:
         taken: ClassVar[list[bytes]] = []
 
-        def take(self, line: bytes) -> bool:
+        def parse(self, line: bytes) -> bool:
             if line.startswith(b"note"):
                 self.taken.append(line)
                 return True
@@ -241,7 +241,7 @@ async def test_notes_take_the_lines_of_stderr_that_they_know(tmp_path: Path) -> 
     program = "import sys; sys.stderr.write('note 1\\nwrong\\nnote 2\\nlast')"
     deadline = asyncio.get_running_loop().time() + 20
     async with Processes().start(
-        [sys.executable, "-c", program], cwd=tmp_path, deadline=deadline, notes=Known()
+        [sys.executable, "-c", program], cwd=tmp_path, deadline=deadline, log_parser=Known()
     ) as child:
         await child.wait()
     assert Known.taken == [b"note 1", b"note 2"]

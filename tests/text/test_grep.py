@@ -110,8 +110,8 @@ async def test_a_file_that_shows_itself_binary_late_keeps_what_ripgrep_has_searc
         monkeypatch.setattr(grep, "PROBE_SECONDS", 0.0)
     search = search_in(tmp_path, "needle")
     assert await found(search) == [("late.bin", 1), ("text.txt", 1)]
-    assert search.notes
-    assert search.notes.binary == {"late.bin": len(text)}
+    assert search.skipped_files
+    assert search.skipped_files.binary == {"late.bin": len(text)}
     assert search.total is None  # nobody has counted those
 
 
@@ -145,7 +145,7 @@ async def test_such_a_file_is_found_where_types_are_asked_for_and_no_log_is_writ
     search = search_in(tmp_path, "needle")
     search.scope = scope
     assert await found(search) == [("a.txt", 1), ("late.bin", 1), ("z.txt", 1)]
-    assert search.notes is None
+    assert search.skipped_files is None
     assert search.partly_binary == {"late.bin"}
 
 

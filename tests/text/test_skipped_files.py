@@ -10,18 +10,18 @@ import pytest
 
 from conftest import RIPGREP, git_init, requires_posix, write_files
 from winnow.text import skipped_files as module
-from winnow.text.skipped_files import DEBUG, Notes, logged, skipped
+from winnow.text.skipped_files import DEBUG, SkippedFiles, logged, skipped_counts
 from winnow.types import Skipped
 
 pytestmark = pytest.mark.process
 
 
-def noted(folder: Path, *arguments: str) -> tuple[Notes, list[bytes]]:
-    """The notes of a run, and the lines that are no part of the log."""
+def noted(folder: Path, *arguments: str) -> tuple[SkippedFiles, list[bytes]]:
+    """The skipped files of a run, and the lines that are no part of the log."""
     command = [RIPGREP, "--no-config", DEBUG, *arguments, "."]
     run = subprocess.run(command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL)
-    notes = Notes()
-    return notes, [line for line in run.stderr.splitlines() if not notes.take(line)]
+    skipped = SkippedFiles()
+    return skipped, [line for line in run.stderr.splitlines() if not skipped.parse(line)]
 
 
 @pytest.fixture
@@ -35,29 +35,32 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_everything_that_is_left_out_is_counted_by_its_reason(root: Path) -> None:
-    notes, complaints = noted(root, "--files", "--glob=!sub/deep")
+    skipped, complaints = noted(root, "--files", "--glob=!sub/deep")
     assert complaints == []
-    assert notes.heard
-    assert (notes.ignored, notes.hidden) == (4, 4)  # .git, which nobody misses, does not count
-    assert notes.left_out == {
+    assert skipped.has_log
+    assert (skipped.ignored, skipped.hidden) == (
+        4,
+        4,
+    )  # .git, which nobody misses, does not count
+    assert skipped.excluded == {
         ".git", ".gitignore", ".ignore", "ign", "c.log", "by_ignore", "sub/.hid", "sub/.gitignore",
         "sub/e",
     }  # fmt: skip
 
 
 def test_what_the_caller_excludes_is_left_out_and_not_counted(root: Path) -> None:
-    notes, _ = noted(root, "--files", "--hidden", "--no-ignore", "--glob=!.git", "--glob=!/sub")
-    assert (notes.ignored, notes.hidden) == (0, 0)
-    assert notes.left_out == {".git", "sub"}
+    skipped, _ = noted(root, "--files", "--hidden", "--no-ignore", "--glob=!.git", "--glob=!/sub")
+    assert (skipped.ignored, skipped.hidden) == (0, 0)
+    assert skipped.excluded == {".git", "sub"}
 
 
 def test_binary_and_large_files_are_told(root: Path) -> None:
     (root / "bin").write_bytes(b"x\n\0")
     (root / "late").write_bytes(b"x\n" * 50_000 + b"\0")
-    notes, _ = noted(root, "--max-filesize=1K", "-e", "x")
-    assert (notes.too_large, notes.binary) == (2, {"bin": 2})
-    notes, _ = noted(root, "-e", "x")
-    assert (notes.too_large, notes.binary) == (0, {"bin": 2, "late": 100_000})
+    skipped, _ = noted(root, "--max-filesize=1K", "-e", "x")
+    assert (skipped.too_large, skipped.binary) == (2, {"bin": 2})
+    skipped, _ = noted(root, "-e", "x")
+    assert (skipped.too_large, skipped.binary) == (0, {"bin": 2, "late": 100_000})
 
 
 @requires_posix
@@ -65,63 +68,67 @@ def test_links_to_files_are_told_and_fifos_are_none(root: Path) -> None:
     (root / "file").symlink_to("a.py")
     (root / "gone").symlink_to("nowhere")
     os.mkfifo(root / "pipe")
-    notes, _ = noted(root, "--files")
-    assert notes.symlinks == 2
+    skipped, _ = noted(root, "--files")
+    assert skipped.symlinks == 2
 
 
 @requires_posix
 def test_names_of_any_bytes(root: Path) -> None:
     for name in (b"\xff.log", b"new\nline.log", b"a: Ignore(IgnoreMatch(x.log", "ü😀.log".encode()):
         Path(os.fsdecode(os.fsencode(root) + b"/" + name)).touch()
-    notes, complaints = noted(root, "--files")
+    skipped, complaints = noted(root, "--files")
     assert complaints == []
-    assert notes.ignored == 8
+    assert skipped.ignored == 8
     names = [b"\xff.log", b"new\nline.log", "ü😀.log".encode()]
-    assert {logged(os.fsdecode(name)) for name in names} <= notes.left_out
+    assert {logged(os.fsdecode(name)) for name in names} <= skipped.excluded
 
 
 def test_files_that_are_of_no_type_asked_for_are_not_left_out(root: Path) -> None:
-    notes, _ = noted(root, "--files", "--type=py")
-    assert "big" not in notes.left_out
-    assert "ign" in notes.left_out
+    skipped, _ = noted(root, "--files", "--type=py")
+    assert "big" not in skipped.excluded
+    assert "ign" in skipped.excluded
 
 
-def test_complaints_are_no_notes() -> None:
-    notes = Notes()
-    taken = map(notes.take, [b"rg: ./a: Permission denied (os error 13)", b"", b"anything"])
-    assert (list(taken), notes.heard) == ([False] * 3, False)
-    assert notes.take(b"rg: DEBUG|something::new|x.rs:1: of a later version")
+def test_error_messages_are_not_part_of_the_log() -> None:
+    skipped = SkippedFiles()
+    taken = map(skipped.parse, [b"rg: ./a: Permission denied (os error 13)", b"", b"anything"])
+    assert (list(taken), skipped.has_log) == ([False] * 3, False)
+    assert skipped.parse(b"rg: DEBUG|something::new|x.rs:1: of a later version")
     begun = b"rg: DEBUG|ignore::walk|crates/ignore/src/walk.rs:1: ignoring ./a"
-    assert notes.take(begun)
-    assert not notes.take(b"rg: ./b: Permission denied (os error 13)")
-    assert notes.take(b"b: Ignore(IgnoreMatch(Hidden))")
-    assert (notes.hidden, notes.left_out) == (1, {"a\nb"})
+    assert skipped.parse(begun)
+    assert not skipped.parse(b"rg: ./b: Permission denied (os error 13)")
+    assert skipped.parse(b"b: Ignore(IgnoreMatch(Hidden))")
+    assert (skipped.hidden, skipped.excluded) == (1, {"a\nb"})
 
 
 def test_a_name_without_end_takes_no_memory() -> None:
-    notes = Notes()
-    notes.take(b"rg: DEBUG|ignore::walk|x.rs:1: ignoring ./" + b"a" * module.LONGEST)
-    assert not notes.take(b"b")
+    skipped = SkippedFiles()
+    skipped.parse(b"rg: DEBUG|ignore::walk|x.rs:1: ignoring ./" + b"a" * module.LONGEST)
+    assert not skipped.parse(b"b")
 
 
 def test_more_than_is_remembered_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REMEMBERED", 2)
-    notes = Notes()
+    skipped = SkippedFiles()
     for name in (b"a", b"b", b"c"):
-        assert not notes.forgot
-        notes.take(
+        assert not skipped.is_truncated
+        skipped.parse(
             b"rg: DEBUG|ignore::walk|x.rs:1: ignoring ./%s: Ignore(IgnoreMatch(Hidden))" % name
         )
-    assert (notes.forgot, notes.hidden, notes.left_out) == (True, 3, {"a", "b"})
+    assert (skipped.is_truncated, skipped.hidden, skipped.excluded) == (
+        True,
+        3,
+        {"a", "b"},
+    )
 
 
 def test_a_count_that_was_not_taken_is_absent() -> None:
-    assert skipped(None) == Skipped()
-    assert skipped(Notes(), binary=2) == Skipped(binary=2)
-    notes = Notes()
-    notes.take(b"rg: DEBUG|x|y.rs:1: anything")
+    assert skipped_counts(None) == Skipped()
+    assert skipped_counts(SkippedFiles(), binary=2) == Skipped(binary=2)
+    skipped = SkippedFiles()
+    skipped.parse(b"rg: DEBUG|x|y.rs:1: anything")
     nothing = Skipped(ignored=0, hidden=0, binary=0, too_large=0, unreadable=0)
-    assert skipped(notes) == nothing
-    assert skipped(notes, folder_links=0) == Skipped(
+    assert skipped_counts(skipped) == nothing
+    assert skipped_counts(skipped, folder_links=0) == Skipped(
         ignored=0, hidden=0, binary=0, too_large=0, unreadable=0, symlink=0
     )

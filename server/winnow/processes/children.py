@@ -44,20 +44,20 @@ PROBE_SECONDS = 2.0
 HEAD_BYTES = 64  # what is kept of a record that is dropped
 
 
-class Notes(Protocol):
-    """Takes lines of a child's stderr that are no complaints."""
+class LogParser(Protocol):
+    """Parses the lines of a child's stderr that aren't error messages."""
 
-    def take(self, line: bytes) -> bool:
-        """Whether the line was one of those; it comes without its line end."""
+    def parse(self, line: bytes) -> bool:
+        """Parse a line without its line end. Return True if it belongs to the log."""
 
 
-class Guard(Protocol):
-    """Decides, after some ``seconds``, whether a child has to be stopped, and with which error."""
+class Watchdog(Protocol):
+    """Decides, once a child has run for ``seconds``, if it must stop."""
 
     seconds: float
 
     async def problem(self) -> Exception | None:
-        """Return the error to raise to whoever reads the child; None if it may go on."""
+        """Return the error to raise in the child's reader, or None to let the child run."""
 
 
 class Processes:
@@ -86,24 +86,24 @@ class Processes:
         cwd: Path,
         deadline: float,
         environment: Mapping[str, str] | None = None,
-        notes: Notes | None = None,
+        log_parser: LogParser | None = None,
         spooled: bool = False,
         sandboxed: bool = False,
-        guard: Guard | None = None,
+        watchdog: Watchdog | None = None,
     ) -> Child:
         """Return a child for ``async with``; ``deadline`` is on the loop's clock, in seconds.
 
-        ``notes`` parses lines of stderr: those that it knows don't reach :attr:`Child.stderr`.
-        A ``spooled`` child writes to temporary files, which are read when it has exited: a program
-        that writes thousands of small pieces then neither wakes the event loop nor waits for it.
-        The kernel confines a ``sandboxed`` child, see :mod:`winnow.processes.sandbox`. A ``guard``
-        can stop the child: reading then raises its error.
+        Lines of stderr that ``log_parser`` knows don't reach :attr:`Child.stderr`. A ``spooled``
+        child writes to temporary files, which are read when it has exited: a program that writes
+        thousands of small pieces then neither wakes the event loop nor waits for it. The kernel
+        confines a ``sandboxed`` child, see :mod:`winnow.processes.sandbox`. A ``watchdog`` can stop
+        the child: reading then raises its error.
         """
         return Child(
-            *(self, arguments, cwd, deadline, environment, notes),
+            *(self, arguments, cwd, deadline, environment, log_parser),
             spooled=spooled,
             sandboxed=sandboxed,
-            guard=guard,
+            watchdog=watchdog,
         )
 
     def converse(
@@ -132,11 +132,11 @@ class Processes:
         deadline: float,
         environment: Mapping[str, str] | None = None,
         unsandboxed: Sequence[str] = (),
-        guards: Mapping[str, Guard] = {},
+        watchdogs: Mapping[str, Watchdog] = {},
     ) -> AsyncIterator[list[Child]]:
         """Start children that each read the output of the one before; all end with the block.
 
-        ``unsandboxed`` names the programs that run without a sandbox; ``guards`` are by program.
+        ``unsandboxed`` names the programs that run without a sandbox; ``watchdogs`` are by program.
         The children count as one against the limit: if each waited for its own slot, two pipelines
         could wait for each other.
         """
@@ -145,7 +145,7 @@ class Processes:
                 *(self, arguments, cwd, deadline, environment),
                 counted=place == 0,
                 sandboxed=arguments[0] not in unsandboxed,
-                guard=guards.get(arguments[0]),
+                watchdog=watchdogs.get(arguments[0]),
             )
             for place, arguments in enumerate(commands)
         ]
@@ -190,12 +190,12 @@ class Child:
         cwd: Path,
         deadline: float | None,
         environment: Mapping[str, str] | None,
-        notes: Notes | None = None,
+        log_parser: LogParser | None = None,
         *,
         counted: bool = True,
         spooled: bool = False,
         sandboxed: bool = False,
-        guard: Guard | None = None,
+        watchdog: Watchdog | None = None,
     ) -> None:
         if not os.path.isabs(arguments[0]):
             # The system would look for it on PATH, which may lead into the workspace.
@@ -205,14 +205,14 @@ class Child:
         self._cwd = cwd
         self._deadline = deadline
         self._environment = environment
-        self._notes = notes
+        self._log_parser = log_parser
         self._output = _spool() if spooled else None
         # A log of a thousand lines, read from a pipe line by line, costs a tenth of a search.
-        self._log = _spool() if spooled and notes else None
+        self._log = _spool() if spooled and log_parser else None
         self._stderr = bytearray()
         self._counted = counted
         self._sandboxed = sandboxed
-        self._guard = guard
+        self._watchdog = watchdog
         self._watch: asyncio.Task[None] | None = None
         self._problem: Exception | None = None
         self._killed = False
@@ -240,8 +240,8 @@ class Child:
         self._drain = asyncio.create_task(self._read_stderr())
         if self._deadline is not None:
             self._alarm = asyncio.get_running_loop().call_at(self._deadline, self._expire)
-        if self._guard:
-            self._watch = asyncio.create_task(self._watch_for(self._guard))
+        if self._watchdog:
+            self._watch = asyncio.create_task(self._watch_for(self._watchdog))
         if self._owner._closed:
             self.kill()
         return self
@@ -393,16 +393,16 @@ class Child:
         """The exit code, once the program has ended and all of its stderr is read."""
         code = await self._process.wait()
         await self._drain
-        if self._guard and code < 0 and not self._killed:  # it may have run out of memory
-            self._problem = await self._guard.problem()
+        if self._watchdog and code < 0 and not self._killed:  # it may have run out of memory
+            self._problem = await self._watchdog.problem()
         if self._problem:
             raise self._problem
         return code
 
-    async def _watch_for(self, guard: Guard) -> None:
-        """Kill the child once it has run for long, if the guard finds a reason."""
-        await asyncio.sleep(guard.seconds)
-        self._problem = await guard.problem()
+    async def _watch_for(self, watchdog: Watchdog) -> None:
+        """Kill the child once it has run for long, if the watchdog finds a reason."""
+        await asyncio.sleep(watchdog.seconds)
+        self._problem = await watchdog.problem()
         if self._problem:
             self.kill()
 
@@ -431,7 +431,7 @@ class Child:
         assert self._process.stderr is not None
         rest = b""
         while chunk := await self._process.stderr.read(CHUNK_BYTES):
-            if self._notes is None:
+            if self._log_parser is None:
                 self._complain(chunk)
                 continue
             *lines, rest = (rest + chunk).split(b"\n")
@@ -441,7 +441,7 @@ class Child:
         self._complain(rest)
 
     def _take_line(self, line: bytes) -> None:
-        if self._notes is None or not self._notes.take(line):
+        if self._log_parser is None or not self._log_parser.parse(line):
             self._complain(line + b"\n")
 
     def _complain(self, said: bytes) -> None:

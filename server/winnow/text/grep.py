@@ -40,7 +40,7 @@ from winnow.text.ripgrep import (
     unreadable_files,
 )
 from winnow.text.scope import Scope, joined, order, plain
-from winnow.text.skipped_files import DEBUG, Notes, notes_for
+from winnow.text.skipped_files import DEBUG, SkippedFiles, skipped_files_for
 
 PROBE_SECONDS = 0.06
 # Of what the reader wants, the probe is to have found this part by then to go on.
@@ -72,10 +72,10 @@ class TextSearch:
 
     ``wanted`` is how many matches the reader is after, ``context`` the lines around each. ``total``
     is the number of matches where all were counted, ``finished`` says that every file in scope was
-    searched; ``notes`` tell what was passed over, if that was counted. ``ordered`` is False where
-    time ran out while counting: files may be missing between those that were found. ``cautious``
-    leaves files out that ripgrep may not have the memory to count in; ``too_large`` are those of
-    which it did not have the memory to tell the matches. ``candidates`` are the only
+    searched. ``skipped_files`` counts what ripgrep skipped, if its log was read. ``ordered`` is
+    False where time ran out while counting: files may be missing between those that were found.
+    ``cautious`` leaves out files that ripgrep may not have the memory to count in; ``too_large``
+    are those of which it did not have the memory to print the matches. ``candidates`` are the only
     files on disk that can match, in paths as ripgrep prints them, where that is known.
     """
 
@@ -92,7 +92,7 @@ class TextSearch:
     finished: bool = False
     timed_out: bool = False
     ordered: bool = True
-    notes: Notes | None = None
+    skipped_files: SkippedFiles | None = None
     unreadable: set[str] = field(default_factory=set)
     binary: int = 0
     partly_binary: set[str] = field(default_factory=set)
@@ -211,9 +211,9 @@ class TextSearch:
 
     async def _probe(self) -> AsyncGenerator[Found, None]:
         """A search in order, which is given up if it finds little in its time."""
-        notes = notes_for(self.scope.arguments)
-        arguments = [*self._match_arguments(), "--sort=path", *self._whole_scope(notes)]
-        async with self.ripgrep.start(arguments, cwd=self.scope.root, notes=notes) as child:
+        skipped = skipped_files_for(self.scope.arguments)
+        arguments = [*self._match_arguments(), "--sort=path", *self._whole_scope(skipped)]
+        async with self.ripgrep.start(arguments, cwd=self.scope.root, log_parser=skipped) as child:
             self._running = child
             given_up = False
 
@@ -232,7 +232,7 @@ class TextSearch:
             if not given_up and not self._stopped:
                 if await self._ran_out(child):
                     return
-                self.notes = notes
+                self.skipped_files = skipped
                 self.finished = not self.timed_out
 
     async def _search_named(self, files: Sequence[str]) -> AsyncGenerator[Found, None]:
@@ -356,15 +356,15 @@ class TextSearch:
             counted = await self._count_candidates(how, self.candidates, share)
             if counted is not None:
                 return counted
-        notes = notes_for(self.scope.arguments)
-        if notes is None and how == COUNT:
-            return await self._count_without_notes(share)
-        counts = await self._count_run(how, self._whole_scope(notes), notes, share)
+        skipped = skipped_files_for(self.scope.arguments)
+        if skipped is None and how == COUNT:
+            return await self._count_without_log(share)
+        counts = await self._count_run(how, self._whole_scope(skipped), skipped, share)
         if not self.timed_out:
-            self.notes = notes
+            self.skipped_files = skipped
         return counts
 
-    async def _count_without_notes(self, share: float) -> dict[str, int]:
+    async def _count_without_log(self, share: float) -> dict[str, int]:
         """The same, where no log names the binary files that ripgrep has searched in part: it does
         not count them, but its statistics do, and it lists them."""
         scope = self._whole_scope(None)
@@ -416,18 +416,22 @@ class TextSearch:
             return False
 
     async def _count_run(
-        self, how: str, scope: Sequence[str], notes: Notes | None, share: float = 1.0
+        self, how: str, scope: Sequence[str], skipped: SkippedFiles | None, share: float = 1.0
     ) -> dict[str, int]:
-        output = await self._output([how], scope, notes, share)
+        output = await self._output([how], scope, skipped, share)
         found = _listed(output) if how == LIST else _counted(output)
         return {path: count for path, count in found if self._is_wanted(path)}
 
     async def _output(
-        self, how: Sequence[str], scope: Sequence[str], notes: Notes | None, share: float
+        self,
+        how: Sequence[str],
+        scope: Sequence[str],
+        skipped: SkippedFiles | None,
+        share: float,
     ) -> bytes:
         arguments = [*how, "--with-filename", "--null", *self.query.arguments(), *scope]
         async with self.ripgrep.for_share(share).start(
-            arguments, cwd=self.scope.root, notes=notes, spooled=True
+            arguments, cwd=self.scope.root, log_parser=skipped, spooled=True
         ) as child:
             output = b"".join([chunk async for chunk in child.chunks()])
             await self._check(child)
@@ -440,12 +444,12 @@ class TextSearch:
         form = ["--json", "--line-buffered", f"--context={self.context}"]
         return [*form, *self.query.arguments()]
 
-    def _whole_scope(self, notes: Notes | None) -> list[str]:
+    def _whole_scope(self, skipped: SkippedFiles | None) -> list[str]:
         # Over line ends, ripgrep searches a whole file in memory. The limit costs a look at each
         # file, a sixth of the time: elsewhere it is not needed.
         limited = self.query.multiline or self.cautious
         limit = [f"--max-filesize={self.limits.file_bytes}"] if limited else []
-        debug = [DEBUG] if notes else []
+        debug = [DEBUG] if skipped else []
         return [*limit, *debug, *self.scope.arguments, "--", *self.scope.paths]
 
     def _named_files(self) -> list[str] | None:
@@ -477,7 +481,7 @@ class TextSearch:
         """Binary files of which ripgrep has searched the beginning, and where that ends."""
         if self.query.binary:
             return {}
-        known = self.notes.binary if self.notes else {}
+        known = self.skipped_files.binary if self.skipped_files else {}
         late = {path: offset for path, offset in known.items() if offset >= BUFFER_BYTES}
         return {**late, **self._late}
 

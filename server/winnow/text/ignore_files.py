@@ -79,7 +79,7 @@ async def with_restarts(request: Callable[[], Awaitable[T]]) -> T:
     raise SearchFailed("ripgrep", 1, "ignore files that cannot be read keep appearing")
 
 
-class Guard:
+class IgnoreFilesWatchdog:
     """Checks for one run of ripgrep whether it has to be stopped; see :class:`IgnoreFiles`."""
 
     def __init__(self, files: IgnoreFiles, known: Iterable[Unusable]) -> None:
@@ -122,8 +122,8 @@ class IgnoreFiles:
 
     def protect(
         self, arguments: Sequence[str], cwd: str | os.PathLike[str], *, sandboxed: bool = True
-    ) -> tuple[list[str], Guard | None]:
-        """Return the options that keep a run of ripgrep from unusable files, and its guard against
+    ) -> tuple[list[str], IgnoreFilesWatchdog | None]:
+        """Return the options that keep ripgrep from unusable files, and its watchdog against
         those that are not known yet.
 
         An option turns off all files of a kind. Those of the root itself are named to ripgrep
@@ -132,17 +132,17 @@ class IgnoreFiles:
         if NO_IGNORE in arguments:
             return [], None
         unusable = self.unusable(sandboxed=sandboxed)
-        guard = Guard(self, unusable)
+        watchdog = IgnoreFilesWatchdog(self, unusable)
         options = dict.fromkeys(one.option for one in unusable)
         paths = {one.path for one in unusable}
         root = real_path(cwd)
         files = self._replacements(options, paths, root) if unusable else []
         shared = [] if _NO_EXCLUDE in arguments else self._shared_exclude(root, paths)
-        return [*options, *(f"--ignore-file={file}" for file in (*shared, *files))], guard
+        return [*options, *(f"--ignore-file={file}" for file in (*shared, *files))], watchdog
 
-    def guard(self) -> Guard:
-        """Return a guard for another program that reads ignore files."""
-        return Guard(self, self.unusable())
+    def watchdog(self) -> IgnoreFilesWatchdog:
+        """Return a watchdog for another program that reads ignore files."""
+        return IgnoreFilesWatchdog(self, self.unusable())
 
     def blocks_git(self) -> bool:
         """Return whether git may have to read an unusable file to find what is untracked."""

@@ -20,7 +20,7 @@ from winnow.errors import SearchTimedOut
 from winnow.storage.paths import is_below, is_inside, real_path
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines
 from winnow.text.scope import Scope, plain
-from winnow.text.skipped_files import DEBUG, Notes, logged
+from winnow.text.skipped_files import DEBUG, SkippedFiles, logged
 
 # Rounds of links that lead to folders with links.
 ROUNDS = 10
@@ -63,10 +63,10 @@ async def with_links(ripgrep: Ripgrep, scope: Scope, hidden: bool) -> Scope:
     links = _Links(scope)
     new: Sequence[str] = scope.paths
     for _ in range(ROUNDS):
-        notes = Notes()
+        skipped = SkippedFiles()
         arguments = [DEBUG, *scope.arguments, "--", *new]
-        links.searched(await _list(ripgrep, scope, arguments, notes))
-        found = await asyncio.to_thread(links.find, notes.left_out, hidden)
+        links.searched(await _list(ripgrep, scope, arguments, skipped))
+        found = await asyncio.to_thread(links.find, skipped.excluded, hidden)
         listed = await _listed_links(ripgrep, scope, found)
         new = await asyncio.to_thread(links.choose, found, listed)
         if not new:
@@ -75,11 +75,11 @@ async def with_links(ripgrep: Ripgrep, scope: Scope, hidden: bool) -> Scope:
 
 
 async def _list(
-    ripgrep: Ripgrep, scope: Scope, arguments: Sequence[str], notes: Notes
+    ripgrep: Ripgrep, scope: Scope, arguments: Sequence[str], skipped: SkippedFiles
 ) -> list[str]:
     """The files that ripgrep lists, as far as the scope covers them."""
     arguments = ["--files", "--null", *arguments]
-    async with ripgrep.start(arguments, cwd=scope.root, notes=notes) as child:
+    async with ripgrep.start(arguments, cwd=scope.root, log_parser=skipped) as child:
         paths = [plain(os.fsdecode(one)) async for one in child.records(b"\0", RECORD_BYTES)]
         await child.wait()
         if child.timed_out:
@@ -93,7 +93,7 @@ async def _listed_links(ripgrep: Ripgrep, scope: Scope, links: Set[str]) -> set[
     listed: set[str] = set()
     for some in command_lines(folders):
         arguments = ["--follow", "--max-depth=1", *scope.arguments, "--", *some]
-        listed |= links & set(await _list(ripgrep, scope, arguments, Notes()))
+        listed |= links & set(await _list(ripgrep, scope, arguments, SkippedFiles()))
     return listed
 
 

@@ -9,7 +9,7 @@ from winnow.processes.children import Child
 from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, pattern_problem, unreadable_files
 from winnow.text.scope import Scope, plain
-from winnow.text.skipped_files import DEBUG, Notes, notes_for
+from winnow.text.skipped_files import DEBUG, SkippedFiles, skipped_files_for
 
 
 @dataclass
@@ -17,7 +17,7 @@ class Listing:
     """The paths of the files in a scope, in no order, and what was passed over to get them."""
 
     paths: list[str] = field(default_factory=list)
-    notes: Notes | None = None
+    skipped_files: SkippedFiles | None = None
     unreadable: set[str] = field(default_factory=set)
     timed_out: bool = False
 
@@ -26,11 +26,11 @@ async def list_files(ripgrep: Ripgrep, scope: Scope, overlay: Overlay) -> Listin
     """The files that a search of the scope would read, as far as the time suffices."""
     if scope.files is not None:
         return Listing([path for path in scope.files if _is_there(scope, overlay, path)])
-    listing = Listing(notes=notes_for(scope.arguments))
-    debug = [DEBUG] if listing.notes else []
+    listing = Listing(skipped_files=skipped_files_for(scope.arguments))
+    debug = [DEBUG] if listing.skipped_files else []
     arguments = ["--files", "--null", *debug, *scope.arguments]
     async with ripgrep.start(
-        [*arguments, "--", *scope.paths], cwd=scope.root, notes=listing.notes
+        [*arguments, "--", *scope.paths], cwd=scope.root, log_parser=listing.skipped_files
     ) as child:
         await _take(child, scope, listing)
     listing.paths += await _unsaved_only(ripgrep, scope, overlay, set(listing.paths))

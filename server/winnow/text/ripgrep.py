@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.errors import InvalidParams, SearchFailed
-from winnow.processes.children import Child, Notes, Processes
+from winnow.processes.children import Child, LogParser, Processes
 from winnow.text.ignore_files import IgnoreFiles
 from winnow.types import Line
 
@@ -105,7 +105,7 @@ class Ripgrep:
         arguments: Sequence[str],
         *,
         cwd: Path,
-        notes: Notes | None = None,
+        log_parser: LogParser | None = None,
         spooled: bool = False,
     ) -> Child:
         """A run, to be used in ``async with``; see :func:`start_ripgrep`."""
@@ -116,7 +116,7 @@ class Ripgrep:
             cwd=cwd,
             deadline=self.deadline,
             environment=self.environment,
-            notes=notes,
+            log_parser=log_parser,
             spooled=spooled,
         )
 
@@ -129,7 +129,7 @@ def start_ripgrep(
     cwd: Path,
     deadline: float,
     environment: Mapping[str, str],
-    notes: Notes | None = None,
+    log_parser: LogParser | None = None,
     spooled: bool = False,
 ) -> Child:
     """Return a run of ripgrep for ``async with``, in the sandbox and without the ignore files that
@@ -138,16 +138,16 @@ def start_ripgrep(
     Reading its output raises IgnoreFilesChanged where it is stopped for such a file.
     """
     program, *others = arguments
-    options, guard = ignore_files.protect(others, cwd) if ignore_files else ([], None)
+    options, watchdog = ignore_files.protect(others, cwd) if ignore_files else ([], None)
     return processes.start(
         [program, *options, *others],
         cwd=cwd,
         deadline=deadline,
         environment=environment,
-        notes=notes,
+        log_parser=log_parser,
         spooled=spooled,
         sandboxed=True,
-        guard=guard,
+        watchdog=watchdog,
     )
 
 

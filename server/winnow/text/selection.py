@@ -172,7 +172,7 @@ class Selector:
             },
             # The repository's own configuration can include any file.
             sandboxed=not await asyncio.to_thread(is_linked_from_outside, root),
-            guard=files.guard() if files else None,
+            watchdog=files.watchdog() if files else None,
         ) as child:
             output = b"".join([chunk async for chunk in child.chunks()])
             code = await child.wait()

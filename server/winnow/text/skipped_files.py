@@ -32,36 +32,36 @@ LONGEST = 8_192
 _BEGUN = re.compile(rb"\|ignore::walk\|[^ ]+ ignoring ")
 
 
-class Notes:
-    """Counts of what a run of ripgrep with :data:`DEBUG` passed over.
+class SkippedFiles:
+    """The files that one run of ripgrep with :data:`DEBUG` skipped.
 
-    A folder that is left out as a whole counts once. ``binary`` has the offset of the byte by which
-    each binary file was told; ``left_out`` the paths of ignored and hidden entries, as
-    :func:`logged` spells them, up to :data:`REMEMBERED` (``forgot`` says that there were more).
-    ``symlinks`` counts links to files: ripgrep does not mention those to folders.
+    A skipped folder counts once. ``binary`` maps each binary file to the offset of its first NUL
+    byte. ``excluded`` has the paths of ignored and hidden entries, as :func:`logged` spells them,
+    up to :data:`REMEMBERED`; beyond that ``is_truncated`` is True. ``symlinks`` counts links to
+    files: ripgrep does not log links to folders.
     """
 
     def __init__(self) -> None:
-        self.heard = False
+        self.has_log = False
         self.ignored = 0
         self.hidden = 0
         self.too_large = 0
         self.symlinks = 0
         self.binary: dict[str, int] = {}
-        self.left_out: set[str] = set()
-        self.forgot = False
+        self.excluded: set[str] = set()
+        self.is_truncated = False
         self._begun = b""
 
-    def take(self, line: bytes) -> bool:
+    def parse(self, line: bytes) -> bool:
         """Count what a line of the log says; False if it is not of the log."""
         if not line.startswith(_LOG):
             if not self._begun or line.startswith(b"rg: "):
                 return line.startswith(_OLD_LOG)
             line = self._begun + b"\n" + line  # there are line ends in some names
         self._begun = b""
-        self.heard = True
+        self.has_log = True
         if found := _WALK.search(line):
-            self._take_left_out(os.fsdecode(found[1]).removeprefix("./"), found[2])
+            self._exclude(os.fsdecode(found[1]).removeprefix("./"), found[2])
         elif _BEGUN.search(line) and len(line) < LONGEST:
             self._begun = line
         elif found := _BINARY.search(line):
@@ -70,16 +70,16 @@ class Notes:
             self.symlinks += 1
         return True
 
-    def _take_left_out(self, path: str, why: bytes | None) -> None:
+    def _exclude(self, path: str, why: bytes | None) -> None:
         if why is None:
             self.too_large += 1
             return
         if why == b"Types":  # a file that was not asked for
             return
-        if len(self.left_out) < REMEMBERED:
-            self.left_out.add(path)
+        if len(self.excluded) < REMEMBERED:
+            self.excluded.add(path)
         else:
-            self.forgot = True
+            self.is_truncated = True
         if why == b"Hidden":
             self.hidden += os.path.basename(path) not in (".git", OWN_FOLDER)
         elif why != b"Override":  # which is what the caller has excluded
@@ -91,26 +91,30 @@ def logged(path: str) -> str:
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")
 
 
-def notes_for(arguments: Sequence[str]) -> Notes | None:
+def skipped_files_for(arguments: Sequence[str]) -> SkippedFiles | None:
     """Notes for a run with these arguments; None where the log would cost more than it tells."""
     typed = any(one.startswith("--type") for one in arguments)
-    return None if typed else Notes()
+    return None if typed else SkippedFiles()
 
 
-def skipped(
-    notes: Notes | None, *, binary: int = 0, unreadable: int = 0, folder_links: int | None = None
+def skipped_counts(
+    skipped: SkippedFiles | None,
+    *,
+    binary: int = 0,
+    unreadable: int = 0,
+    folder_links: int | None = None,
 ) -> Skipped:
     """What was passed over, as an answer says it: what was not counted is absent.
 
     ``folder_links`` are the symlinks to folders, if those were counted.
     """
-    if notes is None or not notes.heard:
+    if skipped is None or not skipped.has_log:
         return Skipped(binary=binary or None, unreadable=unreadable or None)
     return Skipped(
-        ignored=notes.ignored,
-        hidden=notes.hidden,
-        binary=len(notes.binary) + binary,
-        too_large=notes.too_large,
+        ignored=skipped.ignored,
+        hidden=skipped.hidden,
+        binary=len(skipped.binary) + binary,
+        too_large=skipped.too_large,
         unreadable=unreadable,
-        symlink=None if folder_links is None else notes.symlinks + folder_links,
+        symlink=None if folder_links is None else skipped.symlinks + folder_links,
     )

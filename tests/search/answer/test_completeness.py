@@ -21,13 +21,13 @@ from winnow.search.answer.completeness import (
 )
 from winnow.text.buffers import Overlay
 from winnow.text.scope import search_scope
-from winnow.text.skipped_files import Notes
+from winnow.text.skipped_files import SkippedFiles
 from winnow.types import Completeness, SearchParams, Skipped
 
 
-def heard() -> Notes:
-    notes = Notes()
-    notes.take(b"rg: DEBUG|x|y.rs:1: anything")
+def heard() -> SkippedFiles:
+    notes = SkippedFiles()
+    notes.parse(b"rg: DEBUG|x|y.rs:1: anything")
     return notes
 
 
@@ -136,7 +136,7 @@ async def test_links_are_counted_where_the_log_was_heard_and_the_tree_is_small(
     scope = search_scope([project], SearchParams())
     ripgrep = make_workspace(project).run_ripgrep()
     assert await links_of(ripgrep, scope, None) is None
-    assert await links_of(ripgrep, scope, Notes()) is None
+    assert await links_of(ripgrep, scope, SkippedFiles()) is None
     assert await links_of(ripgrep, scope, heard()) == 1
     monkeypatch.setattr("winnow.search.answer.completeness.SMALL_TREE_SECONDS", 0.0)
     assert await links_of(ripgrep, scope, heard()) is None

@@ -449,7 +449,7 @@ class Rga:
             cwd=run.settings.folder,
             deadline=deadline,
             environment=self._installed.restricted(run.settings.programs),
-            notes=run.failures,
+            log_parser=run.failures,
         )
         ended = False
         text: _Text | None = None

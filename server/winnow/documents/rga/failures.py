@@ -132,7 +132,7 @@ class Failures:
         self._failure: Failure | None = None
         self._inside = False
 
-    def take(self, line: bytes) -> bool:
+    def parse(self, line: bytes) -> bool:
         """Whether the line is of a document."""
         if self._inside:
             self._take_body(line)

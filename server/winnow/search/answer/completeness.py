@@ -13,7 +13,7 @@ from winnow.text.buffers import Overlay
 from winnow.text.links import folder_links
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope
-from winnow.text.skipped_files import Notes, skipped
+from winnow.text.skipped_files import SkippedFiles, skipped_counts
 from winnow.types import Completeness, SearchParams
 
 # Params that widen the scope.
@@ -30,7 +30,7 @@ CHANGED = "what is before this page has changed since: something may be missing 
 
 def completeness_of(
     ripgrep: Ripgrep,
-    notes: Notes | None,
+    skipped: SkippedFiles | None,
     *,
     timed_out: bool,
     unreadable: Collection[str],
@@ -49,21 +49,21 @@ def completeness_of(
         reasons.append(f"stopped after {ripgrep.seconds:g} seconds: not every file was seen")
     if unreadable:
         reasons.append(f"{len(unreadable)} files or folders could not be read")
-    if file_bytes and notes and notes.too_large:
+    if file_bytes and skipped and skipped.too_large:
         size = file_bytes // 1024 // 1024
-        reasons.append(f"{notes.too_large} files of more than {size} MiB were not searched")
+        reasons.append(f"{skipped.too_large} files of more than {size} MiB were not searched")
     reasons += more
-    counts = skipped(notes, binary=binary, unreadable=len(unreadable), folder_links=links)
+    counts = skipped_counts(skipped, binary=binary, unreadable=len(unreadable), folder_links=links)
     return Completeness(complete=not reasons, reasons=reasons, skipped=counts, timed_out=timed_out)
 
 
-async def links_of(ripgrep: Ripgrep, scope: Scope, notes: Notes | None) -> int | None:
+async def links_of(ripgrep: Ripgrep, scope: Scope, skipped: SkippedFiles | None) -> int | None:
     """How many symlinks to folders were passed over, if that is cheap to say: not in a tree that
     took long to search."""
     followed = len(scope.paths) > len(scope.roots)
-    if notes is None or not notes.heard or followed or ripgrep.elapsed > SMALL_TREE_SECONDS:
+    if skipped is None or not skipped.has_log or followed or ripgrep.elapsed > SMALL_TREE_SECONDS:
         return None
-    return await asyncio.to_thread(folder_links, scope, notes.left_out, LINKS_SECONDS)
+    return await asyncio.to_thread(folder_links, scope, skipped.excluded, LINKS_SECONDS)
 
 
 def second_look(ripgrep: Ripgrep) -> Ripgrep:

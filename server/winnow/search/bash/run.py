@@ -113,7 +113,9 @@ async def _run(
             deadline=deadline,
             environment=environment,
             unsandboxed=free,
-            guards={workspace.ripgrep: workspace.ignore_files.guard()} if uses_ripgrep else {},
+            watchdogs={workspace.ripgrep: workspace.ignore_files.watchdog()}
+            if uses_ripgrep
+            else {},
         ) as children:
             output = await _read(children, most)
     named = [(one[0], each.program) for one, each in zip(arguments, commands, strict=True)]

@@ -55,10 +55,10 @@ async def files_named(
         hits = await asyncio.to_thread(_hits, scope, name, listing.paths, line)
         completeness = completeness_of(
             ripgrep,
-            listing.notes,
+            listing.skipped_files,
             timed_out=listing.timed_out,
             unreadable=listing.unreadable,
-            links=await links_of(ripgrep, scope, listing.notes),
+            links=await links_of(ripgrep, scope, listing.skipped_files),
         )
     warnings = [*scope.warnings, *unsaved_failed(overlay)]
     return Found(scope, hits, len(hits), completeness, warnings=warnings)

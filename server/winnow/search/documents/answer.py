@@ -322,7 +322,7 @@ def _completeness(search: DocumentSearch, changed: bool) -> Completeness:
         reasons.append(f"{full} documents have more than {most} matching lines: see `max_count`")
     counted = completeness_of(
         search.ripgrep,
-        search.listing.notes,
+        search.listing.skipped_files,
         timed_out=search.timed_out,
         unreadable=search.listing.unreadable,
         more=reasons,

@@ -83,7 +83,7 @@ async def find_files(workspace: Workspace, params: GlobParams, progress: Progres
             if listing.timed_out and not entries:
                 raise SearchTimedOut(ripgrep.seconds)
             search = _Search(ripgrep, scope, overlay, listing)
-            links = await links_of(ripgrep, scope, listing.notes)
+            links = await links_of(ripgrep, scope, listing.skipped_files)
             result = await asyncio.to_thread(_result, params, search, entries, links)
         if not entries and not params.cursor:
             more = await _second_look(workspace, params, search, matches)
@@ -142,7 +142,7 @@ def _result(
     more = [CHANGED] if changed else []
     completeness = completeness_of(
         search.ripgrep,
-        search.listing.notes,
+        search.listing.skipped_files,
         timed_out=search.listing.timed_out,
         unreadable=search.listing.unreadable,
         links=links,

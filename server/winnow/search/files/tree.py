@@ -126,15 +126,15 @@ def _tree_of(params: TreeParams, scope: Scope, overlay: Overlay, listing: Listin
 
 def _can_look_beside(listing: Listing) -> bool:
     """Whether all that ripgrep left out is known."""
-    notes = listing.notes
-    return bool(notes and notes.heard and not notes.forgot and not listing.timed_out)
+    skipped = listing.skipped_files
+    return bool(skipped and skipped.has_log and not skipped.is_truncated and not listing.timed_out)
 
 
 def _covers(scope: Scope, listing: Listing, path: str) -> bool:
     """Whether a symlink, or a folder with a slash behind it, is left out by nobody."""
     if os.path.basename(path.rstrip("/")) == OWN_FOLDER:  # it may be made at this moment
         return False
-    left_out = listing.notes.left_out if listing.notes else ()
+    left_out = listing.skipped_files.excluded if listing.skipped_files else ()
     return logged(path.rstrip("/")) not in left_out and not scope.leaves_out(path)
 
 
@@ -155,7 +155,7 @@ def _places(node: Node, level: int) -> Iterator[tuple[Place, Node]]:
 def _result(tree: _Tree, ripgrep: Ripgrep, listing: Listing) -> TreeResult:
     """The page behind the cursor, in at most ``max_tokens``."""
     warnings = [*tree.scope.warnings, *unsaved_failed(tree.overlay)]
-    if listing.notes and listing.notes.forgot:
+    if listing.skipped_files and listing.skipped_files.is_truncated:
         warnings.append("symlinks and empty folders are not shown: too much was left out")
     first, changed = cursor.resume(
         tree.params,
@@ -163,10 +163,10 @@ def _result(tree: _Tree, ripgrep: Ripgrep, listing: Listing) -> TreeResult:
         passed=lambda last: sum(place <= last for place, _ in tree.entries),
         stamp=lambda first: _stamp(tree, first),
     )
-    notes = listing.notes
+    skipped = listing.skipped_files
     completeness = completeness_of(
         ripgrep,
-        notes,
+        skipped,
         timed_out=listing.timed_out,
         unreadable=listing.unreadable,
         more=[CHANGED] if changed else [],

@@ -381,12 +381,12 @@ async def _completeness(search: TextSearch, more: Sequence[str]) -> Completeness
         reasons.append(f"files of more than {size} MiB were left out: {_OUT_OF_MEMORY}")
     return completeness_of(
         search.ripgrep,
-        search.notes,
+        search.skipped_files,
         timed_out=search.timed_out,
         unreadable=search.unreadable,
         file_bytes=search.limits.file_bytes,
         binary=search.binary,
-        links=await links_of(search.ripgrep, search.scope, search.notes),
+        links=await links_of(search.ripgrep, search.scope, search.skipped_files),
         more=reasons,
     )
 
@@ -506,7 +506,7 @@ async def _second_look(
 
 def _other_ways(params: GrepParams, search: TextSearch) -> Iterator[tuple[str, dict[str, Any]]]:
     """Other ways to read the files that may match, and what to say if one does."""
-    if not params.include_binary and (search.notes is None or search.notes.binary):
+    if not params.include_binary and (search.skipped_files is None or search.skipped_files.binary):
         yield "in binary files: pass include_binary", {"binary": True}
     # What is no UTF-8 is matched by neither a character that is not ASCII nor by a dot or a class.
     if not params.encoding and (_is_general(search.query) or not params.pattern.isascii()):
