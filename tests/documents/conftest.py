@@ -21,7 +21,8 @@ from winnow.processes.children import Processes
 
 FORMATS = '''
 import ctypes, time
-from winnow.documents.format import Format, Unreadable
+from winnow.documents.format import Format
+from winnow.documents.unreadable import Unreadable
 from winnow.documents.library.locations import Place
 
 
