@@ -24,7 +24,7 @@ from winnow.index.store import rows
 from winnow.index.store.file_record import EXCLUDED, FULL, FileFacts, Job
 from winnow.index.store.store import Store
 from winnow.storage.database import value_of
-from winnow.text.ripgrep import Query
+from winnow.text.ripgrep import TextPattern
 from winnow.types.index_status import NotCovered
 from winnow.workspace import Workspace
 
@@ -69,7 +69,7 @@ def files_in(corpus: Corpus) -> list[str]:
 
 def files_with(corpus: Corpus, text: str) -> list[str]:
     """The files that may hold a text, by their trigrams."""
-    required = required_by(Query(pattern=text, literal=True))
+    required = required_by(TextPattern(pattern=text, literal=True))
     assert required != Required()
     found = []
     for part in corpus.parts:
@@ -376,7 +376,7 @@ async def test_files_are_taken_when_they_are_asked_for_whatever_was_told(
 
 async def candidates(workspace: Workspace, text: str) -> list[str] | None:
     """The files that may hold a text; None where that is not known for certain."""
-    required = required_by(Query(pattern=text, literal=True))
+    required = required_by(TextPattern(pattern=text, literal=True))
     known = await workspace.index.candidates([Condition(required)], SECONDS)
     if known is None:
         return None

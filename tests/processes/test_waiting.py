@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from winnow.processes.waiting import turn_within, within
+from winnow.processes.waiting import acquire_within, within
 
 
 async def test_a_result_in_time_is_returned() -> None:
@@ -38,30 +38,30 @@ async def test_an_error_of_the_work_is_raised() -> None:
 @pytest.mark.parametrize("turns_of_the_loop", range(6))
 async def test_a_cancellation_beside_the_result_is_not_lost(turns_of_the_loop: int) -> None:
     """As for requests that wait for a turn, and are cancelled when one ends (#21)."""
-    turns = asyncio.Semaphore(1)
-    await turns.acquire()
-    request = asyncio.create_task(turn_within(turns, 5))
+    slots = asyncio.Semaphore(1)
+    await slots.acquire()
+    request = asyncio.create_task(acquire_within(slots, 5))
     await asyncio.sleep(0.01)
-    turns.release()
+    slots.release()
     for _ in range(turns_of_the_loop):
         await asyncio.sleep(0)
     cancelled = request.cancel()
     done = await asyncio.gather(request, return_exceptions=True)
     if cancelled:
         assert isinstance(done[0], asyncio.CancelledError)
-        assert not turns.locked()
+        assert not slots.locked()
     else:
-        assert turns.locked()
+        assert slots.locked()
 
 
 async def test_a_turn_that_does_not_come_is_given_up() -> None:
-    turns = asyncio.Semaphore(1)
-    await turns.acquire()
+    slots = asyncio.Semaphore(1)
+    await slots.acquire()
     with pytest.raises(asyncio.TimeoutError):
-        await turn_within(turns, 0.01)
-    turns.release()
-    await turn_within(turns, 5)
-    assert turns.locked()
+        await acquire_within(slots, 0.01)
+    slots.release()
+    await acquire_within(slots, 5)
+    assert slots.locked()
 
 
 @pytest.mark.parametrize("turns_of_the_loop", range(4))

@@ -21,7 +21,7 @@ from pathlib import Path
 from conftest import write_files
 from indexed import indexed
 from winnow.search.symbols.navigation import Navigation
-from winnow.text.lines import Sources
+from winnow.text.lines import SourceTexts
 
 _MARKER = re.compile(r"(?:#|//|--|/\*)\s*ref: (?P<markers>.*?)\s*(?:\*/)?$")
 _PART = re.compile(r"(?P<label>\S+) (?P<kind>\w+)(?: (?P<tier>\w+))?$")
@@ -47,7 +47,7 @@ def check_references(folder: Path, files: Mapping[str, str]) -> None:
     assert asked.keys() == expected.keys(), "a label without a definition"
     write_files(folder, dict(files))
     with indexed(folder) as view:
-        navigation = Navigation(view, Sources([folder], {}, 1_000_000))
+        navigation = Navigation(view, SourceTexts([folder], {}, 1_000_000))
         answers = {label: _answered(navigation, folder, *place) for label, place in asked.items()}
     # As one list of lines, of which a failing test shows those that differ.
     assert _listed(answers) == _listed(expected)

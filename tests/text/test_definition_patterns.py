@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import MakeWorkspace, git_init, write_files
-from winnow.text.definition_patterns import all_files, files_with, looks
+from winnow.text.definition_patterns import all_files, definition_patterns, files_with
 from winnow.types import SearchParams
 
 DEFINITIONS = [
@@ -24,7 +24,7 @@ async def found(workspace: MakeWorkspace, root: Path, name: str, exact: bool) ->
     made = workspace(root)
     scope = made.scope(SearchParams())
     listed: list[list[str]] = []
-    for look in looks(name, exact):
+    for look in definition_patterns(name, exact):
         paths = [path async for path in files_with(made.run_ripgrep(), scope, look)]
         listed.append(sorted(paths))
     return listed

@@ -15,7 +15,7 @@ from winnow.processes.children import Processes
 from winnow.text import grep
 from winnow.text.buffers import Overlay, unsaved
 from winnow.text.grep import TextSearch, first_null
-from winnow.text.ripgrep import Query, Ripgrep
+from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import search_scope
 from winnow.types import SearchParams
 
@@ -36,7 +36,7 @@ def search_in(
             seconds,
         ),
         scope=search_scope([folder], SearchParams()),
-        query=Query(pattern),
+        query=TextPattern(pattern),
         overlay=overlay or Overlay(),
         limits=Limits(),
         wanted=wanted,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from winnow.text.lines import Source
+from winnow.text.lines import SourceText
 
 
 def test_the_words_of_a_line_have_their_offsets() -> None:
-    source = Source("ä = 1\nfoo(ü, bar) 😀 baz\n".encode())
+    source = SourceText("ä = 1\nfoo(ü, bar) 😀 baz\n".encode())
     assert source.words(1) == [(7, "foo"), (11, "ü"), (15, "bar"), (25, "baz")]
     assert source.words(2) == source.words(-1) == []
 
@@ -16,7 +16,7 @@ def test_the_words_of_a_line_have_their_offsets() -> None:
 def test_the_words_of_a_megabyte_in_one_line_take_no_time() -> None:
     line = "function needle(){return value};" * 40_000
     began = time.monotonic()
-    words = Source(line.encode()).words(0)
+    words = SourceText(line.encode()).words(0)
     assert len(words) == 160_000
     assert words[-1] == (len(line) - 7, "value")
     assert time.monotonic() - began < 5  # it was minutes, by the square of the length

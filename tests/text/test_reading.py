@@ -16,30 +16,30 @@ from conftest import RIPGREP
 from winnow.text import reading as module
 from winnow.text.encodings import MARKED, SAMPLE_BYTES, UTF_8, UTF_16_LE, Encoding
 from winnow.text.reading import (
-    Bounds,
-    Lines,
+    LineRange,
     NoText,
-    Reading,
+    ReadLimits,
+    ReadResult,
     count_within,
     first_from,
     merged,
     read_lines,
 )
 
-WIDE = Bounds(lines=10**6, line_characters=2_000, bytes=10**9)
+WIDE = ReadLimits(lines=10**6, line_characters=2_000, bytes=10**9)
 LINE_CHARACTERS = WIDE.line_characters
 Read = Callable[[int], bytes]
 
 
-def read(raw: bytes, *ranges: Lines, bounds: Bounds = WIDE, first: int = 1) -> Reading:
+def read(raw: bytes, *ranges: LineRange, bounds: ReadLimits = WIDE, first: int = 1) -> ReadResult:
     return read_lines(io.BytesIO(raw).read, merged(ranges), bounds, first=first)
 
 
-def whole(reading: Reading) -> str:
+def whole(reading: ReadResult) -> str:
     return "".join(line.text + line.end for line in reading.lines)
 
 
-def numbers(reading: Reading) -> list[int]:
+def numbers(reading: ReadResult) -> list[int]:
     return [line.number for line in reading.lines]
 
 
@@ -49,23 +49,23 @@ def numbers(reading: Reading) -> list[int]:
 @pytest.mark.parametrize(
     ("ranges", "expected"),
     [
-        ([], [Lines(1)]),
-        ([Lines(5, 9), Lines(1, 3)], [Lines(1, 3), Lines(5, 9)]),
-        ([Lines(1, 3), Lines(4, 9)], [Lines(1, 9)]),
-        ([Lines(1, 9), Lines(2, 3)], [Lines(1, 9)]),
-        ([Lines(1, 3), Lines(3, 5), Lines(2)], [Lines(1)]),
-        ([Lines(7), Lines(1, 2), Lines(9, 10)], [Lines(1, 2), Lines(7)]),
+        ([], [LineRange(1)]),
+        ([LineRange(5, 9), LineRange(1, 3)], [LineRange(1, 3), LineRange(5, 9)]),
+        ([LineRange(1, 3), LineRange(4, 9)], [LineRange(1, 9)]),
+        ([LineRange(1, 9), LineRange(2, 3)], [LineRange(1, 9)]),
+        ([LineRange(1, 3), LineRange(3, 5), LineRange(2)], [LineRange(1)]),
+        ([LineRange(7), LineRange(1, 2), LineRange(9, 10)], [LineRange(1, 2), LineRange(7)]),
     ],
 )
 def test_ranges_are_sorted_and_those_that_overlap_or_touch_are_joined(
-    ranges: list[Lines], expected: list[Lines]
+    ranges: list[LineRange], expected: list[LineRange]
 ) -> None:
     assert merged(ranges) == expected
 
 
 RANGES = st.lists(
     st.builds(
-        lambda start, more: Lines(start, None if more is None else start + more),
+        lambda start, more: LineRange(start, None if more is None else start + more),
         st.integers(1, 40),
         st.none() | st.integers(0, 20),
     ),
@@ -74,9 +74,9 @@ RANGES = st.lists(
 
 
 @given(RANGES, st.integers(1, 60))
-def test_merged_ranges_hold_the_same_lines(ranges: list[Lines], number: int) -> None:
-    def held(given: list[Lines], one: int) -> bool:
-        return any(each.start <= one <= (each.end or one) for each in given or [Lines(1)])
+def test_merged_ranges_hold_the_same_lines(ranges: list[LineRange], number: int) -> None:
+    def held(given: list[LineRange], one: int) -> bool:
+        return any(each.start <= one <= (each.end or one) for each in given or [LineRange(1)])
 
     joined = merged(ranges)
     lines = [one for one in range(1, 100) if held(ranges, one)]
@@ -135,7 +135,7 @@ def test_a_whole_file_is_read_byte_for_byte_whatever_the_chunks_are(
         source = io.BytesIO(raw)
         # A read may give less than it was asked for, as from a network file system.
         get: Read = (lambda size: source.read(min(size, 3))) if starve else source.read
-        reading = read_lines(get, [Lines(1)], WIDE, encoding=encoding)
+        reading = read_lines(get, [LineRange(1)], WIDE, encoding=encoding)
     assert whole(reading) == text
     assert encoding.mark + whole(reading).encode(encoding.codec) == raw
     assert reading.seen == len(re.findall(r"[^\n]*\n|[^\n]+$", text))
@@ -145,7 +145,7 @@ def test_a_whole_file_is_read_byte_for_byte_whatever_the_chunks_are(
 @settings(max_examples=200)
 @given(TEXTS, ENCODINGS, RANGES, st.integers(1, 8), st.integers(1, 30))
 def test_ranges_give_the_lines_that_they_name(
-    text: str, encoding: Encoding, ranges: list[Lines], most: int, first: int
+    text: str, encoding: Encoding, ranges: list[LineRange], most: int, first: int
 ) -> None:
     lines = re.findall(r"[^\n]*\n|[^\n]+$", text)
     joined = merged(ranges)
@@ -158,7 +158,7 @@ def test_ranges_give_the_lines_that_they_name(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "SAMPLE_BYTES", 4)
         patch.setattr(module, "CHUNK_BYTES", 8)
-        bounds = Bounds(lines=most, line_characters=2_000, bytes=10**9)
+        bounds = ReadLimits(lines=most, line_characters=2_000, bytes=10**9)
         reading = read_lines(io.BytesIO(raw).read, joined, bounds, first=first, encoding=encoding)
     assert [(line.number, line.text + line.end) for line in reading.lines] == expected
     assert (reading.seen, reading.missed) == (len(lines), False)
@@ -172,7 +172,7 @@ def test_a_newline_that_stands_across_two_characters_of_utf_16_is_none() -> None
 
 
 def test_a_last_code_unit_that_is_cut_is_told() -> None:
-    reading = read("a\nb".encode("utf-16-le") + b"\x01", Lines(2))
+    reading = read("a\nb".encode("utf-16-le") + b"\x01", LineRange(2))
     assert reading.encoding is UTF_16_LE
     [line] = reading.lines
     assert (line.number, line.text, line.invalid) == (2, "b\N{REPLACEMENT CHARACTER}", True)
@@ -209,7 +209,7 @@ def test_a_line_of_50_megabytes_is_not_held() -> None:
         return piece
 
     tracemalloc.start()
-    reading = read_lines(get, [Lines(1)], WIDE)
+    reading = read_lines(get, [LineRange(1)], WIDE)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [len(line.text) for line in reading.lines] == [1, LINE_CHARACTERS + 1, 4]
@@ -219,10 +219,10 @@ def test_a_line_of_50_megabytes_is_not_held() -> None:
 
 def test_what_is_kept_is_bounded_in_bytes() -> None:
     raw = b"x" * 99 + b"\n"
-    reading = read(raw * 100, bounds=Bounds(lines=100, line_characters=2_000, bytes=1_000))
+    reading = read(raw * 100, bounds=ReadLimits(lines=100, line_characters=2_000, bytes=1_000))
     assert numbers(reading) == list(range(1, 12))
     assert (reading.seen, reading.ended, reading.missed) == (100, True, False)
-    reading = read(raw * 100, bounds=Bounds(lines=100, line_characters=2_000, bytes=1))
+    reading = read(raw * 100, bounds=ReadLimits(lines=100, line_characters=2_000, bytes=1))
     assert numbers(reading) == [1]
 
 
@@ -232,10 +232,10 @@ def test_what_is_kept_is_bounded_in_bytes() -> None:
 def test_a_stop_before_the_lines_are_reached_is_told() -> None:
     raw = b"12345678\n" * 500_000
     source = io.BytesIO(raw)
-    reading = read_lines(source.read, [Lines(400_000, 400_001)], WIDE, stopped=lambda: True)
+    reading = read_lines(source.read, [LineRange(400_000, 400_001)], WIDE, stopped=lambda: True)
     assert (reading.lines, reading.ended, reading.missed) == ([], False, True)
     source.seek(0)
-    reading = read_lines(source.read, [Lines(2, 3)], WIDE, stopped=lambda: True)
+    reading = read_lines(source.read, [LineRange(2, 3)], WIDE, stopped=lambda: True)
     assert (numbers(reading), reading.ended, reading.missed) == ([2, 3], False, False)
     assert source.tell() == SAMPLE_BYTES
 
@@ -248,15 +248,15 @@ ASCII_LINES = SAMPLE_BYTES // 8 + 1
 
 def test_the_first_piece_that_is_not_ascii_decides_between_utf_8_and_latin_1() -> None:
     beginning = b"1234567\n" * ASCII_LINES
-    latin = read(beginning + "größer\n".encode("latin-1"), Lines(ASCII_LINES + 1))
+    latin = read(beginning + "größer\n".encode("latin-1"), LineRange(ASCII_LINES + 1))
     assert (whole(latin), latin.encoding.name) == ("größer\n", "latin-1")
-    utf_8 = read(beginning + "größer\n".encode(), Lines(ASCII_LINES + 1))
+    utf_8 = read(beginning + "größer\n".encode(), LineRange(ASCII_LINES + 1))
     assert (whole(utf_8), utf_8.encoding.name) == ("größer\n", "utf-8")
 
 
 def test_a_line_that_is_not_valid_in_the_files_encoding_is_mended_and_told() -> None:
     raw = "größer\n".encode() * ASCII_LINES + b"gr\xf6\xdfer\nend\n"
-    reading = read(raw, Lines(ASCII_LINES))
+    reading = read(raw, LineRange(ASCII_LINES))
     assert reading.encoding is UTF_8
     assert [line.invalid for line in reading.lines] == [False, True, False]
     assert reading.lines[1].text == "gr\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}er"
@@ -264,7 +264,7 @@ def test_a_line_that_is_not_valid_in_the_files_encoding_is_mended_and_told() -> 
 
 def test_a_nul_beyond_the_beginning_is_a_character() -> None:
     raw = b"1234567\n" * ASCII_LINES + b"a\0b\n"
-    assert read(raw, Lines(ASCII_LINES + 1)).lines[0].text == "a\0b"
+    assert read(raw, LineRange(ASCII_LINES + 1)).lines[0].text == "a\0b"
 
 
 def test_what_begins_as_no_text_is_none() -> None:

@@ -43,7 +43,7 @@ _STARTED = (
 _SUFFIX = ".exe" if sys.platform == "win32" else ""
 
 
-class Refused(NamedTuple):
+class RefusedProgram(NamedTuple):
     """A program on PATH that is not used, and why."""
 
     path: str
@@ -91,7 +91,7 @@ class InstalledPrograms:
                 return path
         return None
 
-    def refused(self, name: str) -> list[Refused]:
+    def refused(self, name: str) -> list[RefusedProgram]:
         """Return the programs of this name on PATH that are not used."""
         found = []
         for folder in _path(self.environment).split(os.pathsep):
@@ -99,9 +99,9 @@ class InstalledPrograms:
             if not _is_executable(path):
                 continue
             if self.in_workspace(path):
-                found.append(Refused(path, "inside the workspace"))
+                found.append(RefusedProgram(path, "inside the workspace"))
             elif not os.path.isabs(folder):
-                found.append(Refused(path, "in a relative folder"))
+                found.append(RefusedProgram(path, "in a relative folder"))
         return found
 
     def configured(self, name: str, setting: str, path: str) -> str:

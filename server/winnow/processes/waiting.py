@@ -31,16 +31,16 @@ async def within(work: Awaitable[T], seconds: float) -> T:
     return task.result()
 
 
-async def turn_within(turns: asyncio.Semaphore, seconds: float) -> None:
+async def acquire_within(slots: asyncio.Semaphore, seconds: float) -> None:
     """Acquire a semaphore. Raises asyncio.TimeoutError if that takes longer."""
-    task = asyncio.ensure_future(turns.acquire())
+    task = asyncio.ensure_future(slots.acquire())
     try:
         await asyncio.wait({task}, timeout=seconds)
     except asyncio.CancelledError:
-        await _given_back(task, turns)
+        await _release(task, slots)
         raise
     if not task.done():
-        await _given_back(task, turns)
+        await _release(task, slots)
         raise asyncio.TimeoutError
 
 
@@ -58,8 +58,8 @@ async def to_the_end(work: Awaitable[T], undo: Callable[[T], object] | None = No
         raise
 
 
-async def _given_back(task: asyncio.Future[Any], turns: asyncio.Semaphore) -> None:
+async def _release(task: asyncio.Future[Any], slots: asyncio.Semaphore) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     if not task.cancelled() and task.exception() is None:
-        turns.release()
+        slots.release()

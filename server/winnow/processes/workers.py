@@ -88,7 +88,7 @@ class Regulator(Protocol):
         """How much memory is left for all together."""
 
 
-class Kind(Generic[J, A]):
+class WorkerKind(Generic[J, A]):
     """What workers are: the ``module`` that each runs; the type of an ``answer``; what a job is
     answered with on which one ``failed``, and why; the memory that one may have; and how many jobs
     one takes in a ``batch``, so that it need not wait for the server: what is urgent waits for
@@ -189,7 +189,7 @@ def workers_for(cores: int) -> int:
     return min(cores - (cores > FEW_CORES), MOST_WORKERS)
 
 
-class Workers(Generic[J, A]):
+class WorkerPool(Generic[J, A]):
     """The workers of a workspace: started when there is work, ended when there is none for long.
 
     ``seconds`` is how long one file may take. The workers of the background are at most ``limit``,
@@ -201,7 +201,7 @@ class Workers(Generic[J, A]):
         self,
         processes: Processes,
         environment: Mapping[str, str],
-        kind: Kind[J, A],
+        kind: WorkerKind[J, A],
         seconds: float,
         limit: int | None = None,
         regulator: Regulator | None = None,

@@ -23,34 +23,38 @@ _BETWEEN = r"\w{0,40}?"
 FEWEST_LETTERS = 4
 
 
-class Look(Struct, frozen=True):
+class DefinitionPattern(Struct, frozen=True):
     """One way to look for a name: ripgrep's options, and a pattern."""
 
     pattern: str
     ignore_case: bool = False
 
 
-def looks(name: str, exact: bool) -> list[Look]:
+def definition_patterns(name: str, exact: bool) -> list[DefinitionPattern]:
     """Ways to look for files that define a name, the ones that find the likeliest first. If it
     need not be ``exact``, it may be a part of the name, or letters of it."""
     text = re.escape(name).replace(r"\ ", " ")
     found = [
-        Look(rf"(?:{_DEFINERS})\s+(?:\([^)]*\)\s*)?(?:\w+(?:\.|::))*{text}(?:$|\W)"),
-        Look(rf"(?:^|\W){text}(?:$|\W)"),
+        DefinitionPattern(rf"(?:{_DEFINERS})\s+(?:\([^)]*\)\s*)?(?:\w+(?:\.|::))*{text}(?:$|\W)"),
+        DefinitionPattern(rf"(?:^|\W){text}(?:$|\W)"),
     ]
     if exact:
         return found
-    found.append(Look(text, ignore_case=True))
+    found.append(DefinitionPattern(text, ignore_case=True))
     if len(name) >= FEWEST_LETTERS:
         letters = _BETWEEN.join(re.escape(char) for char in name if not char.isspace())
-        found.append(Look(letters, ignore_case=True))
+        found.append(DefinitionPattern(letters, ignore_case=True))
     return found
 
 
-async def files_with(ripgrep: Ripgrep, scope: Scope, look: Look) -> AsyncGenerator[str, None]:
-    """The files of a scope that a look finds, as ripgrep prints them, in no order."""
-    case = "--ignore-case" if look.ignore_case else "--case-sensitive"
-    async for path in _listed(ripgrep, scope, ["--files-with-matches", case, "-e", look.pattern]):
+async def files_with(
+    ripgrep: Ripgrep, scope: Scope, pattern: DefinitionPattern
+) -> AsyncGenerator[str, None]:
+    """The files of a scope that a pattern finds, as ripgrep prints them, in no order."""
+    case = "--ignore-case" if pattern.ignore_case else "--case-sensitive"
+    async for path in _listed(
+        ripgrep, scope, ["--files-with-matches", case, "-e", pattern.pattern]
+    ):
         yield path
 
 

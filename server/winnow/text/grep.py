@@ -31,8 +31,8 @@ from winnow.text.ripgrep import (
     FileBegin,
     FileEnd,
     FileLine,
-    Query,
     Ripgrep,
+    TextPattern,
     command_lines,
     events,
     pattern_problem,
@@ -63,7 +63,7 @@ LITTLE = 500
 LITTLE_BYTES = 8 * 1024 * 1024
 READ_BYTES = 128 * 1024
 
-Found = tuple[str, FileLine]
+FoundLine = tuple[str, FileLine]
 
 
 @dataclass
@@ -81,7 +81,7 @@ class TextSearch:
 
     ripgrep: Ripgrep
     scope: Scope
-    query: Query
+    query: TextPattern
     overlay: Overlay
     limits: Limits
     context: int = 0
@@ -121,7 +121,7 @@ class TextSearch:
 
     # --- matches ---------------------------------------------------------------------------
 
-    async def lines(self) -> AsyncGenerator[Found, None]:
+    async def lines(self) -> AsyncGenerator[FoundLine, None]:
         """The matching lines and their context, file by file, in the order of paths.
 
         Unsaved documents stand for the files on disk. Raises InvalidPattern.
@@ -155,7 +155,7 @@ class TextSearch:
                 await self._check(child)
         return sorted(found.items(), key=lambda item: order(self.scope)(item[0]))
 
-    async def _lines_on_disk(self) -> AsyncGenerator[Found, None]:
+    async def _lines_on_disk(self) -> AsyncGenerator[FoundLine, None]:
         named = self._named_files()
         last = ("", 0)
         if named is None and self.candidates is not None and len(self.candidates) <= FEW_CANDIDATES:
@@ -209,7 +209,7 @@ class TextSearch:
         files = sorted({*counts, *late}, key=key)
         return [path for path in files if not reached or key(path) >= key(reached)]
 
-    async def _probe(self) -> AsyncGenerator[Found, None]:
+    async def _probe(self) -> AsyncGenerator[FoundLine, None]:
         """A search in order, which is given up if it finds little in its time."""
         skipped = skipped_files_for(self.scope.arguments)
         arguments = [*self._match_arguments(), "--sort=path", *self._whole_scope(skipped)]
@@ -235,7 +235,7 @@ class TextSearch:
                 self.skipped_files = skipped
                 self.finished = not self.timed_out
 
-    async def _search_named(self, files: Sequence[str]) -> AsyncGenerator[Found, None]:
+    async def _search_named(self, files: Sequence[str]) -> AsyncGenerator[FoundLine, None]:
         """A search of files that are known to be in scope, in the order given."""
         for some in command_lines([os.path.join(".", path) for path in files]):
             left, at = some, ("", 0)
@@ -249,7 +249,7 @@ class TextSearch:
                     return
                 left = self._without_large(left, at[0]) if self._has_run_out else []
 
-    async def _run_named(self, files: Sequence[str]) -> AsyncGenerator[Found, None]:
+    async def _run_named(self, files: Sequence[str]) -> AsyncGenerator[FoundLine, None]:
         """One run over files; :attr:`_has_run_out` says whether it has ended for want of memory."""
         arguments = [*self._match_arguments(), "--threads=1", "--", *files]
         async with self.ripgrep.start(arguments, cwd=self.scope.root) as child:
@@ -277,7 +277,7 @@ class TextSearch:
 
     async def _read(
         self, child: Child, prefix: str | None = None, late: Mapping[str, int] | None = None
-    ) -> AsyncGenerator[Found, None]:
+    ) -> AsyncGenerator[FoundLine, None]:
         """The lines of one run, and of ``late`` binary files those before their first NUL byte.
         ``prefix`` is given for a run over unsaved documents."""
         path, wanted, any_found, told = "", True, False, 0

@@ -23,7 +23,7 @@ _WORD_AFTER = re.compile(r"[\w$]*")
 _LEAST_PORTION = 1 << 16
 
 
-class Source:
+class SourceText:
     """A text in UTF-8; offsets are bytes from 0, lines count from 0."""
 
     def __init__(self, data: bytes) -> None:
@@ -119,7 +119,7 @@ class Source:
         return self.data.startswith(name.encode("utf-8", "surrogatepass"), at)
 
 
-class Sources:
+class SourceTexts:
     """The texts of files for one request: open documents first, then the disk; each read once."""
 
     def __init__(
@@ -132,24 +132,24 @@ class Sources:
         self._roots = [real_path(root) for root in roots]
         self._buffers = buffers
         self._max_bytes = max_bytes
-        self._known: dict[str, Source | None] = {}
+        self._known: dict[str, SourceText | None] = {}
         self._resolved = resolved or Resolved()
 
-    def read(self, path: str) -> Source | None:
+    def read(self, path: str) -> SourceText | None:
         """The text of a file by its absolute path; None if it cannot be read."""
         if path not in self._known:
             self._known[path] = self._read(path)
         return self._known[path]
 
-    def _read(self, path: str) -> Source | None:
+    def _read(self, path: str) -> SourceText | None:
         text = self._buffers.get(Path(path)) if self._buffers else None
         if text is not None:
-            return Source(text.encode("utf-8", "replace"))
+            return SourceText(text.encode("utf-8", "replace"))
         raw = self.raw(path, self._max_bytes)
         if raw is None or len(raw) > self._max_bytes:
             return None
         data = in_utf_8(raw)
-        return None if data is None else Source(data)
+        return None if data is None else SourceText(data)
 
     def raw(self, path: str, max_bytes: int) -> bytes | None:
         """What is on disk, a byte more than these at most; None if it cannot be read."""

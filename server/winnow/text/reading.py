@@ -21,14 +21,14 @@ CHUNK_BYTES = 1024 * 1024
 CHARACTER_BYTES = 4
 
 
-class Lines(Struct, frozen=True):
+class LineRange(Struct, frozen=True):
     """A range of lines, both ends included; without ``end``, to the last line."""
 
     start: int
     end: int | None = None
 
 
-class Line(Struct, frozen=True):
+class ReadLine(Struct, frozen=True):
     """A line. ``end`` is how it ends: a line feed, with a carriage return or not; or not at all.
 
     ``cut``: it was too long; ``invalid``: not all of it is what the encoding allows.
@@ -41,7 +41,7 @@ class Line(Struct, frozen=True):
     invalid: bool = False
 
 
-class Bounds(Struct, frozen=True, kw_only=True):
+class ReadLimits(Struct, frozen=True, kw_only=True):
     """How much to keep: so many lines, of so many characters each, and about so many bytes."""
 
     lines: int
@@ -49,39 +49,39 @@ class Bounds(Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class Reading(Struct, frozen=True):
+class ReadResult(Struct, frozen=True):
     """What was read. ``seen`` lines were counted, which are all of the file's if ``ended``.
 
     ``missed``: it was stopped before it came to lines that there was room for.
     """
 
-    lines: list[Line]
+    lines: list[ReadLine]
     encoding: Encoding
     seen: int
     ended: bool
     missed: bool
 
 
-def merged(ranges: Sequence[Lines]) -> list[Lines]:
+def merged(ranges: Sequence[LineRange]) -> list[LineRange]:
     """The ranges in order, those that overlap or touch joined; no range is every line."""
-    joined: list[Lines] = []
-    for one in sorted(ranges, key=lambda one: one.start) or [Lines(1)]:
+    joined: list[LineRange] = []
+    for one in sorted(ranges, key=lambda one: one.start) or [LineRange(1)]:
         last = joined[-1] if joined else None
         if last is None or (last.end is not None and one.start > last.end + 1):
             joined.append(one)
         elif last.end is not None:
             end = None if one.end is None else max(last.end, one.end)
-            joined[-1] = Lines(last.start, end)
+            joined[-1] = LineRange(last.start, end)
     return joined
 
 
-def first_from(number: int, ranges: Sequence[Lines]) -> int | None:
+def first_from(number: int, ranges: Sequence[LineRange]) -> int | None:
     """The first line of the merged ranges that is not before a line."""
     place = bisect.bisect_left(ranges, number, key=lambda one: one.end or sys.maxsize)
     return max(number, ranges[place].start) if place < len(ranges) else None
 
 
-def count_within(ranges: Sequence[Lines], lines: int) -> int:
+def count_within(ranges: Sequence[LineRange], lines: int) -> int:
     """How many of so many lines the merged ranges hold."""
     ends = ((one, lines if one.end is None else min(one.end, lines)) for one in ranges)
     return sum(max(0, end - one.start + 1) for one, end in ends)
@@ -89,13 +89,13 @@ def count_within(ranges: Sequence[Lines], lines: int) -> int:
 
 def read_lines(
     read: Callable[[int], bytes],
-    ranges: Sequence[Lines],
-    bounds: Bounds,
+    ranges: Sequence[LineRange],
+    bounds: ReadLimits,
     *,
     first: int = 1,
     encoding: Encoding | None = None,
     stopped: Callable[[], bool] = lambda: False,
-) -> Reading:
+) -> ReadResult:
     """The lines of the merged ranges, from line ``first`` on, within the bounds.
 
     ``read`` gives the next bytes of the file, at most so many. It is read to its end, or until
@@ -147,7 +147,7 @@ class _Collector:
     """
 
     def __init__(
-        self, encoding: Encoding, ranges: Sequence[Lines], bounds: Bounds, first: int
+        self, encoding: Encoding, ranges: Sequence[LineRange], bounds: ReadLimits, first: int
     ) -> None:
         self.encoding = encoding
         self._newline = encoding.newline
@@ -158,7 +158,7 @@ class _Collector:
         self._line_bytes = (bounds.line_characters + 1) * CHARACTER_BYTES
         self._number = 1  # of the line at the place that was reached
         self._wanted = first_from(first, ranges)
-        self._lines: list[Line] = []
+        self._lines: list[ReadLine] = []
         self._bytes = 0
         self._piece = bytearray()
         self._long = False
@@ -193,10 +193,10 @@ class _Collector:
         if self._number == self._wanted and self._tail != self._newline and not self._enough:
             self._add("")
 
-    def reading(self, ended: bool) -> Reading:
+    def reading(self, ended: bool) -> ReadResult:
         seen = self._number - (self._tail == self._newline)
         missed = not ended and self._wanted is not None and not self._enough
-        return Reading(self._lines, self.encoding, seen, ended, missed)
+        return ReadResult(self._lines, self.encoding, seen, ended, missed)
 
     @property
     def _enough(self) -> bool:
@@ -240,7 +240,7 @@ class _Collector:
         limit = self._bounds.line_characters
         cut = len(text) > limit
         text = text[:limit] + "…" if cut else text
-        self._lines.append(Line(self._number, text, end, cut, invalid))
+        self._lines.append(ReadLine(self._number, text, end, cut, invalid))
         self._bytes += len(piece)
         self._piece.clear()
         self._long = False

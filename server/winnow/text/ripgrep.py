@@ -165,7 +165,7 @@ def command_lines(paths: Sequence[str]) -> list[list[str]]:
     return portions
 
 
-class Query(Struct, frozen=True):
+class TextPattern(Struct, frozen=True):
     """One pattern, and how it is to be read."""
 
     pattern: str

@@ -38,7 +38,7 @@ class Rule(Struct, frozen=True):
     keeps: bool
 
 
-class Shown(Struct, frozen=True):
+class DisplayPath(Struct, frozen=True):
     """A path in a result: below the root, which is named where there are several, and as a URI
     where it cannot be shown as it is."""
 
@@ -112,7 +112,7 @@ class Scope(Struct, frozen=True):
             only == "." or below == only or below.startswith(f"{only}/")
         )
 
-    def shown(self, path: str) -> Shown:
+    def shown(self, path: str) -> DisplayPath:
         """A path as ripgrep printed it, as results show it."""
         return shown_below(*self.locate(path), several=len(self.roots) > 1)
 
@@ -135,14 +135,14 @@ class Scope(Struct, frozen=True):
         return self.root, path
 
 
-def shown_below(root: Path, below: str, *, several: bool) -> Shown:
+def shown_below(root: Path, below: str, *, several: bool) -> DisplayPath:
     """A path below a root, which may be one of several, as results show it."""
     text, encoded = shown_path(below)
     named, changed = _shown_root(str(root))
     exact = None
     if encoded or changed:
         exact = f"{root.as_uri()}/{encoded or quote_from_bytes(os.fsencode(below))}"
-    return Shown(text, named if several else None, exact)
+    return DisplayPath(text, named if several else None, exact)
 
 
 # One answer may have thousands of files of a root.

@@ -38,7 +38,7 @@ from winnow.documents.unreadable import Unreadable
 from winnow.errors import InvalidPattern, ProgramNotInstalled, SearchFailed
 from winnow.processes.children import STDERR_BYTES, Processes
 from winnow.processes.programs import InstalledPrograms
-from winnow.text.ripgrep import Query
+from winnow.text.ripgrep import TextPattern
 
 pytestmark = [pytest.mark.process, requires_posix]
 requires_rga = requires("rga", "pdftotext", "pandoc")
@@ -152,7 +152,7 @@ async def answers(
     case_sensitive: bool = False,
     word: bool = False,
 ) -> Answers:
-    query = Query(pattern, literal=literal, case_sensitive=case_sensitive, word=word)
+    query = TextPattern(pattern, literal=literal, case_sensitive=case_sensitive, word=word)
     asked = DocumentQuery(query, context, max_count, width)
     deadline = asyncio.get_running_loop().time() + seconds
     found = engine.search([document(path) for path in paths], asked, deadline)

@@ -28,7 +28,7 @@ from winnow.index.postings.trigrams import (
     trigrams_of,
     trigrams_of_pieces,
 )
-from winnow.text.ripgrep import Query
+from winnow.text.ripgrep import TextPattern
 
 
 def all_of_blocks(found: Trigrams) -> list[list[int]]:
@@ -200,25 +200,27 @@ def test_of_a_file_in_utf_16_the_text_is_what_ripgrep_searches() -> None:
     ],
 )  # fmt: skip
 def test_what_a_pattern_requires(pattern: str, expected: str) -> None:
-    assert spelled(required_by(Query(pattern, multiline=True))) == expected
+    assert spelled(required_by(TextPattern(pattern, multiline=True))) == expected
 
 
 def test_only_ascii_letters_and_writings_without_case_count_where_case_does_not_matter() -> None:
-    both_ways = Query("kEys", case_sensitive=False)
+    both_ways = TextPattern("kEys", case_sensitive=False)
     assert spelled(required_by(both_ways)) == "eys key"
-    assert spelled(required_by(Query("fooÉbar", case_sensitive=False))) == "bar foo"
-    assert spelled(required_by(Query("(?i)fooÉbar"))) == "bar foo"
-    assert required_by(Query("É12")) == required_by(Query("(?-i)É12", case_sensitive=False))
-    caseless = required_by(Query("检索", case_sensitive=False))
-    assert caseless == required_by(Query("检索"))
+    assert spelled(required_by(TextPattern("fooÉbar", case_sensitive=False))) == "bar foo"
+    assert spelled(required_by(TextPattern("(?i)fooÉbar"))) == "bar foo"
+    assert required_by(TextPattern("É12")) == required_by(
+        TextPattern("(?-i)É12", case_sensitive=False)
+    )
+    caseless = required_by(TextPattern("检索", case_sensitive=False))
+    assert caseless == required_by(TextPattern("检索"))
     assert len(caseless.trigrams) == 4
     assert holds("检索".encode(), caseless)
     assert not holds("索检".encode(), caseless)
 
 
 def test_a_literal_is_taken_as_it_is() -> None:
-    assert spelled(required_by(Query("a.*b", literal=True))) == ".*b a.*"
-    assert spelled(required_by(Query("(", literal=True))) == ""
+    assert spelled(required_by(TextPattern("a.*b", literal=True))) == ".*b a.*"
+    assert spelled(required_by(TextPattern("(", literal=True))) == ""
 
 
 @pytest.mark.parametrize(
@@ -232,18 +234,18 @@ def test_a_literal_is_taken_as_it_is() -> None:
     ],
 )  # fmt: skip
 def test_nothing_is_required_where_nothing_is_certain(pattern: str) -> None:
-    assert required_by(Query(pattern)) == ANYTHING
+    assert required_by(TextPattern(pattern)) == ANYTHING
 
 
 def test_case_counts_where_trigrams_are_known_as_they_are_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def may_match(query: Query, text: bytes) -> bool:
+    def may_match(query: TextPattern, text: bytes) -> bool:
         required = condition_of(query).required
         return any(satisfied(required, set(block)) for block in all_of_blocks(trigrams_of(text)))
 
-    sensitive, either = Query("Needle"), Query("Needle", case_sensitive=False)
-    inline, partly = Query("(?i)NEEDLE"), Query("[Nn]eedle|THREAD")
+    sensitive, either = TextPattern("Needle"), TextPattern("Needle", case_sensitive=False)
+    inline, partly = TextPattern("(?i)NEEDLE"), TextPattern("[Nn]eedle|THREAD")
     assert may_match(sensitive, b"NEEDLE")
     monkeypatch.setattr("winnow.index.postings.trigrams.BLOCKS_FOLDED_ONLY", 0)
     assert not may_match(sensitive, b"NEEDLE")
@@ -253,7 +255,7 @@ def test_case_counts_where_trigrams_are_known_as_they_are_written(
     assert may_match(partly, b"needle")
     assert may_match(partly, b"THREAD")
     assert not may_match(partly, b"thread")
-    assert condition_of(Query("..")).required == ANYTHING
+    assert condition_of(TextPattern("..")).required == ANYTHING
 
 
 def test_a_condition_that_costs_more_than_it_saves_is_none(
@@ -261,17 +263,17 @@ def test_a_condition_that_costs_more_than_it_saves_is_none(
 ) -> None:
     monkeypatch.setattr("winnow.index.postings.trigrams.MOST_TRIGRAMS", 3)
     patterns = ["abcde", "abcdef", "abc(d|e)", "abc(d|e|f)", "ab(cd|de)"]
-    required = [spelled(required_by(Query(pattern))) for pattern in patterns]
+    required = [spelled(required_by(TextPattern(pattern))) for pattern in patterns]
     assert required == ["abc bcd cde", "", "abc (bcd | bce)", "", ""]
 
 
 def test_nothing_is_required_of_texts_in_another_encoding() -> None:
-    assert required_by(Query("needle", encoding="latin1")) == ANYTHING
-    assert required_by(Query("needle", encoding="auto")) != ANYTHING
+    assert required_by(TextPattern("needle", encoding="latin1")) == ANYTHING
+    assert required_by(TextPattern("needle", encoding="auto")) != ANYTHING
 
 
 def test_several_patterns_require_one_of_what_each_requires() -> None:
-    one, other = required_by(Query("abcd")), required_by(Query("abce"))
+    one, other = required_by(TextPattern("abcd")), required_by(TextPattern("abce"))
     assert spelled(any_of([one, other])) == "abc (bcd | bce)"
     assert any_of([one]) == any_of([one, one]) == one
     assert any_of([one, ANYTHING]) == ANYTHING
@@ -408,7 +410,7 @@ def test_the_texts_that_ripgrep_finds_have_what_the_pattern_requires(
         pattern, text = piece
         if literal:
             pattern = text
-        query = Query(
+        query = TextPattern(
             pattern,
             literal=literal,
             case_sensitive=sensitive,

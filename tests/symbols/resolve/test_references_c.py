@@ -8,7 +8,7 @@ from conftest import write_files
 from indexed import indexed
 from symbols.references import check_references
 from winnow.search.symbols.navigation import Navigation
-from winnow.text.lines import Sources
+from winnow.text.lines import SourceTexts
 
 
 def test_names_with_linkage_are_of_the_program_and_static_ones_of_their_file(
@@ -280,7 +280,7 @@ def test_a_struct_and_its_typedef_of_one_name_are_asked_for_as_one(tmp_path: Pat
         },
     )
     with indexed(tmp_path) as view:
-        navigation = Navigation(view, Sources([tmp_path], {}, 1_000_000))
+        navigation = Navigation(view, SourceTexts([tmp_path], {}, 1_000_000))
         answers = {}
         for name in ("client", "other"):
             asked = navigation.of_definition(*navigation.named(name)[0])

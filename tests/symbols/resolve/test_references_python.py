@@ -9,7 +9,7 @@ from conftest import write_files
 from indexed import indexed
 from symbols.references import check_references
 from winnow.search.symbols.navigation import Navigation
-from winnow.text.lines import Sources
+from winnow.text.lines import SourceTexts
 
 
 def test_imports_are_followed_through_re_exports_aliases_and_stars(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_the_definition_of_a_module_is_its_file(tmp_path: Path) -> None:
     write_files(tmp_path, files)
     found = {}
     with indexed(tmp_path) as view:
-        navigation = Navigation(view, Sources([tmp_path], {}, 1_000_000))
+        navigation = Navigation(view, SourceTexts([tmp_path], {}, 1_000_000))
         for file, text in files.items():
             path = (tmp_path / file).as_posix()
             for match in re.finditer(r"\bpkg\b|\bcore\b", text):

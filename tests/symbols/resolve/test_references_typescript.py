@@ -8,7 +8,7 @@ from conftest import write_files
 from indexed import indexed
 from symbols.references import check_references
 from winnow.search.symbols.navigation import Navigation
-from winnow.text.lines import Sources
+from winnow.text.lines import SourceTexts
 
 
 def test_imports_are_followed_through_aliases_re_exports_stars_and_defaults(
@@ -485,7 +485,7 @@ def test_private_members_are_found_by_the_word_behind_their_sign(tmp_path: Path)
     write_files(tmp_path, {"a.js": text})
     path = (tmp_path / "a.js").as_posix()
     with indexed(tmp_path) as view:
-        navigation = Navigation(view, Sources([tmp_path], {}, 1_000_000))
+        navigation = Navigation(view, SourceTexts([tmp_path], {}, 1_000_000))
         for at in (text.index("#"), text.index("close"), text.index("close();") + 5):
             asked = navigation.at(path, at)
             assert asked is not None
@@ -504,7 +504,7 @@ def test_a_parameter_that_is_a_field_is_answered_as_the_field(tmp_path: Path) ->
     write_files(tmp_path, {"a.ts": text})
     path = (tmp_path / "a.ts").as_posix()
     with indexed(tmp_path) as view:
-        navigation = Navigation(view, Sources([tmp_path], {}, 1_000_000))
+        navigation = Navigation(view, SourceTexts([tmp_path], {}, 1_000_000))
         asked = navigation.at(path, text.index("side"))
         assert asked is not None
         found = [one.definition for one in asked.places]
@@ -543,7 +543,7 @@ def test_the_string_of_an_import_leads_to_the_file(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.ts": text, "util/lift.ts": "export const lift = 1;\n"})
     path = (tmp_path / "a.ts").as_posix()
     with indexed(tmp_path) as view:
-        navigation = Navigation(view, Sources([tmp_path], {}, 1_000_000))
+        navigation = Navigation(view, SourceTexts([tmp_path], {}, 1_000_000))
         for word in ("./util", "/util", "lift'"):
             asked = navigation.at(path, text.index(word))
             assert asked is not None

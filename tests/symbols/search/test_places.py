@@ -8,7 +8,7 @@ from pathlib import Path
 from conftest import write_files
 from indexed import indexed
 from winnow.search.symbols.navigation import Navigation
-from winnow.text.lines import Sources
+from winnow.text.lines import SourceTexts
 
 SHAPES = {
     "shape.hpp": (
@@ -38,7 +38,7 @@ def places_of(folder: Path, files: Mapping[str, str], path: str, before: str, na
     write_files(folder, dict(files))
     at = files[path].index(name, files[path].index(before) + len(before))
     with indexed(folder) as view:
-        asked = Navigation(view, Sources([folder], {}, 1_000_000)).named_at(
+        asked = Navigation(view, SourceTexts([folder], {}, 1_000_000)).named_at(
             (folder / path).as_posix(), at, name
         )
     assert asked is not None

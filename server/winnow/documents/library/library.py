@@ -27,7 +27,7 @@ from winnow.documents.library.texts import Texts
 from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
 from winnow.processes.children import Processes
 from winnow.processes.waiting import to_the_end, within
-from winnow.processes.workers import Kind, Workers
+from winnow.processes.workers import WorkerKind, WorkerPool
 from winnow.storage.writing import temporary_folder
 
 # A worker holds as little of a document as its format allows. The few that need more time or memory
@@ -100,15 +100,15 @@ class Library:
 
         def workers(
             failed: Callable[[Job, str], Taken], seconds: float, memory: int, limit: int | None
-        ) -> Workers[Job, Taken]:
-            kind = Kind[Job, Taken](
+        ) -> WorkerPool[Job, Taken]:
+            kind = WorkerKind[Job, Taken](
                 module="winnow.documents.extract.worker",
                 answer=Taken,
                 failed=failed,
                 memory_bytes=memory,
                 batch=1,
             )
-            return Workers(processes, environment, kind, seconds, limit)
+            return WorkerPool(processes, environment, kind, seconds, limit)
 
         quick = min(QUICK_SECONDS, seconds)
         self._quick = workers(later, quick, quick_memory, limit)
@@ -283,7 +283,7 @@ class Library:
                 yield document, failed(job, taken.problem) if taken.later else taken
 
     async def _extract(
-        self, workers: Workers[Job, Taken], documents: Sequence[Document], urgent: bool
+        self, workers: WorkerPool[Job, Taken], documents: Sequence[Document], urgent: bool
     ) -> AsyncGenerator[tuple[Document, Job, Taken], None]:
         jobs = {job.path: (job, one) for one in documents for job in (self._job(one),)}
         answers = workers.extract([job for job, _ in jobs.values()], urgent)

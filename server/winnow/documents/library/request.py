@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from winnow.documents.library.locations import Place
-from winnow.text.ripgrep import Query
+from winnow.text.ripgrep import TextPattern
 from winnow.types import Line
 
 EngineName = Literal["rga", "builtin"]
@@ -36,7 +36,7 @@ class DocumentQuery(Struct, frozen=True):
     """What to find: lines of ``context`` before and after, at most ``max_count`` matching lines of
     one document, and lines of more than ``width`` characters cut around their first match."""
 
-    query: Query
+    query: TextPattern
     context: int
     max_count: int
     width: int

@@ -47,8 +47,8 @@ from winnow.text.ripgrep import (
     FileBegin,
     FileEnd,
     FileLine,
-    Query,
     Summary,
+    TextPattern,
     command_lines,
     cut_line,
     events,
@@ -70,7 +70,7 @@ PARTS = 8
 TRIES = 3
 OUT_OF_MEMORY = "memory allocation of"  # how a program in Rust says so
 TOO_LARGE = "it has lines that do not fit into memory"
-EVERY_LINE = DocumentQuery(Query(""), context=0, max_count=0, width=RECORD_BYTES)
+EVERY_LINE = DocumentQuery(TextPattern(""), context=0, max_count=0, width=RECORD_BYTES)
 TOO_LONG = f"lines of more than {RECORD_BYTES // 1024**2} MiB in it are left out"
 NO_UNICODE = "rga takes no path that is not Unicode"
 ANCHORED = (
@@ -507,7 +507,7 @@ def _directories(documents: Iterable[Document]) -> dict[str, Directory]:
     return {one.absolute: directory_of(one.absolute) for one in documents}
 
 
-def _hidden(document: Document, query: Query, directory: Directory) -> tuple[list[str], bool]:
+def _hidden(document: Document, query: TextPattern, directory: Directory) -> tuple[list[str], bool]:
     """Why rga would not find all, or nothing at all, in a document, and say nothing of it."""
     if not _is_unicode(document.absolute):
         return [NO_UNICODE], True  # it ends at once, whatever else it is given

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from winnow.search.symbols.requests import Asking, Early
     from winnow.symbols.file_symbols import Definition
     from winnow.symbols.resolve.places import NamePlace
-    from winnow.text.lines import Source
+    from winnow.text.lines import SourceText
     from winnow.workspace import Workspace
 
 REQUEST_FAILED = -32803
@@ -258,7 +258,7 @@ class _Request:
         inside = (workspace_path(self.workspace, one) for one in found if one.is_file())
         return [path for path in inside if path is not None]
 
-    def _offset(self, source: Source) -> int | None:
+    def _offset(self, source: SourceText) -> int | None:
         if self.position is None:
             return None
         return source.offset(self.position.line, self.position.character, self.encoding)
@@ -304,10 +304,10 @@ class _Spelled:
         self.navigation = navigation
         self.encoding = encoding
 
-    def position(self, source: Source, at: int) -> Plain:
+    def position(self, source: SourceText, at: int) -> Plain:
         return {"line": source.line_at(at), "character": source.column(at, self.encoding)}
 
-    def range(self, source: Source, start: int, end: int) -> Plain:
+    def range(self, source: SourceText, start: int, end: int) -> Plain:
         return {"start": self.position(source, start), "end": self.position(source, end)}
 
     def location(self, path: str, at: int, name: str) -> Plain:
@@ -317,7 +317,7 @@ class _Spelled:
         found = self.range(source, at, end) if source else {"start": zero, "end": zero}
         return {"uri": Path(path).as_uri(), "range": found}
 
-    def tree(self, source: Source, definitions: Iterable[Definition]) -> list[Plain]:
+    def tree(self, source: SourceText, definitions: Iterable[Definition]) -> list[Plain]:
         """The outline: members stand in what they are members of, where that is around them. Those
         that stand elsewhere are called by their qualified names."""
         roots: list[Plain] = []

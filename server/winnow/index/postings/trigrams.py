@@ -35,7 +35,7 @@ from winnow.index.postings.regex import (
 )
 
 if TYPE_CHECKING:
-    from winnow.text.ripgrep import Query
+    from winnow.text.ripgrep import TextPattern
 
 # A block has so many bytes, and the rest of its last line. Of the kernel's files over 32 KB, the
 # median of 50 queries has then to read 6 MB (with half of it 5 MB, with the double 10, without
@@ -213,7 +213,7 @@ def _trigrams(text: bytes) -> tuple[int, ...]:
 # --- of a query ----------------------------------------------------------------------------
 
 
-def condition_of(query: Query) -> Condition:
+def condition_of(query: TextPattern) -> Condition:
     """What any text has in which ripgrep finds a match of the query. Never too much.
 
     That ripgrep takes the query is not said: of what it refuses, anything may be said.
@@ -226,7 +226,7 @@ def condition_of(query: Query) -> Condition:
     return Condition(required, query.multiline)
 
 
-def required_by(query: Query, *, as_written: bool = False) -> Required:
+def required_by(query: TextPattern, *, as_written: bool = False) -> Required:
     """What it has of trigrams with case folded, or as they are written, without ``AS_WRITTEN``."""
     if query.encoding not in ("", "auto"):
         return ANYTHING

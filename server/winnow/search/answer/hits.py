@@ -19,7 +19,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.answer.snippets import FEW_LINES, LINES, Passage, Wanted
-from winnow.text.lines import Sources
+from winnow.text.lines import SourceTexts
 from winnow.text.paths import Resolved
 from winnow.text.scope import Scope
 from winnow.types import Answer, Completeness, PageParams, Skipped
@@ -94,7 +94,7 @@ class Texts:
         self._resolved = Resolved()
         # The client may spell a folder in another way.
         spelled = {Path(self._resolved.named(str(path))): text for path, text in buffers.items()}
-        self._sources = Sources(scope.roots, spelled, MOST_BYTES, self._resolved)
+        self._sources = SourceTexts(scope.roots, spelled, MOST_BYTES, self._resolved)
         self._open = spelled.keys()
 
     def is_there(self, path: str) -> bool:

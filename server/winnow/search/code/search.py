@@ -39,8 +39,8 @@ from winnow.search.index.requests import begin_index, index_offer, state_in_word
 from winnow.search.symbols.search import find_symbols
 from winnow.storage.paths import shown_path
 from winnow.symbols.search.query import parse
+from winnow.text.definition_patterns import definition_patterns
 from winnow.text.definition_patterns import files_with as files_that_define
-from winnow.text.definition_patterns import looks
 from winnow.text.paths import path_of_uri
 from winnow.text.scope import Scope
 from winnow.types import Progress, ScopeParams
@@ -284,7 +284,7 @@ async def _may_be_defined(workspace: Workspace, scope: Scope, name: str) -> bool
     terms = parse(name).terms
     if not terms or not terms[-1].text:
         return True
-    look = looks(terms[-1].text, exact=True)[0]
+    look = definition_patterns(terms[-1].text, exact=True)[0]
     if any(re.search(look.pattern, text) for text in workspace.buffers.values()):
         return True
     async with workspace.search_slots:

@@ -19,7 +19,7 @@ from winnow.documents.format import UNREAD, format_of, formats, why_unread
 from winnow.documents.library.builtin import BuiltinSearch
 from winnow.documents.library.request import Document, DocumentQuery, NotRead, is_written
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
-from winnow.processes.waiting import turn_within
+from winnow.processes.waiting import acquire_within
 from winnow.search.answer.completeness import left_out, second_look
 from winnow.search.answer.cursor import stamp_of
 from winnow.search.documents.answer import DocumentSearch, nothing_at, result_of
@@ -27,7 +27,7 @@ from winnow.search.documents.engines import run_engines
 from winnow.text.buffers import Overlay, unsaved
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
-from winnow.text.ripgrep import Query, pattern_problem
+from winnow.text.ripgrep import TextPattern, pattern_problem
 from winnow.text.scope import Scope, path_matcher
 from winnow.types import Progress, SearchParams
 from winnow.types.search_docs import SearchDocsParams, SearchDocsResult
@@ -55,7 +55,7 @@ async def search_documents(
     ripgrep = workspace.run_ripgrep(params.timeout)
     search = DocumentSearch(params, scope, ripgrep, progress)
     try:
-        await turn_within(workspace.document_slots, params.timeout)
+        await acquire_within(workspace.document_slots, params.timeout)
     except asyncio.TimeoutError:
         raise SearchTimedOut(params.timeout, WAITED) from None
     try:
@@ -204,7 +204,7 @@ async def _search(
     """List the documents and search them."""
     params, scope = search.params, search.scope
     query = DocumentQuery(
-        Query(params.query, literal=params.literal, case_sensitive=params.case_sensitive),
+        TextPattern(params.query, literal=params.literal, case_sensitive=params.case_sensitive),
         context=params.context_lines,
         max_count=params.max_count,
         width=workspace.config.limits.line_characters,
@@ -226,7 +226,7 @@ async def _search(
     workspace.library.remember(same, builtin.searched_keys)
 
 
-async def _check_pattern(search: DocumentSearch, query: Query) -> None:
+async def _check_pattern(search: DocumentSearch, query: TextPattern) -> None:
     """Raise InvalidPattern, where there is nothing that ripgrep could be run on."""
     arguments = [*query.arguments(), "--", os.devnull]
     async with search.ripgrep.start(arguments, cwd=search.scope.root) as child:

@@ -35,11 +35,11 @@ from winnow.text.encodings import UTF_8, Encoding, binary_kind, decoded
 from winnow.text.paths import Located, also_in, locate, open_regular
 from winnow.text.reading import (
     CHARACTER_BYTES,
-    Bounds,
-    Line,
-    Lines,
+    LineRange,
     NoText,
-    Reading,
+    ReadLimits,
+    ReadLine,
+    ReadResult,
     count_within,
     first_from,
     merged,
@@ -83,8 +83,8 @@ class Page(msgspec.Struct, frozen=True):
     params: ReadFileParams
     root: Path
     located: Located
-    ranges: Sequence[Lines]
-    reading: Reading
+    ranges: Sequence[LineRange]
+    reading: ReadResult
     stamp: bytes
     unsaved: bool
     document: str | None
@@ -154,7 +154,7 @@ def answer(
     first, expected = cursor.decode(params, int) or (1, None)
     located = locate(params.path, roots, tuple(buffers))
     root = roots[located.place]
-    bounds = Bounds(
+    bounds = ReadLimits(
         lines=params.max_lines, line_characters=LINE_CHARACTERS, bytes=limits.answer_bytes
     )
     shown = shown_path(located.below)[0]
@@ -194,12 +194,12 @@ def answer(
     return _result(page)
 
 
-def _lines(span: Span, place: int) -> Lines:
+def _lines(span: Span, place: int) -> LineRange:
     """The span from line 1 on. Raises InvalidParams for one that ends before it starts."""
     start = max(1, span.start)
     if span.end is not None and span.end < start:
         raise InvalidParams(f"spans[{place}]", f"its end {span.end} is before its start {start}")
-    return Lines(start, span.end)
+    return LineRange(start, span.end)
 
 
 # --- what is read --------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def _result(page: Page) -> ReadFileResult:
     return shorten(whole, page.params.max_tokens, steps)
 
 
-def _fitting(page: Page, lines: Sequence[Line]) -> int:
+def _fitting(page: Page, lines: Sequence[ReadLine]) -> int:
     """How many of the lines fit, but one at least, so that the cursor moves on."""
     fits, too_many = 1, len(lines)
     while too_many - fits > 1:
@@ -291,14 +291,14 @@ def _fitting(page: Page, lines: Sequence[Line]) -> int:
     return fits
 
 
-def _shortened(line: Line) -> Line:
+def _shortened(line: ReadLine) -> ReadLine:
     if len(line.text) <= SHORT_LINE_CHARACTERS:
         return line
     text = line.text[:SHORT_LINE_CHARACTERS] + "…"
     return msgspec.structs.replace(line, text=text, cut=True)
 
 
-def _with(page: Page, lines: Sequence[Line], shortened: bool = False) -> ReadFileResult:
+def _with(page: Page, lines: Sequence[ReadLine], shortened: bool = False) -> ReadFileResult:
     """The answer with some first ones of the lines that were read."""
     reading, located = page.reading, page.located
     # Without a single line, the next page would be the same again.
@@ -330,8 +330,8 @@ def _with(page: Page, lines: Sequence[Line], shortened: bool = False) -> ReadFil
     )
 
 
-def _chunks(lines: Sequence[Line], keep: bool) -> list[Chunk]:
-    runs: list[list[Line]] = []
+def _chunks(lines: Sequence[ReadLine], keep: bool) -> list[Chunk]:
+    runs: list[list[ReadLine]] = []
     for line in lines:
         if runs and runs[-1][-1].number + 1 == line.number:
             runs[-1].append(line)
@@ -347,7 +347,7 @@ def _chunks(lines: Sequence[Line], keep: bool) -> list[Chunk]:
     ]
 
 
-def _line_endings(lines: Sequence[Line]) -> LineEndings | None:
+def _line_endings(lines: Sequence[ReadLine]) -> LineEndings | None:
     ends = {line.end for line in lines if line.end}
     if not ends:
         return "cr" if any("\r" in line.text for line in lines) else None
@@ -356,7 +356,7 @@ def _line_endings(lines: Sequence[Line]) -> LineEndings | None:
     return "crlf" if "\r\n" in ends else "lf"
 
 
-def _reasons(page: Page, cut: Sequence[Line], shortened: bool) -> Iterator[str]:
+def _reasons(page: Page, cut: Sequence[ReadLine], shortened: bool) -> Iterator[str]:
     """Why the answer is not all of what was asked for, or not of one file."""
     if cut:
         most = SHORT_LINE_CHARACTERS if shortened else LINE_CHARACTERS
@@ -370,7 +370,7 @@ def _reasons(page: Page, cut: Sequence[Line], shortened: bool) -> Iterator[str]:
         yield "the file changed since the answer that the cursor continues: lines may have moved"
 
 
-def _warnings(page: Page, lines: Sequence[Line]) -> Iterator[str]:
+def _warnings(page: Page, lines: Sequence[ReadLine]) -> Iterator[str]:
     yield from page.warnings
     reading = page.reading
     if reading.ended:
@@ -387,7 +387,7 @@ def _warnings(page: Page, lines: Sequence[Line]) -> Iterator[str]:
         yield f"NUL characters, as binary files have them: {_numbers(null)}"
 
 
-def _named(lines: Lines) -> str:
+def _named(lines: LineRange) -> str:
     if lines.end == lines.start:
         return f"line {lines.start} is"
     return f"lines {lines.start}-{lines.end or ''} are"

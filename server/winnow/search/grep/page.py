@@ -16,7 +16,7 @@ from msgspec import Struct
 from winnow.search.answer import cursor
 from winnow.text.buffers import Overlay
 from winnow.text.ripgrep import FileLine
-from winnow.text.scope import Scope, Shown, order
+from winnow.text.scope import DisplayPath, Scope, order
 from winnow.types.grep import GrepMatch, GrepParams, PreviewLine
 
 # What a match takes besides the text of its lines, about.
@@ -60,7 +60,7 @@ class Page:
         self._files = Fingerprint(scope, overlay)
         self._previews = _Previews(params.context_lines)
         self._path, self._raw_path = "", b""
-        self._shown = Shown("", None, None)
+        self._shown = DisplayPath("", None, None)
         continued = cursor.decode(params, Position)
         self._from = continued[0] if continued else None
         self._stamp = continued[1] if continued else b""

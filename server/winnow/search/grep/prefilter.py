@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from winnow.errors import InvalidParams
 from winnow.storage.paths import is_below
-from winnow.text.ripgrep import Query, Ripgrep
+from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Scope, joined, plain
 from winnow.text.selection import file_type_globs
 from winnow.types import FileParams, SearchParams
@@ -66,7 +66,7 @@ async def narrowed(
     ripgrep: Ripgrep,
     scope: Scope,
     params: SearchParams,
-    queries: Sequence[Query],
+    queries: Sequence[TextPattern],
 ) -> list[Narrowed | None]:
     """For each query what the index leaves of a scope; None where a search of all of it is as good
     or better."""
@@ -98,7 +98,7 @@ async def narrowed(
         return nothing
     most = workspace.config.limits.file_bytes
 
-    def of_scope() -> dict[Query, Narrowed | None]:
+    def of_scope() -> dict[TextPattern, Narrowed | None]:
         return {
             query: _of_scope(one, scope, params, types, most if query.multiline else None)
             for query, one in few.items()

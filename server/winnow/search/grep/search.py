@@ -35,7 +35,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.buffers import Overlay, unsaved
 from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
-from winnow.text.ripgrep import RECORD_BYTES, Query
+from winnow.text.ripgrep import RECORD_BYTES, TextPattern
 from winnow.text.scope import Scope, order
 from winnow.types import Completeness, Progress
 from winnow.types.grep import GrepFile, GrepMatch, GrepParams, GrepPartial, GrepResult, PreviewLine
@@ -94,8 +94,8 @@ async def search_text(workspace: Workspace, params: GrepParams, progress: Progre
             return msgspec.structs.replace(result, warnings=[*result.warnings, *more])
 
 
-def _query(params: GrepParams) -> Query:
-    return Query(
+def _query(params: GrepParams) -> TextPattern:
+    return TextPattern(
         pattern=params.pattern,
         literal=params.literal,
         case_sensitive=params.case_sensitive,
@@ -400,7 +400,7 @@ def _warnings(search: TextSearch, page: Page | None) -> list[str]:
     return warnings
 
 
-def _is_general(query: Query) -> bool:
+def _is_general(query: TextPattern) -> bool:
     """Whether something in the pattern may stand for NUL, or for a character that is not ASCII."""
     return not query.literal and bool(_GENERAL.search(query.pattern))
 
@@ -448,7 +448,9 @@ class _SecondLook:
             candidates = [*files, *self._narrowed.binary()]
         return await self._count(self._search.scope, query, candidates)
 
-    async def _count(self, scope: Scope, query: Query, candidates: Sequence[str] | None) -> int:
+    async def _count(
+        self, scope: Scope, query: TextPattern, candidates: Sequence[str] | None
+    ) -> int:
         search = self._search
         with unsaved(self._workspace.buffers, scope) as overlay:
             look = TextSearch(

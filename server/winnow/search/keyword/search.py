@@ -37,7 +37,7 @@ from winnow.search.keyword import budget
 from winnow.search.keyword.result import Chosen, Found, ranked_file, result_of
 from winnow.search.keyword.terms import Search, TermMatches
 from winnow.text.buffers import unsaved
-from winnow.text.ripgrep import Query
+from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
 from winnow.types import Candidate, Line, Progress, Ranked
 from winnow.types.keyword_search import (
@@ -199,7 +199,7 @@ def _usable(request: Request, search: Search) -> Found:
 async def _narrow(request: Request, search: Search) -> None:
     """Let the search know which files can match, as far as the index tells."""
     workspace = request.workspace
-    queries = [Query(found.term, case_sensitive=False) for found in search.terms]
+    queries = [TextPattern(found.term, case_sensitive=False) for found in search.terms]
     narrowings = await narrowed(
         workspace, workspace.run_ripgrep(), request.scope, request.params, queries
     )

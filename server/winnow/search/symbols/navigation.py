@@ -40,7 +40,7 @@ from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import ResolverFile
 from winnow.symbols.search.weight import place_of, weight
 from winnow.symbols.view import File, SymbolView
-from winnow.text.lines import Source, Sources
+from winnow.text.lines import SourceText, SourceTexts
 from winnow.text.paths import held_by
 
 Kind = Literal["call", "import", "type", "read", "write", "definition"]
@@ -99,7 +99,7 @@ class Navigation:
     seen: what they would have had is missing.
     """
 
-    def __init__(self, view: SymbolView, sources: Sources) -> None:
+    def __init__(self, view: SymbolView, sources: SourceTexts) -> None:
         self.view = view
         self.sources = sources
         self.resolver = Resolver(view)
@@ -121,7 +121,7 @@ class Navigation:
             found = found or self.named_at(path, start, name)
         return found or self._imported_at(path, at, source)
 
-    def _imported_at(self, path: str, at: int, source: Source) -> Asked | None:
+    def _imported_at(self, path: str, at: int, source: SourceText) -> Asked | None:
         """The file that an import names by the string at an offset."""
         file, quoted = self.resolver.session.file(path), source.string_at(at)
         if file is None or quoted is None:
@@ -308,7 +308,7 @@ class Navigation:
                         yield one.at, called
 
 
-def kind_of(source: Source, end: int, flags: int, is_class: bool = False) -> Kind:
+def kind_of(source: SourceText, end: int, flags: int, is_class: bool = False) -> Kind:
     """What a name that ends at an offset is used for, which may be that of a class."""
     role = flags & ROLE
     if role in (IMPORTED, STRING) and not flags & DEFINES:

@@ -29,9 +29,9 @@ from winnow.storage.paths import shown_path
 from winnow.symbols.file_symbols import Definition
 from winnow.symbols.resolve.places import NamePlace, function_around
 from winnow.symbols.view import File
-from winnow.text.lines import Sources
+from winnow.text.lines import SourceTexts
 from winnow.text.paths import held_by, locate
-from winnow.text.scope import Shown, shown_below
+from winnow.text.scope import DisplayPath, shown_below
 from winnow.types import Completeness, Progress, Skipped
 from winnow.types.find_references import (
     FindReferencesParams,
@@ -113,7 +113,7 @@ async def find_references(
     return result
 
 
-def _names_at(sources: Sources, path: str, params: FindReferencesParams) -> list[str]:
+def _names_at(sources: SourceTexts, path: str, params: FindReferencesParams) -> list[str]:
     """The names that may be meant by a place: that at the column, or all on the line."""
     source = sources.read(path)
     if source is None:
@@ -242,7 +242,7 @@ class _Shown:
         self._navigation = navigation
         self._roots = roots
 
-    def path(self, path: str) -> Shown:
+    def path(self, path: str) -> DisplayPath:
         return shown_below(*_below(self._roots, path), several=len(self._roots) > 1)
 
     def whole(self, path: str) -> str:

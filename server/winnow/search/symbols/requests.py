@@ -24,8 +24,8 @@ from winnow.index.store.file_record import may_have_facts
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.symbols.navigation import Navigation
-from winnow.text.definition_patterns import Look, files_with
-from winnow.text.lines import Sources
+from winnow.text.definition_patterns import DefinitionPattern, files_with
+from winnow.text.lines import SourceTexts
 from winnow.text.paths import Located, locate
 from winnow.types import IndexState, Progress, SearchParams
 from winnow.workspace import Workspace
@@ -116,10 +116,10 @@ async def ask(
         workspace.files_changed(navigation.changed)
 
 
-def sources_of(workspace: Workspace) -> Sources:
+def sources_of(workspace: Workspace) -> SourceTexts:
     """The texts of the workspace's files, for one request. Raises NoWorkspace and NotFound."""
     roots = workspace.search_roots()
-    return Sources(roots, workspace.buffers, workspace.config.limits.parse_bytes)
+    return SourceTexts(roots, workspace.buffers, workspace.config.limits.parse_bytes)
 
 
 def workspace_path(workspace: Workspace, path: Path) -> str | None:
@@ -158,7 +158,7 @@ async def _prepare(
     # What is asked about has uses itself, which are known at once.
     await tell_early()
     if asking.names:
-        look = Look("|".join(map(re.escape, asking.names)))
+        look = DefinitionPattern("|".join(map(re.escape, asking.names)))
         async with contextlib.aclosing(files_with(ripgrep, scope, look)) as found:
             paths = [scope.absolute(path) async for path in found if may_have_facts(path)]
         async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):

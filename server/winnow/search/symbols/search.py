@@ -32,7 +32,12 @@ from winnow.symbols.language import generic_languages
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
 from winnow.symbols.search.query import KINDS, SymbolQuery, parse
 from winnow.symbols.view import File
-from winnow.text.definition_patterns import Look, all_files, files_with, looks
+from winnow.text.definition_patterns import (
+    DefinitionPattern,
+    all_files,
+    definition_patterns,
+    files_with,
+)
 from winnow.text.paths import held_by
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope, search_scope, shown_below
@@ -311,18 +316,18 @@ class _Search:
         which = "all" if whole else "some"
         return f"{known}; {which} files with the name or its letters were read ({len(read)})"
 
-    def _looks(self) -> list[Look | None]:
+    def _looks(self) -> list[DefinitionPattern | None]:
         """Ways to list files for the query; None is all files."""
         if not self.query.terms:
             return [None]
         names = []
         for term in self.query.terms:
             names += [*([term.text] if term.text else []), *term.qualifiers[-1:]]
-        ways = [looks(name, self.params.exact) for name in dict.fromkeys(names)]
+        ways = [definition_patterns(name, self.params.exact) for name in dict.fromkeys(names)]
         # The first way for each name, then the second, …
         return [way[n] for n in range(max(map(len, ways))) for way in ways if n < len(way)]
 
-    async def _candidates(self, look: Look | None) -> list[str]:
+    async def _candidates(self, look: DefinitionPattern | None) -> list[str]:
         scope = self.scope
         listing = files_with(self.ripgrep, scope, look) if look else all_files(self.ripgrep, scope)
         found: list[str] = []
