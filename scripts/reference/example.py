@@ -26,8 +26,7 @@ from winnow.config import OWN_FOLDER, Config, IndexSettings, Limits
 from winnow.index.build import folder as index_folder
 from winnow.privacy.outbound.audit import AuditLog, Ended, Sent
 from winnow.privacy.outbound.consent import Consents
-from winnow.ranking.history.records import Event, Search
-from winnow.ranking.history.store import LearningStore
+from winnow.ranking.history.store import HistoryStore, SearchEvent, SearchRecord
 from winnow.search.answer import completeness
 from winnow.search.code import indexed
 from winnow.search.keyword import index_results
@@ -96,18 +95,18 @@ def remember(folder: Path) -> None:
     or their scores would change as time goes by."""
     for file in folder.glob(f"{OWN_FOLDER}/learning.db*"):
         file.unlink()
-    store = LearningStore.open(folder, User.of(environment(folder)))
+    store = HistoryStore.open(folder, User.of(environment(folder)))
     store.write(
         [
-            Search(
+            SearchRecord(
                 *(SHOWN_ID, CHANGED, "keyword_search", "where are names looked up", "question"),
                 seconds=0.021,
                 returned=2,
                 paths=("src/loader.py", "src/registry.py"),
             ),
-            Search("0123456789ab", CHANGED + 60, "grep", "load_plugins", "symbol", 0.012, 0),
+            SearchRecord("0123456789ab", CHANGED + 60, "grep", "load_plugins", "symbol", 0.012, 0),
         ],
-        [Event(SHOWN_ID, CHANGED + 5, "kept", "src/loader.py", 1)],
+        [SearchEvent(SHOWN_ID, CHANGED + 5, "kept", "src/loader.py", 1)],
     )
     store.close()
 

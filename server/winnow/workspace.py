@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.symbol_names import NameTables
     from winnow.processes.sandbox import ReadablePath
-    from winnow.ranking.history.learning import Learning
+    from winnow.ranking.history.history import SearchHistory
 
 # Time limit for listing the files of a large tree on a cold disk, which happens in the background.
 LIST_SECONDS = 60.0
@@ -312,7 +312,7 @@ class Workspace:
             touched=await index_order.touched_lately(
                 root, self.processes, git, installed.inherited()
             ),
-            asked=below(root, map(Path, await self.learning.asked())),
+            asked=below(root, map(Path, await self.history.useful_files())),
         )
 
     @property
@@ -341,12 +341,12 @@ class Workspace:
         )
 
     @functools.cached_property
-    def learning(self) -> Learning:
+    def history(self) -> SearchHistory:
         """The search history, loaded on first use."""
-        from winnow.ranking.history.learning import Learning
+        from winnow.ranking.history.history import SearchHistory
 
-        return Learning(
-            root=self._learning_root,
+        return SearchHistory(
+            root=self._history_root,
             enabled=lambda: self.config.learning.enabled,
             masked=self._masked,
             user=lambda: self.user,
@@ -361,7 +361,7 @@ class Workspace:
         raw = query.encode("utf-8", "replace")
         return masked(raw, self.config.secret_rules)[0].decode("utf-8", "replace")
 
-    def _learning_root(self) -> Path | None:
+    def _history_root(self) -> Path | None:
         """Return the folder that stores the search history: the first root.
 
         Return None where no index is built either, such as a home folder or /tmp.
@@ -401,8 +401,8 @@ class Workspace:
             await asyncio.wait({self._opening})
         self.processes.close()
         self.ignore_files.close()
-        if "learning" in self.__dict__:
-            await self.learning.aclose()
+        if "history" in self.__dict__:
+            await self.history.aclose()
         if self.has_index:
             await self.index.aclose()
         if "library" in self.__dict__:

@@ -18,8 +18,7 @@ from conftest import MakeWorkspace, git, git_commit, git_init, write_files
 from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS
 from winnow.index.build.disk_scan import keys_of
 from winnow.index.store.store import Store
-from winnow.ranking.history.records import Event, Search
-from winnow.ranking.history.store import LearningStore
+from winnow.ranking.history.store import HistoryStore, SearchEvent, SearchRecord
 from winnow.storage.state_folder import User, existing
 from winnow.tools import TOOLS
 from winnow.types import no_progress
@@ -83,11 +82,11 @@ def make_forged(tmp_path: Path, state: Path) -> None:
     with store._transaction() as connection:
         connection.execute("UPDATE file SET key=? WHERE path=?", (key, HOSTILE.encode()))
     store.close()
-    learned = LearningStore.open(twin, User(state / "winnow", None))
+    learned = HistoryStore.open(twin, User(state / "winnow", None))
     now = time.time()
     for number in range(5):
-        search = Search(f"s{number}", now, "grep", "install part", "words", 0.1, 1, (PUSHED,))
-        learned.write([search], [Event(search.id, now, "up", PUSHED, 1)])
+        search = SearchRecord(f"s{number}", now, "grep", "install part", "words", 0.1, 1, (PUSHED,))
+        learned.write([search], [SearchEvent(search.id, now, "up", PUSHED, 1)])
     learned.close()
 
 

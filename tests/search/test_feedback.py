@@ -93,7 +93,7 @@ async def test_metrics_say_once_that_there_is_no_room(
     metrics = await call(workspace, "search_metrics")
     (found,) = metrics.improvements
     assert found.setting == "index.max_index_size_mb"
-    assert found.what.endswith("MB: let it take more")
+    assert found.what.endswith("MB: raise the limit")
 
 
 async def test_metrics_name_what_is_not_indexed_and_what_found_nothing(
@@ -109,7 +109,7 @@ async def test_metrics_name_what_is_not_indexed_and_what_found_nothing(
     metrics = await call(workspace, "search_metrics")
     unknown, nothing = metrics.improvements
     assert unknown.paths == ["src/large.py"]
-    assert "'no_such_thing' was asked 3 times (grep) and found nothing" in nothing.what
+    assert "3 searches for 'no_such_thing' (grep) found nothing" in nothing.what
     shown = TOOLS["search_metrics"].plain(metrics)
     assert f"[to improve: {nothing.what}]" in shown
     assert "6 searches\n" in shown

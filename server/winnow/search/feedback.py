@@ -17,11 +17,13 @@ async def take_feedback(workspace: Workspace, params: FeedbackParams) -> Feedbac
     NoWorkspace."""
     roots = workspace.search_roots()
     located = locate(params.path, roots, tuple(workspace.buffers))
-    root, warnings = roots[located.place], [] if workspace.learning.enabled else [OFF]
+    root, warnings = roots[located.place], [] if workspace.history.enabled else [OFF]
     query = tool = ""
     if not warnings:
         path = str(root / located.below)
-        search = await workspace.learning.told(params.search_id, path, params.action, params.rank)
+        search = await workspace.history.add_feedback(
+            params.search_id, path, params.action, params.rank
+        )
         query, tool = search.query, search.tool
     taken = int(not warnings)
     return FeedbackResult(

@@ -6,8 +6,7 @@ import asyncio
 
 from winnow.errors import SearchError
 from winnow.index.store.file_record import EXCLUDED, FULL, OF_SECRETS
-from winnow.ranking.history.improvements import Indexing, improvements
-from winnow.ranking.history.metrics import Seen
+from winnow.ranking.history.metrics import IndexFacts, SearchStatistics, improvements
 from winnow.search.feedback import NOTHING_SKIPPED, OFF
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.paths import shown_path
@@ -23,14 +22,16 @@ async def measure_searches(
 ) -> SearchMetricsResult:
     """What is remembered of searches. Raises NoWorkspace and NotFound."""
     root = workspace.search_roots()[0]
-    enabled = workspace.learning.enabled
-    searches, events = await workspace.learning.all()
+    enabled = workspace.history.enabled
+    searches, events = await workspace.history.all()
     indexing = await _indexing(workspace, f"{root.as_posix().rstrip('/')}/")
-    seen = Seen(searches, events)
+    seen = SearchStatistics(searches, events)
     return await asyncio.to_thread(_result, seen, indexing, shown_path(str(root))[0], enabled)
 
 
-def _result(seen: Seen, indexing: Indexing, root: str, enabled: bool) -> SearchMetricsResult:
+def _result(
+    seen: SearchStatistics, indexing: IndexFacts, root: str, enabled: bool
+) -> SearchMetricsResult:
     rate, fallbacks = seen.fallbacks()
     count = len(seen.searches)
     return SearchMetricsResult(
@@ -53,10 +54,10 @@ def _result(seen: Seen, indexing: Indexing, root: str, enabled: bool) -> SearchM
     )
 
 
-async def _indexing(workspace: Workspace, prefix: str) -> Indexing:
+async def _indexing(workspace: Workspace, prefix: str) -> IndexFacts:
     """What the index holds; only its settings where nobody has used it yet."""
     settings = workspace.config.index
-    indexing = Indexing(settings.enabled, settings.exclude_patterns, settings.max_index_size_mb)
+    indexing = IndexFacts(settings.enabled, settings.exclude_patterns, settings.max_index_size_mb)
     if "index" not in workspace.__dict__:
         return indexing
     try:
@@ -64,7 +65,7 @@ async def _indexing(workspace: Workspace, prefix: str) -> Indexing:
         status = await workspace.index.status()
     except (SearchError, StoreDamaged, DatabaseError):
         return indexing
-    return Indexing(
+    return IndexFacts(
         settings.enabled,
         settings.exclude_patterns,
         settings.max_index_size_mb,

@@ -6,8 +6,8 @@ import msgspec
 
 from winnow.config import Config
 from winnow.errors import NotAllowed, NotFound, NoWorkspace, ProgramNotInstalled, SearchFailed
-from winnow.ranking.history.calls import runs
 from winnow.text.sanitize import printable
+from winnow.tools.recording import runs
 from winnow.tools.registry import tool
 from winnow.tools.terminal import Style
 from winnow.types import Progress

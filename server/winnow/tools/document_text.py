@@ -12,8 +12,8 @@ from winnow.errors import (
     SearchTimedOut,
     UnreadableDocument,
 )
-from winnow.ranking.history.calls import reads
 from winnow.text.sanitize import printable
+from winnow.tools.recording import reads
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Progress

@@ -10,8 +10,8 @@ from winnow.errors import (
     PathOutsideWorkspace,
     SearchTimedOut,
 )
-from winnow.ranking.history.calls import searches
 from winnow.text.sanitize import printable
+from winnow.tools.recording import searches
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
 from winnow.types import Progress

@@ -10,8 +10,8 @@ from winnow.errors import (
     NoLlmAvailable,
     TermsTooBroad,
 )
-from winnow.ranking.history.calls import searches
 from winnow.text.sanitize import printable
+from winnow.tools.recording import searches
 from winnow.tools.registry import Effects, tool
 from winnow.tools.terminal import Style, seen_path
 from winnow.types import Progress

@@ -21,8 +21,8 @@ from msgspec import inspect as inspection
 
 from winnow.config import Config
 from winnow.errors import InvalidParams, SearchError
-from winnow.ranking.history.calls import Call, Heard, Learn
 from winnow.text.ignore_files import with_restarts
+from winnow.tools.recording import Learn, RecordingProgress, ToolCall
 from winnow.tools.terminal import Style
 from winnow.types import Params, Progress, Result
 from winnow.workspace import Workspace
@@ -153,10 +153,11 @@ class Tool(Generic[P, R]):
         params = self.parse(raw)
         if self.learn is None or not workspace.config.learning.enabled:
             return await with_restarts(lambda: self._run(workspace, params, progress))
-        began, heard = time.perf_counter(), Heard(progress)
-        result = await with_restarts(lambda: self._run(workspace, params, heard))
+        began, recording = time.perf_counter(), RecordingProgress(progress)
+        result = await with_restarts(lambda: self._run(workspace, params, recording))
         seconds = time.perf_counter() - began
-        self.learn(workspace.learning, Call(self.name, params, result, seconds, heard.partials))
+        call = ToolCall(self.name, params, result, seconds, recording.partials)
+        self.learn(workspace.history, call)
         return result
 
     async def _run(self, workspace: Workspace, params: P, progress: Progress) -> R:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from winnow.errors import SEARCHING, EmptyQuery
-from winnow.ranking.history.calls import searches
 from winnow.text.sanitize import printable
+from winnow.tools.recording import searches
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress

@@ -32,7 +32,7 @@ LOADED = (
     ),
     *(
         "winnow.index.index",
-        "winnow.ranking.history.learning",
+        "winnow.ranking.history.history",
         "winnow.search.symbols.navigation",
         "winnow.index.watch.watcher",
     ),

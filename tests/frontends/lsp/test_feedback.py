@@ -12,9 +12,8 @@ from frontends.lsp.conftest import Client, StartClient
 from frontends.lsp.wire import Wire
 from waiting_for import until
 from winnow.config import OWN_FOLDER
-from winnow.ranking.history.learning import WRITE_SECONDS
-from winnow.ranking.history.records import Event
-from winnow.ranking.history.store import NAME, LearningStore
+from winnow.ranking.history.history import WRITE_SECONDS
+from winnow.ranking.history.store import NAME, HistoryStore, SearchEvent
 from winnow.storage.state_folder import create
 
 pytestmark = pytest.mark.wire
@@ -25,8 +24,8 @@ def opened(file: Path) -> types.DidOpenTextDocumentParams:
     return types.DidOpenTextDocumentParams(document)
 
 
-def events(project: Path) -> list[Event]:
-    store = LearningStore.open(project)
+def events(project: Path) -> list[SearchEvent]:
+    store = HistoryStore.open(project)
     try:
         return store.all()[1]
     finally:
@@ -82,7 +81,7 @@ def test_what_was_searched_just_before_the_end_is_written(project: Path) -> None
     wire.request(1, "$/grep", {"pattern": "load_plugin"})
     found = wire.receive()["result"]["search_id"]
     assert wire.stop() == 0
-    store = LearningStore.open(project)
+    store = HistoryStore.open(project)
     assert [one.id for one in store.all()[0]] == [found]
     store.close()
 
@@ -103,7 +102,7 @@ def test_two_servers_learn_in_one_folder(project: Path) -> None:
     wires[0].request(99, "$/feedback", told)
     assert wires[0].receive()["result"]["query"] == "load_plugin|x4"
     assert [wire.stop() for wire in wires] == [0, 0]
-    store = LearningStore.open(project)
+    store = HistoryStore.open(project)
     searches, known = store.all()
     assert {one.id for one in searches} == set(ids)
     assert [one.signal for one in known if one.path] == ["up", "up"]

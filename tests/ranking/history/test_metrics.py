@@ -1,12 +1,11 @@
-"""What is seen in all searches, and what would help."""
+"""Statistics of searches, and improvements."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from winnow.ranking.history.improvements import Indexing, improvements
-from winnow.ranking.history.metrics import Seen, percentile
-from winnow.ranking.history.records import Event, Search, Signal
+from winnow.ranking.history.metrics import IndexFacts, SearchStatistics, improvements, percentile
+from winnow.ranking.history.store import SearchEvent, SearchRecord, Signal
 from winnow.types.search_metrics import (
     Fallback,
     Improvement,
@@ -16,20 +15,20 @@ from winnow.types.search_metrics import (
     TermCount,
 )
 
-ON = Indexing(enabled=True)
+ON = IndexFacts(enabled=True)
 
 
-def search(name: str, query: str = "load plugins", **values: Any) -> Search:
+def search(name: str, query: str = "load plugins", **values: Any) -> SearchRecord:
     fields = {"tool": "grep", "kind": "words", "seconds": 0.01, "returned": 1, "paths": ("a.py",)}
-    return Search(id=name, at=0.0, query=query, **{**fields, **values})
+    return SearchRecord(id=name, at=0.0, query=query, **{**fields, **values})
 
 
-def event(name: str, signal: Signal = "opened", path: str = "a.py", rank: int = 0) -> Event:
-    return Event(name, 1.0, signal, path, rank, "bash" if signal == "left" else "")
+def event(name: str, signal: Signal = "opened", path: str = "a.py", rank: int = 0) -> SearchEvent:
+    return SearchEvent(name, 1.0, signal, path, rank, "bash" if signal == "left" else "")
 
 
-def test_searches_are_counted_by_kind_and_word() -> None:
-    seen = Seen(
+def test_searches_are_counted_by_form_and_term() -> None:
+    seen = SearchStatistics(
         [
             search("1", "load plugins"),
             search("2", "loading", returned=0),
@@ -51,7 +50,7 @@ def test_searches_are_counted_by_kind_and_word() -> None:
 
 
 def test_without_searches_there_are_no_rates() -> None:
-    seen = Seen([], [])
+    seen = SearchStatistics([], [])
     assert (seen.hit_rate(), seen.index_hit_rate(), seen.fallbacks()) == (None, None, (None, []))
     assert (seen.patterns(), seen.terms(), seen.latencies()) == ([], [], [])
     assert improvements(seen, ON) == []
@@ -59,7 +58,7 @@ def test_without_searches_there_are_no_rates() -> None:
 
 def test_fallbacks_are_counted_with_their_reasons() -> None:
     building = "the index is building"
-    seen = Seen(
+    seen = SearchStatistics(
         [
             search("1", tool="code_search", indexed=False, fallback=building),
             search("2", tool="code_search", indexed=False, fallback=building),
@@ -78,9 +77,9 @@ def test_fallbacks_are_counted_with_their_reasons() -> None:
     assert seen.index_hit_rate() == 0.333
 
 
-def test_latencies_are_told_by_tool_and_kind() -> None:
+def test_latencies_are_grouped_by_tool_and_form() -> None:
     times = [number / 1000 for number in range(1, 101)]
-    seen = Seen(
+    seen = SearchStatistics(
         [search(str(place), seconds=seconds) for place, seconds in enumerate(times)]
         + [search("x", kind="symbol", tool="glob", seconds=2.0)],
         [],
@@ -94,7 +93,7 @@ def test_latencies_are_told_by_tool_and_kind() -> None:
     assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
 
 
-def test_what_became_of_searches_is_counted() -> None:
+def test_events_are_counted_by_kind() -> None:
     events = [
         event("1", "opened", rank=1),
         event("1", "viewed", rank=4),
@@ -107,7 +106,7 @@ def test_what_became_of_searches_is_counted() -> None:
         event("1", "repeated", ""),
         event("forgotten", "up"),
     ]
-    assert Seen([search("1")], events).satisfaction() == Satisfaction(
+    assert SearchStatistics([search("1")], events).satisfaction() == Satisfaction(
         up=1, down=2, kept=1, dismissed=1, opened=3, repeated=1, mean_rank=2.5
     )
 
@@ -115,72 +114,72 @@ def test_what_became_of_searches_is_counted() -> None:
 # --- improvements --------------------------------------------------------------------------
 
 
-def three(**values: Any) -> list[Search]:
+def three(**values: Any) -> list[SearchRecord]:
     return [search(str(number), **values) for number in range(3)]
 
 
-def test_what_happens_twice_is_chance() -> None:
-    seen = Seen(three(returned=0, paths=(), seconds=9.0)[:2], [])
+def test_two_occurrences_suggest_no_improvement() -> None:
+    seen = SearchStatistics(three(returned=0, paths=(), seconds=9.0)[:2], [])
     assert improvements(seen, ON) == []
 
 
-def test_queries_that_find_nothing_again_and_again_are_named() -> None:
+def test_queries_that_repeatedly_find_nothing_are_reported() -> None:
     queries = ["missing thing", "Missing things", "thing missing", "found"]
     searches = [
         search(query, query, returned=0, tool="glob" if query.istitle() else "grep")
         for query in queries
     ]
-    [found] = improvements(Seen(searches, []), ON)
+    [found] = improvements(SearchStatistics(searches, []), ON)
     assert found == Improvement(
-        what="'thing missing' was asked 3 times (grep) and found nothing: try other words, or"
-        " include ignored and hidden files"
+        what="3 searches for 'thing missing' (grep) found nothing: try other words, or include"
+        " ignored and hidden files"
     )
 
 
-def test_slow_folders_are_named() -> None:
+def test_slow_folders_are_reported() -> None:
     searches = three(scope="vendor", seconds=2.5)
     searches += [search(f"fast{number}", scope="src") for number in range(5)]
-    [found] = improvements(Seen(searches, []), ON)
+    [found] = improvements(SearchStatistics(searches, []), ON)
     assert (found.setting, found.paths) == ("search.exclude", ["vendor"])
     assert found.what.startswith("Half of the searches in vendor take longer than 2.5 seconds:")
 
 
-def test_files_that_are_opened_though_a_pattern_leaves_them_out_are_named() -> None:
+def test_opened_files_that_a_pattern_excludes_are_reported() -> None:
     paths = ["web/app.min.js", "target/x.rs", "web/app.min.js", "web/app.min.js"]
-    seen = Seen(three(paths=()), [event("1", "opened", path) for path in paths])
-    [found] = improvements(seen, Indexing(True, ("target/", "*.min.js")))
+    seen = SearchStatistics(three(paths=()), [event("1", "opened", path) for path in paths])
+    [found] = improvements(seen, IndexFacts(True, ("target/", "*.min.js")))
     assert found == Improvement(
-        what="Files that '*.min.js' leaves out of the index were opened 3 times: take the pattern"
-        " out",
+        what="Files that '*.min.js' excludes from the index were opened 3 times: remove the"
+        " pattern",
         setting="index.exclude_patterns",
         paths=["web/app.min.js"],
     )
 
 
-def test_files_that_are_used_and_not_indexed_are_named_with_the_reason() -> None:
+def test_files_that_are_used_but_not_indexed_are_reported_with_the_reason() -> None:
     large = "it is larger than limits.parse_bytes"
     problems = {"a.py": large, "b.py": "its parser hangs", "c.py": large}
     [found] = improvements(
-        Seen(three(paths=("a.py", "d.py")), []), Indexing(True, problems=problems)
+        SearchStatistics(three(paths=("a.py", "d.py")), []), IndexFacts(True, problems=problems)
     )
     assert found == Improvement(
-        what=f"1 files are found or opened often and not indexed: {large}",
+        what=f"1 file often found or opened, but not indexed: {large}",
         setting="limits.parse_bytes",
         paths=["a.py"],
     )
 
 
-def test_an_index_that_is_off_too_small_hindered_or_late_is_told() -> None:
-    seen = Seen(three(indexed=False, fallback="there is no index"), [])
+def test_an_index_that_is_off_too_small_or_late_is_reported() -> None:
+    seen = SearchStatistics(three(indexed=False, fallback="there is no index"), [])
     hindrance = "/p: it has 60,000 files, and index.max_files is 50,000"
-    off = improvements(seen, Indexing(enabled=False))
+    off = improvements(seen, IndexFacts(enabled=False))
     assert [(one.setting, one.request) for one in off] == [("index.enabled", None)]
     found = improvements(
-        seen, Indexing(True, max_size_mb=100, hindrances=(hindrance,), left_out=1_234)
+        seen, IndexFacts(True, max_size_mb=100, hindrances=(hindrance,), left_out=1_234)
     )
     assert [(one.setting, one.request) for one in found] == [
         ("index.max_files", "$/index"),
         ("index.max_index_size_mb", None),
         (None, "$/index"),
     ]
-    assert "1,234 files have no room in the index, which may take 100 MB" in found[1].what
+    assert "1,234 files do not fit in the index, which is limited to 100 MB" in found[1].what

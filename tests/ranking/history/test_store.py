@@ -1,4 +1,4 @@
-"""The store of what was learned: what it keeps, how much, and what becomes of what is no store."""
+"""The history store: contents, limits, damage, and files that are not a store."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ import pytest
 from conftest import requires_posix, write_files
 from winnow.config import OWN_FOLDER
 from winnow.ranking.history import store as module
-from winnow.ranking.history.records import KEPT_PATHS, Event, Search
-from winnow.ranking.history.store import NAME, TOGETHER, LearningStore
+from winnow.ranking.history.store import (
+    BATCH,
+    MAX_PATHS,
+    NAME,
+    HistoryStore,
+    SearchEvent,
+    SearchRecord,
+)
 from winnow.storage.database import DatabaseError, StoreDamaged, connect
 from winnow.storage.state_folder import User, create
 
 
-def search(name: str, at: float = 1.0, *paths: str, query: str = "load plugins") -> Search:
-    return Search(name, at, "grep", query, "words", 0.5, len(paths), paths)
+def search(name: str, at: float = 1.0, *paths: str, query: str = "load plugins") -> SearchRecord:
+    return SearchRecord(name, at, "grep", query, "words", 0.5, len(paths), paths)
 
 
-def event(name: str, path: str = "a.py", at: float = 2.0) -> Event:
-    return Event(name, at, "opened", path, 1)
+def event(name: str, path: str = "a.py", at: float = 2.0) -> SearchEvent:
+    return SearchEvent(name, at, "opened", path, 1)
 
 
 def file_of(root: Path) -> Path:
@@ -41,43 +47,43 @@ def size_of(root: Path) -> int:
     return sum(file.stat().st_size for file in (root / OWN_FOLDER).glob(f"{NAME}*"))
 
 
-def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
-    whole = Search(
+def test_rows_can_be_read_after_reopening(tmp_path: Path) -> None:
+    full = SearchRecord(
         "s1", 1.5, "code_search", "wo ist das “Plugin”?", "question", 0.25, 3,
         ("a.py", "dir/ü.py"), "src", True, "the index is building", True,
     )  # fmt: skip
-    events = [event("s1"), Event("s1", 3.0, "left", tool="bash")]
-    store = LearningStore.open(tmp_path)
-    store.write([whole, search("s2", 2.0)], events)
+    events = [event("s1"), SearchEvent("s1", 3.0, "left", tool="bash")]
+    store = HistoryStore.open(tmp_path)
+    store.write([full, search("s2", 2.0)], events)
     store.close()
-    again = LearningStore.open(tmp_path)
+    again = HistoryStore.open(tmp_path)
     assert again.file == file_of(tmp_path)
-    assert again.all() == ([whole, search("s2", 2.0)], events)
-    assert again.search("s1") == whole
+    assert again.all() == ([full, search("s2", 2.0)], events)
+    assert again.search("s1") == full
     assert again.search("s3") is None
     assert again.recent(2.0) == ([search("s2", 2.0)], [])
-    assert again.told(0) == ([whole], [event("s1")], 2)
-    assert again.told(2) == ([], [], 2)
+    assert again.results_after(0) == ([full], [event("s1")], 2)
+    assert again.results_after(2) == ([], [], 2)
     again.close()
     assert (tmp_path / OWN_FOLDER / ".gitignore").read_text() == "*\n"
 
 
-def test_of_an_answer_the_first_paths_are_kept(tmp_path: Path) -> None:
-    store = LearningStore.open(tmp_path)
+def test_the_first_paths_of_an_answer_are_stored(tmp_path: Path) -> None:
+    store = HistoryStore.open(tmp_path)
     paths = [f"{number}.py" for number in range(50)]
     store.write([search("s", 1.0, *paths)], [])
     found = store.search("s")
     assert found is not None
-    assert list(found.paths) == paths[:KEPT_PATHS]
+    assert list(found.paths) == paths[:MAX_PATHS]
     store.close()
 
 
-def test_the_oldest_go_first_and_those_that_nothing_became_of_before_all(
+def test_trimming_deletes_searches_without_results_first_then_the_oldest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_SEARCHES", 100)
-    monkeypatch.setattr(module, "MOST_EVENTS", 50)
-    store = LearningStore.open(tmp_path)
+    monkeypatch.setattr(module, "MAX_SEARCHES", 100)
+    monkeypatch.setattr(module, "MAX_EVENTS", 50)
+    store = HistoryStore.open(tmp_path)
     store.write([search("opened", 0.0)], [event("opened")])
     for number in range(300):
         store.write([search(f"s{number}", 1.0 + number)], [])
@@ -97,18 +103,18 @@ def test_the_oldest_go_first_and_those_that_nothing_became_of_before_all(
 
 
 def test_a_full_store_stays_below_two_megabytes(tmp_path: Path) -> None:
-    store = LearningStore.open(tmp_path)
+    store = HistoryStore.open(tmp_path)
     paths = [f"some/folder/of/the/project/with_a_long_name_{number}.py" for number in range(5)]
     for batch in range(60):
-        names = [f"{batch}-{number}" for number in range(TOGETHER)]
+        names = [f"{batch}-{number}" for number in range(BATCH)]
         store.write(
             [search(name, 1.0, *paths, query=f"{name} what is it about " * 8) for name in names],
             [event(name) for name in names],
         )
         assert size_of(tmp_path) < 2_000_000
     searches, events = store.all()
-    assert searches[-1].id == f"59-{TOGETHER - 1}"
-    assert 1_000 < len(searches) <= module.MOST_SEARCHES
+    assert searches[-1].id == f"59-{BATCH - 1}"
+    assert 1_000 < len(searches) <= module.MAX_SEARCHES
     known = {one.id for one in searches}
     assert events
     assert all(one.search in known for one in events)
@@ -118,7 +124,7 @@ def test_a_full_store_stays_below_two_megabytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_damaged_store_is_put_aside(tmp_path: Path, seed: int) -> None:
-    store = LearningStore.open(tmp_path)
+    store = HistoryStore.open(tmp_path)
     store.write([search(f"s{number}") for number in range(200)], [])
     store.close()
     rng = random.Random(seed)
@@ -126,7 +132,7 @@ def test_a_damaged_store_is_put_aside(tmp_path: Path, seed: int) -> None:
     start = rng.randrange(0, 100) if seed % 2 else 0
     data[start : start + 4096] = rng.randbytes(4096)
     file_of(tmp_path).write_bytes(data)
-    again = LearningStore.open(tmp_path)
+    again = HistoryStore.open(tmp_path)
     again.write([search("new")], [])
     assert again.all() == ([search("new")], [])
     again.close()
@@ -134,22 +140,22 @@ def test_a_damaged_store_is_put_aside(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database at all" * 50])
-def test_a_file_that_is_none_of_ours_makes_place(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_store_is_replaced(tmp_path: Path, content: bytes) -> None:
     file_of(tmp_path).parent.mkdir()
     file_of(tmp_path).write_bytes(content)
-    store = LearningStore.open(tmp_path)
+    store = HistoryStore.open(tmp_path)
     store.write([search("s")], [])
     assert store.file is not None
     assert store.all() == ([search("s")], [])
     store.close()
 
 
-def test_a_database_of_somebody_else_is_put_aside(tmp_path: Path) -> None:
+def test_a_foreign_database_is_put_aside(tmp_path: Path) -> None:
     create(tmp_path)
     connection = sqlite3.connect(file_of(tmp_path))
     connection.execute("CREATE TABLE search (id)")
     connection.close()
-    store = LearningStore.open(tmp_path)
+    store = HistoryStore.open(tmp_path)
     store.write([search("s")], [])
     assert store.all() == ([search("s")], [])
     store.close()
@@ -164,22 +170,22 @@ def test_a_database_of_somebody_else_is_put_aside(tmp_path: Path) -> None:
         ("paths", str(["x"] * 50).replace("'", '"')),
     ],
 )
-def test_values_that_are_none_of_ours_are_damage(
+def test_values_that_winnow_does_not_write_are_damage(
     tmp_path: Path, column: str, value: object
 ) -> None:
-    store = LearningStore.open(tmp_path)
+    store = HistoryStore.open(tmp_path)
     store.write([search("s")], [])
     store._connection.execute(f"UPDATE search SET {column}=?", (value,))
     with pytest.raises(StoreDamaged):
         store.all()
     store.discard()
-    again = LearningStore.open(tmp_path)
+    again = HistoryStore.open(tmp_path)
     assert again.all() == ([], [])
     again.close()
 
 
-def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
-    store = LearningStore.open(tmp_path)
+def test_invalid_utf_8_is_damage(tmp_path: Path) -> None:
+    store = HistoryStore.open(tmp_path)
     store.write([search("s")], [])
     store._connection.execute("UPDATE search SET query=CAST(x'ff' AS TEXT)")
     with pytest.raises(StoreDamaged):
@@ -187,10 +193,10 @@ def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
     store.close()
 
 
-def test_what_no_database_can_hold_is_left_out_and_the_rest_is_kept(
+def test_rows_that_sqlite_cannot_store_are_dropped_and_the_rest_is_written(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = LearningStore.open(tmp_path)
+    store = HistoryStore.open(tmp_path)
     store.write(
         [
             search("s1"),
@@ -209,11 +215,11 @@ def test_what_no_database_can_hold_is_left_out_and_the_rest_is_kept(
 @pytest.mark.parametrize("how", ["copied", "forged"])
 def test_a_database_that_was_not_created_here_is_put_aside(tmp_path: Path, how: str) -> None:
     """#21, H2: `git checkout` writes single files into a folder that is trusted."""
-    other = LearningStore.open(write_files(tmp_path / "other", {"a.py": ""}))
+    other = HistoryStore.open(write_files(tmp_path / "other", {"a.py": ""}))
     other.write([search("theirs", 1.0, "a.py")], [event("theirs")])
     other.close()
     root = write_files(tmp_path / "root", {"a.py": ""})
-    ours = LearningStore.open(root)
+    ours = HistoryStore.open(root)
     ours.write([search("ours")], [])
     ours.close()
     shutil.copy(file_of(tmp_path / "other"), tmp_path / "new")
@@ -224,12 +230,12 @@ def test_a_database_that_was_not_created_here_is_put_aside(tmp_path: Path, how: 
         connection.commit()
         connection.close()
     os.replace(tmp_path / "new", file_of(root))
-    again = LearningStore.open(root)
+    again = HistoryStore.open(root)
     assert again.all() == ([], [])
     again.write([search("new")], [])
     again.close()
     assert file_of(root).with_suffix(".damaged").exists()
-    again = LearningStore.open(root)
+    again = HistoryStore.open(root)
     assert again.all() == ([search("new")], [])
     again.close()
 
@@ -246,7 +252,7 @@ def test_links_are_refused(tmp_path: Path, what: str) -> None:
         create(root)
         name = NAME if what == "file" else f"{NAME}-wal"
         (root / OWN_FOLDER / name).symlink_to(elsewhere / "target")
-    store = LearningStore.open(root)
+    store = HistoryStore.open(root)
     if what == "folder":
         assert store.file is not None  # in the user's cache folder
         assert not store.file.is_relative_to(tmp_path)
@@ -258,8 +264,8 @@ def test_links_are_refused(tmp_path: Path, what: str) -> None:
     assert list(elsewhere.iterdir()) == []
 
 
-def test_where_nothing_can_be_written_it_is_in_memory(tmp_path: Path) -> None:
-    store = LearningStore.open(tmp_path, User(None, None))
+def test_a_store_that_cannot_be_written_is_in_memory(tmp_path: Path) -> None:
+    store = HistoryStore.open(tmp_path, User(None, None))
     assert store.file is None
     assert store.is_current()
     store.write([search("s")], [event("s")])
@@ -267,11 +273,11 @@ def test_where_nothing_can_be_written_it_is_in_memory(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_store_that_somebody_holds_says_so_and_loses_nothing(
+def test_a_locked_store_raises_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.05)
-    store = LearningStore.open(tmp_path)
+    store = HistoryStore.open(tmp_path)
     store.write([search("before")], [])
     other = connect(file_of(tmp_path), busy_seconds=1, cache_kb=64)
     other.execute("BEGIN IMMEDIATE")
@@ -285,8 +291,8 @@ def test_a_store_that_somebody_holds_says_so_and_loses_nothing(
     store.close()
 
 
-def test_a_store_that_was_deleted_is_not_current(tmp_path: Path) -> None:
-    store = LearningStore.open(tmp_path)
+def test_a_deleted_store_is_not_current(tmp_path: Path) -> None:
+    store = HistoryStore.open(tmp_path)
     assert store.is_current()
     file_of(tmp_path).unlink()
     assert not store.is_current()
@@ -294,27 +300,27 @@ def test_a_store_that_was_deleted_is_not_current(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_several_threads_and_processes_write_at_once(
+def test_several_threads_and_processes_can_write_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Whoever is in the middle of a transaction may have to wait for a processor.
+    # A process inside a transaction may have to wait for a processor.
     monkeypatch.setattr(module, "BUSY_SECONDS", 60.0)
     program = (
         "import sys; from pathlib import Path\n"
         "from winnow.ranking.history import store as module\n"
-        "from winnow.ranking.history.records import Search\n"
-        "from winnow.ranking.history.store import LearningStore\n"
+        "from winnow.ranking.history.store import SearchRecord\n"
+        "from winnow.ranking.history.store import HistoryStore\n"
         "module.BUSY_SECONDS = 60.0\n"
-        "store = LearningStore.open(Path(sys.argv[1]))\n"
+        "store = HistoryStore.open(Path(sys.argv[1]))\n"
         "assert store.file is not None\n"
         "for number in range(50):\n"
         "    name = f'{sys.argv[2]}-{number}'\n"
-        "    store.write([Search(name, 1.0, 'grep', 'q', 'words', 0.5, 0)], [])\n"
+        "    store.write([SearchRecord(name, 1.0, 'grep', 'q', 'words', 0.5, 0)], [])\n"
         "store.close()\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
     processes = [subprocess.Popen([*command, f"p{number}"]) for number in range(2)]
-    store = LearningStore.open(tmp_path)
+    store = HistoryStore.open(tmp_path)
 
     def work(number: int) -> None:
         for turn in range(50):
@@ -333,12 +339,12 @@ def test_several_threads_and_processes_write_at_once(
 
 
 @pytest.mark.process
-def test_processes_that_make_one_store_at_the_same_moment_all_have_it(tmp_path: Path) -> None:
-    """SQLite does not wait for others there; who gives up keeps in memory what it learns."""
+def test_processes_that_create_a_store_at_the_same_moment_all_open_it(tmp_path: Path) -> None:
+    """SQLite does not wait for other processes there; a process that gave up would use memory."""
     program = (
         "import sys, time; from pathlib import Path\n"
         "from winnow.ranking.history import store as module\n"
-        "from winnow.ranking.history.store import LearningStore\n"
+        "from winnow.ranking.history.store import HistoryStore\n"
         "module.BUSY_SECONDS = 60.0\n"
         "end = time.monotonic() + 30\n"
         "for number in range(12):\n"
@@ -346,7 +352,7 @@ def test_processes_that_make_one_store_at_the_same_moment_all_have_it(tmp_path: 
         "    root.mkdir(exist_ok=True)\n"
         "    while len(list(root.glob('here*'))) < 4 and time.monotonic() < end:\n"
         "        root.joinpath(f'here{sys.argv[2]}').touch()\n"
-        "    store = LearningStore.open(root)\n"
+        "    store = HistoryStore.open(root)\n"
         "    assert store.file is not None, number\n"
         "    store.close()\n"
     )
@@ -357,14 +363,14 @@ def test_processes_that_make_one_store_at_the_same_moment_all_have_it(tmp_path: 
 
 @pytest.mark.process
 @requires_posix
-def test_a_process_that_is_killed_leaves_what_it_had_written(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_its_committed_rows(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
-        "from winnow.ranking.history.records import Search\n"
-        "from winnow.ranking.history.store import LearningStore\n"
-        "store = LearningStore.open(Path(sys.argv[1]))\n"
+        "from winnow.ranking.history.store import SearchRecord\n"
+        "from winnow.ranking.history.store import HistoryStore\n"
+        "store = HistoryStore.open(Path(sys.argv[1]))\n"
         "for number in range(10**6):\n"
-        "    store.write([Search(f's{number}', 1.0, 'grep', 'q', 'words', 0.5, 0)], [])\n"
+        "    store.write([SearchRecord(f's{number}', 1.0, 'grep', 'q', 'words', 0.5, 0)], [])\n"
         "    print(number, flush=True)\n"
     )
     rng = random.Random(1)
@@ -380,7 +386,7 @@ def test_a_process_that_is_killed_leaves_what_it_had_written(tmp_path: Path) -> 
                 last = int(line)
         process.stdout.close()
         process.wait()
-        store = LearningStore.open(tmp_path)
+        store = HistoryStore.open(tmp_path)
         assert store.file is not None
         names = [one.id for one in store.all()[0]]
         assert f"s{last}" in names

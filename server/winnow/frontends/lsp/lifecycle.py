@@ -233,7 +233,7 @@ async def _begin(server: WinnowServer) -> None:
 def _viewed(workspace: Workspace, path: Path) -> None:
     """Take down that the editor shows a file, which may be because of a search."""
     if workspace.config.learning.enabled:
-        workspace.learning.viewed(path)
+        workspace.history.viewed(path)
 
 
 async def _pull_configuration(server: WinnowServer) -> None:

@@ -1,105 +1,112 @@
-"""What is seen in all searches that are remembered."""
+"""Statistics of the search history, and the improvements that they suggest."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from winnow.ranking.history.queries import words_of
-from winnow.ranking.history.records import Event, Search
-from winnow.ranking.history.table import satisfied
+from msgspec import Struct
+
+from winnow.config.globs import glob_regex
+from winnow.ranking.history.boosts import words_of
+from winnow.ranking.history.store import SATISFYING, SearchEvent, SearchRecord, satisfied
 from winnow.types import QueryForm
 from winnow.types.search_metrics import (
     Fallback,
+    Improvement,
     Latency,
     QueryPattern,
     Satisfaction,
     TermCount,
 )
 
-MOST_TERMS = 20
-MOST_REASONS = 10
+MAX_TERMS = 20
+MAX_REASONS = 10
+# What happens less often is chance.
+OFTEN = 3
+SLOW_SECONDS = 1.0
+# Limit of the folders, queries or files in an improvement of each kind.
+MAX_NAMED = 5
+# The index should answer at least this share of the searches that use it.
+ANSWERED = 0.8
 _OPENED = frozenset(("opened", "viewed", "reopened"))
 
 
-class Seen:
-    """Searches with what became of them; further pages of answers are no searches of their own."""
+class SearchStatistics:
+    """Searches with their events. A further page of an answer does not count as a search."""
 
-    def __init__(self, searches: Iterable[Search], events: Iterable[Event]) -> None:
-        self.searches = [one for one in searches if not one.continued]
-        self.events: dict[str, list[Event]] = defaultdict(list)
+    def __init__(self, searches: Iterable[SearchRecord], events: Iterable[SearchEvent]) -> None:
+        self.searches = [search for search in searches if not search.continued]
+        self.events: dict[str, list[SearchEvent]] = defaultdict(list)
         for event in events:
             self.events[event.search].append(event)
 
-    def became(self, search: Search) -> Sequence[Event]:
-        """What became of a search."""
+    def events_of(self, search: SearchRecord) -> Sequence[SearchEvent]:
+        """Return the events of a search."""
         return self.events.get(search.id, ())
 
     def patterns(self) -> list[QueryPattern]:
-        """The kinds of queries, the most frequent first."""
-        by_kind: dict[QueryForm, list[Search]] = defaultdict(list)
+        """Return the forms of queries, the most frequent first."""
+        by_form: dict[QueryForm, list[SearchRecord]] = defaultdict(list)
         for search in self.searches:
-            by_kind[search.kind].append(search)
-        found = [
+            by_form[search.kind].append(search)
+        patterns = [
             QueryPattern(
-                kind=kind,
-                searches=len(some),
-                found_nothing=sum(not one.returned for one in some),
-                satisfied=sum(satisfied(self.became(one)) for one in some),
+                kind=form,
+                searches=len(searches),
+                found_nothing=sum(not search.returned for search in searches),
+                satisfied=sum(satisfied(self.events_of(search)) for search in searches),
             )
-            for kind, some in by_kind.items()
+            for form, searches in by_form.items()
         ]
-        return sorted(found, key=lambda one: (-one.searches, one.kind))
+        return sorted(patterns, key=lambda pattern: (-pattern.searches, pattern.kind))
 
     def terms(self) -> list[TermCount]:
-        """The words that are asked for most."""
-        counts = Counter(word for one in self.searches for word in words_of(one.query))
-        return [TermCount(term=term, searches=count) for term, count in _most(counts, MOST_TERMS)]
+        """Return the most frequent terms of the queries."""
+        counts = Counter(term for search in self.searches for term in words_of(search.query))
+        return [TermCount(term=term, searches=counts[term]) for term in _top(counts, MAX_TERMS)]
 
     def hit_rate(self) -> float | None:
-        """The part of the searches of which something was of use."""
-        return _rate(satisfied(self.became(one)) for one in self.searches)
+        """Return the share of searches with a useful result."""
+        return _rate(satisfied(self.events_of(search)) for search in self.searches)
 
     def index_hit_rate(self) -> float | None:
-        """The part that the index has answered, of those that ask it."""
-        return _rate(one.indexed for one in self.searches if one.indexed is not None)
+        """Return the share that the index answered, of the searches that use it."""
+        return _rate(search.indexed for search in self.searches if search.indexed is not None)
 
     def fallbacks(self) -> tuple[float | None, list[Fallback]]:
-        """The part of the searches that were answered in another way, or left for a search of text;
-        and why."""
-        reasons = [self._fallback(one) for one in self.searches]
+        """Return the share of searches that fell back or led to a text search, and the reasons."""
+        reasons = [self._fallback(search) for search in self.searches]
         counts = Counter(filter(None, reasons))
-        found = [
-            Fallback(reason=reason, searches=count) for reason, count in _most(counts, MOST_REASONS)
+        return _rate(map(bool, reasons)), [
+            Fallback(reason=reason, searches=counts[reason]) for reason in _top(counts, MAX_REASONS)
         ]
-        return _rate(bool(one) for one in reasons), found
 
-    def _fallback(self, search: Search) -> str:
-        left = [one.tool for one in self.became(search) if one.signal == "left"]
+    def _fallback(self, search: SearchRecord) -> str:
+        left = [event.tool for event in self.events_of(search) if event.signal == "left"]
         return search.fallback or (f"{search.tool} was followed by {left[0]}" if left else "")
 
     def latencies(self) -> list[Latency]:
-        """How long each tool takes, for all its queries and for each kind of them."""
-        measured: dict[tuple[str, QueryForm | None], list[float]] = defaultdict(list)
+        """Return the latency of each tool, for all queries and for each form."""
+        times: dict[tuple[str, QueryForm | None], list[float]] = defaultdict(list)
         for search in self.searches:
-            measured[search.tool, None].append(search.seconds)
-            measured[search.tool, search.kind].append(search.seconds)
+            times[search.tool, None].append(search.seconds)
+            times[search.tool, search.kind].append(search.seconds)
         return [
             Latency(
                 tool=tool,
-                kind=kind,
-                searches=len(times),
-                p50_ms=round(percentile(times, 0.5) * 1000, 1),
-                p95_ms=round(percentile(times, 0.95) * 1000, 1),
+                kind=form,
+                searches=len(times[tool, form]),
+                p50_ms=round(percentile(times[tool, form], 0.5) * 1000, 1),
+                p95_ms=round(percentile(times[tool, form], 0.95) * 1000, 1),
             )
-            for (tool, kind), times in sorted(
-                measured.items(), key=lambda one: (one[0][0], one[0][1] or "")
-            )
+            for tool, form in sorted(times, key=lambda key: (key[0], key[1] or ""))
         ]
 
     def satisfaction(self) -> Satisfaction:
-        """What became of searches, counted."""
-        events = [event for one in self.searches for event in self.became(one)]
+        """Return the number of events of each kind."""
+        events = [event for search in self.searches for event in self.events_of(search)]
         counts = Counter(event.signal for event in events)
         ranks = [event.rank for event in events if event.signal in _OPENED and event.rank]
         return Satisfaction(
@@ -112,9 +119,128 @@ class Seen:
             mean_rank=round(sum(ranks) / len(ranks), 1) if ranks else None,
         )
 
+    def opened(self) -> Counter[str]:
+        """Return how often each file of the folder was opened."""
+        return Counter(
+            event.path
+            for search in self.searches
+            for event in self.events_of(search)
+            if event.signal in SATISFYING and not os.path.isabs(event.path)
+        )
+
+
+class IndexFacts(Struct, frozen=True):
+    """The facts about an index that improvements depend on.
+
+    ``exclude`` and ``max_size_mb`` are settings. ``problems`` has the reason why a file is not
+    indexed, by path relative to the folder; ``hindrances`` the reasons why folders are not;
+    ``left_out`` the number of files that did not fit.
+    """
+
+    enabled: bool
+    exclude: tuple[str, ...] = ()
+    max_size_mb: int = 0
+    problems: Mapping[str, str] = {}
+    hindrances: tuple[str, ...] = ()
+    left_out: int = 0
+
+
+def improvements(seen: SearchStatistics, index: IndexFacts) -> list[Improvement]:
+    """Return improvements, the most helpful first."""
+    return [*_of_index(seen, index), *_of_files(seen, index), *_of_queries(seen, index)]
+
+
+def _of_index(seen: SearchStatistics, index: IndexFacts) -> Iterator[Improvement]:
+    """Yield improvements for an index that is off, incomplete or too small."""
+    unindexed = sum(search.indexed is False for search in seen.searches)
+    if not index.enabled and unindexed >= OFTEN:
+        yield Improvement(
+            what=f"The index is off, but {unindexed} searches would have used it: turn it on",
+            setting="index.enabled",
+        )
+    if len(seen.searches) < OFTEN:
+        return
+    for hindrance in index.hindrances:
+        setting = "index.max_files" if "max_files" in hindrance else None
+        yield Improvement(
+            what=f"A folder that is searched is not indexed: {hindrance}",
+            setting=setting,
+            request="$/index" if setting else None,
+        )
+    if index.left_out:
+        yield Improvement(
+            what=f"{index.left_out:,} files do not fit in the index, which is limited to"
+            f" {index.max_size_mb} MB: raise the limit",
+            setting="index.max_index_size_mb",
+        )
+
+
+def _of_files(seen: SearchStatistics, index: IndexFacts) -> Iterator[Improvement]:
+    """Yield improvements for files that are used but not indexed."""
+    opened = seen.opened()
+    for pattern in index.exclude:
+        is_excluded = glob_regex(pattern).fullmatch
+        paths = [path for path in opened if is_excluded(path)]
+        count = sum(opened[path] for path in paths)
+        if count >= OFTEN:
+            yield Improvement(
+                what=f"Files that {pattern!r} excludes from the index were opened {count} times:"
+                " remove the pattern",
+                setting="index.exclude_patterns",
+                paths=_top({path: opened[path] for path in paths}, MAX_NAMED),
+            )
+    used = Counter(path for search in seen.searches for path in search.paths) + opened
+    by_problem: dict[str, dict[str, int]] = defaultdict(dict)
+    for path, problem in index.problems.items():
+        if used[path] >= OFTEN:
+            by_problem[problem][path] = used[path]
+    for problem, counts in sorted(by_problem.items()):
+        setting = next((name for name in ("parse_bytes", "parse_seconds") if name in problem), None)
+        files = "1 file" if len(counts) == 1 else f"{len(counts)} files"
+        yield Improvement(
+            what=f"{files} often found or opened, but not indexed: {problem}",
+            setting=f"limits.{setting}" if setting else None,
+            paths=_top(counts, MAX_NAMED),
+        )
+
+
+def _of_queries(seen: SearchStatistics, index: IndexFacts) -> Iterator[Improvement]:
+    """Yield improvements for searches that are slow, find nothing or outrun the index."""
+    rate = seen.index_hit_rate()
+    count = sum(search.indexed is not None for search in seen.searches)
+    if index.enabled and rate is not None and rate < ANSWERED and count >= OFTEN:
+        yield Improvement(
+            what=f"The index answered only {rate:.0%} of the {count} searches that use it: build it"
+            " in advance",
+            request="$/index",
+        )
+    by_scope: dict[str, list[float]] = defaultdict(list)
+    by_words: dict[tuple[str, ...], list[SearchRecord]] = defaultdict(list)
+    for search in seen.searches:
+        by_scope[search.scope].append(search.seconds)
+        if not search.returned:
+            by_words[tuple(sorted(words_of(search.query)))].append(search)
+    medians = {scope: percentile(t, 0.5) for scope, t in by_scope.items() if len(t) >= OFTEN}
+    for scope in sorted(medians, key=lambda scope: -medians[scope])[:MAX_NAMED]:
+        if medians[scope] >= SLOW_SECONDS:
+            where = f"in {scope}" if scope else "in the entire workspace"
+            yield Improvement(
+                what=f"Half of the searches {where} take longer than {medians[scope]:.1f} seconds:"
+                " search a subfolder, or exclude files that are not needed",
+                setting="search.exclude",
+                paths=[scope] if scope else [],
+            )
+    for searches in sorted(by_words.values(), key=len, reverse=True)[:MAX_NAMED]:
+        if len(searches) >= OFTEN:
+            tools = ", ".join(sorted({search.tool for search in searches}))
+            yield Improvement(
+                what=f"{len(searches)} searches for {searches[-1].query!r} ({tools}) found nothing:"
+                " try other words, or include ignored and hidden files"
+            )
+
 
 def percentile(values: Iterable[float], part: float) -> float:
-    """The smallest of the values that is not exceeded by this part of them."""
+    """Return the smallest value that this part of the values does not exceed."""
     ordered = sorted(values)
     return ordered[max(0, -int(-len(ordered) * part // 1) - 1)]
 
@@ -124,5 +250,5 @@ def _rate(hits: Iterable[bool]) -> float | None:
     return round(sum(known) / len(known), 3) if known else None
 
 
-def _most(counts: Mapping[str, int], most: int) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:most]
+def _top(counts: Mapping[str, int], limit: int) -> list[str]:
+    return sorted(counts, key=lambda name: (-counts[name], name))[:limit]

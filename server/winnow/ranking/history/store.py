@@ -1,9 +1,9 @@
-"""The store of what was learned: a small database in the workspace, beside the index.
+"""The store of the search history: searches and their outcomes, in a small database.
 
-It is not made from the files and not tied to the index's version, so it survives when that is
-rebuilt. It is bounded; what is oldest goes first. Several servers and the command line may use one
-at a time. What is damaged or is no store of ours is put aside, and where nothing can be written the
-store is in memory and ends with the process.
+It lies in the state folder of the workspace, beside the index, but does not depend on the index's
+version and survives a rebuild. Its size is limited: the oldest rows go first. Several servers and
+commands can use it at a time. A damaged or foreign database is put aside. Where nothing can be
+written, the store is in memory and ends with the process.
 """
 
 from __future__ import annotations
@@ -12,16 +12,31 @@ import contextlib
 import logging
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import apsw
 import msgspec
+from msgspec import Struct
 
-from winnow.ranking.history.records import KEPT_PATHS, Event, Search
 from winnow.storage import database, state_folder
 from winnow.storage.database import Connection, DatabaseError, StoreDamaged, damage, value_of
 from winnow.storage.untrusted import require_regular
+from winnow.types import QueryForm
+
+# Callers report "opened" to "down". The others are inferred. A result was "viewed" if its file was
+# opened soon after the search, and "reopened" if that happened again. A search was "repeated" or
+# "left" if a similar search, or a plain text search, followed and no result had been opened.
+Signal = Literal[
+    "opened", "kept", "dismissed", "up", "down", "viewed", "reopened", "repeated", "left"
+]
+# Signals that a search was useful.
+SATISFYING = frozenset(("opened", "kept", "up", "viewed", "reopened"))
+
+# Stored of each search: the first paths of the answer, and the start of the query.
+MAX_PATHS = 5
+MAX_QUERY_CHARACTERS = 300
 
 NAME = "learning.db"
 SCHEMA = """
@@ -35,13 +50,11 @@ CREATE TABLE event (
   signal TEXT NOT NULL, path TEXT NOT NULL, rank INTEGER NOT NULL, tool TEXT NOT NULL);
 CREATE INDEX event_search ON event (search);
 """
-_SEARCH = "id, at, tool, query, kind, seconds, returned, paths, scope, indexed, fallback, continued"
-_EVENT = "search, at, signal, path, rank, tool"
 
-MOST_SEARCHES = 5_000
-MOST_EVENTS = 20_000
-# Of the database and of its log; together they stay below two megabytes.
-MOST_BYTES = 1_200_000
+MAX_SEARCHES = 5_000
+MAX_EVENTS = 20_000
+# Limits of the database and of its log; together they stay below two megabytes.
+MAX_BYTES = 1_200_000
 LOG_BYTES = 400_000
 PAGE_BYTES = 4096
 CACHE_KB = 512
@@ -50,27 +63,77 @@ SETTINGS = (
     f"PRAGMA journal_size_limit={LOG_BYTES};"
     f"PRAGMA wal_autocheckpoint={LOG_BYTES // PAGE_BYTES // 2};"
 )
-# A transaction of more would make the log grow.
-TOGETHER = 200
-# What is too much goes in portions, so that there is not something to delete every time.
-PORTION = 0.05
-# Writing takes milliseconds; a process that holds the store for longer hangs.
+# Rows per transaction: more would make the log grow.
+BATCH = 200
+# A table over its limit loses this share more, so that not every write has to delete.
+TRIM_SHARE = 0.05
+# Writing takes milliseconds. A process that holds the store for longer hangs.
 BUSY_SECONDS = 1.0
 
-# A number of more than 64 bits; half a character; a text that is too long; no number.
+# A number of more than 64 bits, a lone surrogate, a text that is too long, a value of another type.
 UNWRITABLE = (OverflowError, UnicodeError, TypeError, apsw.ConstraintError, apsw.MismatchError)
-
-Rows = tuple[list[Search], list[Event]]
 
 logger = logging.getLogger(__name__)
 
 
-class LearningStore:
+class SearchRecord(Struct, frozen=True, array_like=True):
+    """An answered search; the fields are the columns of the table.
+
+    ``at`` is in seconds since 1970, ``seconds`` the duration. ``paths`` are the files of the
+    answer, best first, relative to the folder of the store or absolute outside it. ``scope`` is the
+    path that the search was limited to. ``indexed`` is True if the index answered, and None for a
+    tool without an index. ``fallback`` is the reason for a fallback. ``continued`` is True for a
+    further page of an answer.
+    """
+
+    id: str
+    at: float
+    tool: str
+    query: str
+    kind: QueryForm
+    seconds: float
+    returned: int
+    paths: tuple[str, ...] = ()
+    scope: str = ""
+    indexed: bool | None = None
+    fallback: str = ""
+    continued: bool = False
+
+
+class SearchEvent(Struct, frozen=True, array_like=True):
+    """An outcome of a search, or of one of its results; the fields are the columns of the table.
+
+    ``path`` is empty if the event is about the search; ``tool`` is then the tool that followed.
+    ``rank`` is the position of the result in the answer, from 1; 0 if unknown.
+    """
+
+    search: str
+    at: float
+    signal: Signal
+    path: str = ""
+    rank: int = 0
+    tool: str = ""
+
+
+_SEARCH = ", ".join(SearchRecord.__struct_fields__)
+_EVENT = ", ".join(SearchEvent.__struct_fields__)
+
+Rows = tuple[list[SearchRecord], list[SearchEvent]]
+
+
+def satisfied(events: Iterable[SearchEvent]) -> bool:
+    """Return True if some result of a search was useful."""
+    return any(event.signal in SATISFYING for event in events)
+
+
+class HistoryStore:
     """Searches and events of one workspace; safe to use from several threads."""
 
     def __init__(self, file: Path | None, mark: str = "") -> None:
-        """Open or make a database; in memory without a file. Raises StoreDamaged, also for one that
-        was not made with this ``mark``, DatabaseError and OSError."""
+        """Open or create a database; in memory without a file.
+
+        Raises StoreDamaged, also for a database with another ``mark``, DatabaseError and OSError.
+        """
         self.file = file
         self._lock = threading.Lock()
         self._connection = database.connect(
@@ -94,9 +157,11 @@ class LearningStore:
         user: state_folder.User | None = None,
         *,
         create: bool = True,
-    ) -> LearningStore:
-        """Return the store of a workspace folder; one in memory where there is none, or nothing can
-        be written there. Without ``create``, a folder without state gets none."""
+    ) -> HistoryStore:
+        """Open the store of a workspace folder; in memory if there is none or it is read-only.
+
+        Without ``create``, a folder without state gets none.
+        """
         if root is not None:
             with contextlib.suppress(OSError, DatabaseError, StoreDamaged):
                 find = state_folder.create if create else state_folder.existing
@@ -105,7 +170,7 @@ class LearningStore:
         return cls(None)
 
     @classmethod
-    def _in_folder(cls, folder: Path, user: state_folder.User | None) -> LearningStore:
+    def _in_folder(cls, folder: Path, user: state_folder.User | None) -> HistoryStore:
         file = folder / NAME
         require_regular(*database.database_files(file))
         try:
@@ -116,12 +181,12 @@ class LearningStore:
 
     @staticmethod
     def exists(root: Path | None, user: state_folder.User | None = None) -> bool:
-        """Return whether a workspace folder has a store."""
+        """Return True if a workspace folder has a store."""
         folder = state_folder.existing(root, user) if root is not None else None
         return folder is not None and (folder / NAME).is_file()
 
     def is_current(self) -> bool:
-        """Whether the database is still the one at its path: a user may have deleted it."""
+        """Return True if the database is still the file at its path: a user may have deleted it."""
         if self.file is None:
             return True
         try:
@@ -135,125 +200,105 @@ class LearningStore:
             self._connection.close()
 
     def discard(self) -> None:
-        """Close a damaged database, and put it aside."""
+        """Close a damaged database and put it aside."""
         current = self.is_current()
         self.close()
         if self.file is not None and current:
             with contextlib.suppress(OSError):
                 database.put_aside(self.file)
 
-    # --- writing ---------------------------------------------------------------------------
+    def write(self, searches: Sequence[SearchRecord], events: Sequence[SearchEvent]) -> None:
+        """Write searches and events in one transaction, so not many more than BATCH.
 
-    def write(self, searches: Sequence[Search], events: Sequence[Event]) -> None:
-        """Keep searches and events, in one transaction, so not many more than TOGETHER; a search
-        that is known is left as it is, and what no database can hold is left out. Raises
-        StoreDamaged, and DatabaseError where the disk is full or somebody else holds the store."""
+        A known search stays as it is. Rows that SQLite cannot store are dropped. Raises
+        StoreDamaged, and DatabaseError if the disk is full or another process holds the store.
+        """
         with self._lock, damage(), database.transaction(self._connection):
-            _insert(self._connection, searches, events)
+            for search in searches:
+                self._insert("INSERT OR IGNORE INTO search", _SEARCH, search)
+            for event in events:
+                self._insert("INSERT INTO event", _EVENT, event)
             _trim(self._connection)
 
-    # --- reading ---------------------------------------------------------------------------
+    def _insert(self, insert: str, columns: str, row: Struct) -> None:
+        values = msgspec.structs.astuple(row)
+        marks = ",".join("?" * len(values))
+        try:
+            values = tuple(
+                _as_json(value) if isinstance(value, tuple) else value for value in values
+            )
+            self._connection.execute(f"{insert} ({columns}) VALUES ({marks})", values)
+        except UNWRITABLE as error:
+            # No later attempt could write it either, and all other rows would wait for it.
+            logger.warning("A search that cannot be stored is left out: %s", error)
 
-    def search(self, id: str) -> Search | None:  # noqa: A002 (as everywhere)
-        """A search by its id."""
-        found, _ = self._read("WHERE id=?", (id,), "WHERE 0", ())
+    def search(self, id: str) -> SearchRecord | None:  # noqa: A002 (as everywhere)
+        """Return a search by its id."""
+        found, _ = self._read("WHERE id=?", "WHERE 0", id)
         return found[0] if found else None
 
     def all(self) -> Rows:
-        """Everything, the oldest first."""
-        return self._read("", (), "", ())
+        """Return all searches and events, oldest first."""
+        return self._read("", "")
 
     def recent(self, since: float) -> Rows:
-        """The searches since a time, and what became of them, the oldest first."""
+        """Return the searches since a time and their events, oldest first."""
         return self._read(
-            "WHERE at>=?", (since,), "WHERE search IN (SELECT id FROM search WHERE at>=?)", (since,)
+            "WHERE at>=?", "WHERE search IN (SELECT id FROM search WHERE at>=?)", since
         )
 
-    def told(self, after: int) -> tuple[list[Search], list[Event], int]:
-        """What was opened or judged after the event of this number, and the searches that it was
-        of, the oldest first; and the number of the last event."""
+    def results_after(self, number: int) -> tuple[list[SearchRecord], list[SearchEvent], int]:
+        """Return the events about results after an event number, their searches, both oldest first,
+        and the last event number."""
         with self._lock, damage():
             last = value_of(self._connection, "SELECT max(number) FROM event")
-        last = max(after, last or 0)
+        last = max(number, last or 0)
         new = "path<>'' AND number>? AND number<=?"
         searches, events = self._read(
             f"WHERE id IN (SELECT search FROM event WHERE {new})",  # noqa: S608
-            (after, last),
             f"WHERE {new}",
-            (after, last),
+            *(number, last),
         )
         return searches, events, last
 
-    def _read(
-        self,
-        searches: str,
-        bound: tuple[object, ...],
-        events: str,
-        bound_events: tuple[object, ...],
-    ) -> Rows:
+    def _read(self, searches: str, events: str, *values: object) -> Rows:
+        """Return the rows under two conditions, which share their values."""
         with self._lock, damage():
-            self._connection.execute("BEGIN")  # both are of one moment
+            self._connection.execute("BEGIN")  # one snapshot for both
             try:
-                rows = self._connection.execute(
-                    f"SELECT {_SEARCH} FROM search {searches} ORDER BY number",  # noqa: S608
-                    bound,
-                ).fetchall()
-                more = self._connection.execute(
-                    f"SELECT {_EVENT} FROM event {events} ORDER BY number",  # noqa: S608
-                    bound_events,
-                ).fetchall()
+                rows, more = (
+                    self._connection.execute(
+                        f"SELECT {columns} FROM {table} {where} ORDER BY number",  # noqa: S608
+                        values if "?" in where else (),
+                    ).fetchall()
+                    for columns, table, where in (
+                        (_SEARCH, "search", searches),
+                        (_EVENT, "event", events),
+                    )
+                )
             finally:
                 self._connection.execute("ROLLBACK")
             return [_search(row) for row in rows], [_event(row) for row in more]
 
 
-def _insert(connection: Connection, searches: Sequence[Search], events: Sequence[Event]) -> None:
-    for search in searches:
-        with _dropped():
-            connection.execute(
-                f"INSERT OR IGNORE INTO search ({_SEARCH}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608
-                _row_of(search),
-            )
-    for one in events:
-        with _dropped():
-            connection.execute(
-                f"INSERT INTO event ({_EVENT}) VALUES (?,?,?,?,?,?)",  # noqa: S608
-                (one.search, one.at, one.signal, one.path, one.rank, one.tool),
-            )
-
-
-@contextlib.contextmanager
-def _dropped() -> Iterator[None]:
-    """Leave a row out that cannot be written: it could not be later either, and all others would
-    wait for it."""
-    try:
-        yield
-    except UNWRITABLE as error:
-        logger.warning("What cannot be kept of a search is left out: %s", error)
-
-
-def _row_of(one: Search) -> tuple[object, ...]:
-    return (
-        *(one.id, one.at, one.tool, one.query, one.kind, one.seconds, one.returned),
-        msgspec.json.encode(one.paths[:KEPT_PATHS]).decode(),
-        *(one.scope, one.indexed, one.fallback, one.continued),
-    )
+def _as_json(paths: tuple[str, ...]) -> str:
+    return msgspec.json.encode(paths[:MAX_PATHS]).decode()
 
 
 def _trim(connection: Connection) -> None:
-    """Delete what is too much: the oldest, and of searches first those that nothing became of."""
-    _keep(connection, "event", MOST_EVENTS)
-    _keep(connection, "search", MOST_SEARCHES)
-    while _bytes(connection) > MOST_BYTES and _count(connection, "search"):
+    """Delete rows over the limits: the oldest, and searches without an opened result first."""
+    _limit(connection, "event", MAX_EVENTS)
+    _limit(connection, "search", MAX_SEARCHES)
+    while _bytes(connection) > MAX_BYTES and _count(connection, "search"):
         for table in ("event", "search"):
-            _keep(connection, table, int(_count(connection, table) * (1 - PORTION)))
+            _limit(connection, table, int(_count(connection, table) * (1 - TRIM_SHARE)))
 
 
-def _keep(connection: Connection, table: str, most: int) -> None:
+def _limit(connection: Connection, table: str, limit: int) -> None:
     count = _count(connection, table)
-    if count <= most:
+    if count <= limit:
         return
-    excess = count - int(most * (1 - PORTION))
+    excess = count - int(limit * (1 - TRIM_SHARE))
     order = "number"
     if table == "search":
         order = "EXISTS (SELECT 1 FROM event WHERE search=id AND path<>''), number"
@@ -270,27 +315,29 @@ def _count(connection: Connection, table: str) -> int:
 
 
 def _bytes(connection: Connection) -> int:
-    """How much of the database is in use."""
+    """Return the bytes of the pages in use."""
     pages = value_of(connection, "PRAGMA page_count")
     free = value_of(connection, "PRAGMA freelist_count")
     return int((pages - free) * value_of(connection, "PRAGMA page_size"))
 
 
-def _search(row: tuple[object, ...]) -> Search:
+def _search(row: tuple[object, ...]) -> SearchRecord:
     """Return the search of a row. Raises MsgspecError for values that Winnow does not write."""
     indexed = None if row[9] is None else bool(row[9])
     paths = msgspec.json.decode(str(row[7]), type=tuple[str, ...])
-    found = msgspec.convert([*row[:7], paths, row[8], indexed, row[10], bool(row[11])], Search)
-    _check(math.isfinite(found.at), math.isfinite(found.seconds))
-    _check(found.returned >= 0, len(found.paths) <= KEPT_PATHS)
-    return found
+    search = msgspec.convert(
+        [*row[:7], paths, row[8], indexed, row[10], bool(row[11])], SearchRecord
+    )
+    _check(math.isfinite(search.at), math.isfinite(search.seconds))
+    _check(search.returned >= 0, len(search.paths) <= MAX_PATHS)
+    return search
 
 
-def _event(row: tuple[object, ...]) -> Event:
+def _event(row: tuple[object, ...]) -> SearchEvent:
     """Return the event of a row. Raises MsgspecError for values that Winnow does not write."""
-    found = msgspec.convert(list(row), Event)
-    _check(math.isfinite(found.at), found.rank >= 0)
-    return found
+    event = msgspec.convert(list(row), SearchEvent)
+    _check(math.isfinite(event.at), event.rank >= 0)
+    return event
 
 
 def _check(*conditions: bool) -> None:

@@ -153,7 +153,7 @@ async def _rank(
             found = await find(request)
         except TermsTooBroad:  # there was no time to shrink them
             raise SearchTimedOut(workspace.config.limits.search_seconds) from None
-        request.boosts = await workspace.learning.boosts(query)
+        request.boosts = await workspace.history.boosts(query)
         ranked = await ranked_locally(request, found.search, found.candidates)
     return _Ranking(found.search, found.kept, ranked, _weights(terms, found.candidates))
 

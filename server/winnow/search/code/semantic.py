@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from winnow.errors import EmptyQuery, IndexUnavailable
 from winnow.index.postings.terms import asked_words
-from winnow.ranking.history.suggest import found_little, terms_of_index
+from winnow.ranking.suggestions import found_little, terms_of_index
 from winnow.search.answer.completeness import CHANGED
 from winnow.search.answer.hits import (
     SPARE_HITS,
@@ -158,7 +158,7 @@ async def _from_index(
         return None
     async with workspace.search_slots:
         progress("Searching the index")
-        boosts = await workspace.learning.boosts(query)
+        boosts = await workspace.history.boosts(query)
         return await search_index(
             workspace, params, scope, query, wanted, shown=wanted - SPARE_HITS, boosts=boosts
         )
@@ -190,7 +190,7 @@ def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Fo
 async def suggestions(workspace: Workspace, query: str) -> list[str]:
     """What to ask instead of a query that has found little, as far as the index knows."""
     names = await names_near(workspace, query)
-    return await workspace.learning.suggestions(query, lambda words: names)
+    return await workspace.history.suggestions(query, lambda words: names)
 
 
 @again_if_damaged

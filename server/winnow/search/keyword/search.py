@@ -95,7 +95,7 @@ async def search_keywords(
     models, fallback = _choose_models(request)
     async with _warming(workspace, [] if params.dry_run else models):
         async with workspace.search_slots, _asking_index(request):
-            request.boosts = await workspace.learning.boosts(params.query)
+            request.boosts = await workspace.history.boosts(params.query)
             found = await _find_with_index(request)
             ranked = await ranked_locally(request, found.search, found.candidates, found.said)
         _tell_local(request, ranked)

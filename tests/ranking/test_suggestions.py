@@ -1,4 +1,4 @@
-"""Suggestions: only what is there, and near what was asked."""
+"""Suggestions are defined names near the query, and earlier queries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MakeWorkspace, write_files
-from winnow.ranking.history.suggest import (
-    Asked,
+from winnow.ranking.suggestions import (
+    WordMatcher,
     distance,
     found_little,
     near_names,
@@ -19,7 +19,7 @@ from winnow.ranking.history.suggest import (
 )
 from winnow.symbols.search.names import Names
 
-# What a busy machine may need to read a file.
+# Time to read a file on a busy machine.
 SECONDS = 20.0
 
 
@@ -48,8 +48,8 @@ def names(*texts: str) -> Names:
         ("plugin", "unrelated", False),
     ],
 )
-def test_names_are_near_by_spelling_stem_and_beginning(word: str, name: str, near: bool) -> None:
-    assert (Asked(word).nearness(name) > 0) is near
+def test_names_are_near_by_spelling_stem_or_prefix(word: str, name: str, near: bool) -> None:
+    assert (WordMatcher(word).nearness(name) > 0) is near
     assert [one for _, one in near_names([names(name)], word)] == [name] * near
 
 
@@ -61,7 +61,7 @@ def test_the_nearest_come_first() -> None:
 
 
 @given(st.text("abc", max_size=7), st.text("abc", max_size=7), st.integers(0, 3))
-def test_the_distance_is_that_of_its_definition(one: str, other: str, most: int) -> None:
+def test_distance_matches_its_recursive_definition(one: str, other: str, most: int) -> None:
     def apart(i: int, j: int) -> int:
         if not i or not j:
             return i + j
@@ -76,13 +76,13 @@ def test_the_distance_is_that_of_its_definition(one: str, other: str, most: int)
     assert distance(one, other, most) == (expected if expected <= most else None)
 
 
-def test_little_is_few_results_or_none_that_scores_well() -> None:
+def test_few_results_or_low_scores_are_little() -> None:
     assert found_little([0.9, 0.8])
     assert found_little([0.2, 0.1, 0.1])
     assert not found_little([0.5, 0.1, 0.1])
 
 
-def test_terms_come_before_queries_and_nothing_is_said_again() -> None:
+def test_terms_come_before_queries_without_repetition() -> None:
     asked: list[list[str]] = []
 
     def known(words: object) -> list[str]:
@@ -94,7 +94,7 @@ def test_terms_come_before_queries_and_nothing_is_said_again() -> None:
     assert asked == [["plugins"]]
 
 
-async def test_the_index_says_what_is_defined_now(
+async def test_the_index_suggests_only_current_definitions(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)

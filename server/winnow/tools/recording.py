@@ -1,7 +1,7 @@
-"""What a call of a tool says to learn from: which tools search, which read, and in which fields.
+"""Record calls of tools in the search history: which tools search or read, and in which fields.
 
-A tool names its own with :func:`searches`, :func:`reads` or :func:`runs`; the mechanism of tools
-then tells :class:`~winnow.ranking.history.learning.Learning` of every call.
+A tool declares itself with :func:`searches`, :func:`reads` or :func:`runs`; the registry then
+records every call.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from winnow.ranking.history.records import Search
 from winnow.types import Params, Progress, Result, ScopeParams, SearchAnswer
 
 if TYPE_CHECKING:
-    from winnow.ranking.history.learning import Learning
+    from winnow.ranking.history.history import SearchHistory
 
-# Of an answer, as many results are looked at: what is further down is hardly opened for it.
-LOOKED_AT = 500
-PATHS = 50
-PARTIALS = 50
+# Limits of the results read and the paths recorded: results further down are hardly opened.
+MAX_RESULTS = 500
+MAX_PATHS = 50
+MAX_PARTIALS = 50
 
 
-class Call(Struct, frozen=True):
-    """A call that was answered, after so many seconds. ``partials`` are the first partial results:
-    what was sent so is not in the result again."""
+class ToolCall(Struct, frozen=True):
+    """An answered call. ``partials`` are the first partial results, which ``result`` does not
+    repeat."""
 
     tool: str
     params: Params
@@ -37,35 +36,38 @@ class Call(Struct, frozen=True):
     partials: Sequence[Result] = ()
 
 
-class Found(Protocol):
-    """Something found in a file."""
+class HasPath(Protocol):
+    """A result in a file."""
 
     @property
     def path(self) -> str: ...
 
 
-Learn = Callable[["Learning", Call], None]
+Learn = Callable[["SearchHistory", ToolCall], None]
 
 
 def searches(
     query: Callable[[Any, Any], str],
-    found: Callable[[Any], Iterable[Found]],
+    found: Callable[[Any], Iterable[HasPath]],
     fallback: Callable[[Any], str] = lambda result: "",
 ) -> Learn:
-    """To learn from a tool whose results are :class:`~winnow.types.SearchAnswer`.
+    """Return a recorder for a tool whose results are :class:`~winnow.types.SearchAnswer`.
 
-    ``query`` is what params and result say was asked, ``found`` what a result, or a partial one,
-    has found, the best first; ``fallback`` is why it was found in another way than was asked for.
+    ``query`` returns the query from params and result, ``found`` the results of an answer or
+    partial answer, best first, and ``fallback`` the reason for a fallback.
     """
 
-    def learn(learning: Learning, call: Call) -> None:
+    def learn(history: SearchHistory, call: ToolCall) -> None:
+        # Loads SQLite, which not every command needs.
+        from winnow.ranking.history.store import SearchRecord
+
         result, params = call.result, call.params
         assert isinstance(result, SearchAnswer)
         parts = [result] if any(True for _ in found(result)) else call.partials
         index = result.completeness.index
         reason = fallback(result)
-        learning.searched(
-            Search(
+        history.searched(
+            SearchRecord(
                 id=result.search_id,
                 at=time.time(),
                 tool=call.tool,
@@ -84,23 +86,19 @@ def searches(
     return learn
 
 
-def reads(learning: Learning, call: Call) -> None:
-    """To learn from a tool that reads a file."""
+def reads(history: SearchHistory, call: ToolCall) -> None:
+    """Record a call of a tool that reads a file."""
     result: Any = call.result
-    learning.viewed(f"{result.root.rstrip('/')}/{result.path}")
+    history.viewed(f"{result.root.rstrip('/')}/{result.path}")
 
 
 def runs(command: Callable[[Any], str]) -> Learn:
-    """To learn from a tool that runs programs, which may search: ``command`` is what it ran."""
-
-    def learn(learning: Learning, call: Call) -> None:
-        learning.ran(command(call.params))
-
-    return learn
+    """Return a recorder for a tool that runs programs; ``command`` returns the command line."""
+    return lambda history, call: history.ran(command(call.params))
 
 
-class Heard(Progress):
-    """Progress that is handed on, and keeps the first partial results."""
+class RecordingProgress(Progress):
+    """Progress that passes everything on, and stores the first partial results."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -110,7 +108,7 @@ class Heard(Progress):
     def __call__(
         self, message: str, *, percentage: int | None = None, partial: Result | None = None
     ) -> None:
-        if partial is not None and len(self.partials) < PARTIALS:
+        if partial is not None and len(self.partials) < MAX_PARTIALS:
             self.partials.append(partial)
         self._progress(message, percentage=percentage, partial=partial)
 
@@ -119,16 +117,16 @@ class Heard(Progress):
 
 
 def _scope(params: Params, root: str) -> str:
-    """The absolute path that a search was confined to, if it was."""
+    """Return the absolute path that a search was limited to, or an empty string."""
     if not isinstance(params, ScopeParams) or not params.path:
         return ""
     return os.path.normpath(os.path.join(root, params.path))
 
 
 def _paths(
-    root: str, parts: Iterable[Result], found: Callable[[Any], Iterable[Found]]
+    root: str, parts: Iterable[Result], found: Callable[[Any], Iterable[HasPath]]
 ) -> Iterator[str]:
-    """The absolute paths of what was found, each once, the first ones."""
-    rows = islice((one for part in parts for one in found(part)), LOOKED_AT)
-    paths = (f"{(getattr(one, 'root', None) or root).rstrip('/')}/{one.path}" for one in rows)
-    return islice(dict.fromkeys(paths), PATHS)
+    """Yield the absolute paths of the first results, without repetition."""
+    rows = islice((row for part in parts for row in found(part)), MAX_RESULTS)
+    paths = (f"{(getattr(row, 'root', None) or root).rstrip('/')}/{row.path}" for row in rows)
+    return islice(dict.fromkeys(paths), MAX_PATHS)

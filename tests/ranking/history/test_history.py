@@ -1,4 +1,4 @@
-"""Learning in a workspace: what calls of tools leave behind, and what is asked of it."""
+"""The search history of a workspace: calls of tools record it, and later searches use it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from conftest import MakeWorkspace, Recorder, child_environment, write_files
 from waiting_for import until
 from winnow.config import OWN_FOLDER, Config, merged
 from winnow.errors import UnknownSearch
-from winnow.ranking.history import learning as module
-from winnow.ranking.history.learning import Learning, below
-from winnow.ranking.history.records import Event, Search
-from winnow.ranking.history.store import NAME, LearningStore
-from winnow.ranking.history.table import EXPLICIT
+from winnow.ranking.history import history as module
+from winnow.ranking.history.boosts import EXPLICIT
+from winnow.ranking.history.history import SearchHistory, below
+from winnow.ranking.history.store import NAME, HistoryStore, SearchEvent, SearchRecord
 from winnow.storage.database import connect
 from winnow.storage.state_folder import create
 from winnow.tools import TOOLS
@@ -37,8 +36,8 @@ async def call(
     return await TOOLS[tool].call(workspace, params, progress)
 
 
-def stored(project: Path) -> tuple[list[Search], list[Event]]:
-    store = LearningStore.open(project)
+def stored(project: Path) -> tuple[list[SearchRecord], list[SearchEvent]]:
+    store = HistoryStore.open(project)
     try:
         return store.all()
     finally:
@@ -47,19 +46,21 @@ def stored(project: Path) -> tuple[list[Search], list[Event]]:
 
 @pytest.fixture
 def kept(project: Path) -> Path:
-    """A project with a folder for what is learned."""
+    """A project with a state folder."""
     create(project)
     return project
 
 
-def learning_in(root: Path | None, masked: Any = str) -> Learning:
+def history_in(root: Path | None, masked: Any = str) -> SearchHistory:
     if root is not None:
         create(root)
-    return Learning(root=lambda: root, enabled=lambda: True, masked=masked)
+    return SearchHistory(root=lambda: root, enabled=lambda: True, masked=masked)
 
 
-def search(name: str, root: Path, *paths: str, at: float = 0.0, query: str = "plugins") -> Search:
-    return Search(
+def search(
+    name: str, root: Path, *paths: str, at: float = 0.0, query: str = "plugins"
+) -> SearchRecord:
+    return SearchRecord(
         *(name, at or time.time(), "grep", query, "words", 0.1, len(paths)),
         paths=tuple(str(root / path) for path in paths),
     )
@@ -82,7 +83,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("tool", SEARCHES)
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.usefixtures("kept")
-async def test_every_search_is_kept_under_the_id_of_its_answer(
+async def test_every_search_is_stored_under_the_id_of_its_answer(
     make_workspace: MakeWorkspace, project: Path, tool: str, streaming: bool
 ) -> None:
     write_files(project, {"docs/page.html": "<p>A plugin</p>"})
@@ -103,7 +104,7 @@ async def test_every_search_is_kept_under_the_id_of_its_answer(
 
 
 @pytest.mark.usefixtures("kept")
-async def test_a_search_is_kept_with_all_that_is_known_of_it(
+async def test_a_search_is_stored_with_all_its_fields(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -118,7 +119,7 @@ async def test_a_search_is_kept_with_all_that_is_known_of_it(
     kept, further = searches
     assert began <= kept.at <= before
     assert 0 < kept.seconds < before - began
-    assert kept == Search(
+    assert kept == SearchRecord(
         *(result.search_id, kept.at, "grep", "load_plugin", "symbol", kept.seconds, 1),
         paths=("src/loader.py",),
         scope="src",
@@ -127,7 +128,7 @@ async def test_a_search_is_kept_with_all_that_is_known_of_it(
 
 
 @pytest.mark.usefixtures("kept")
-async def test_what_is_read_pipelines_and_further_searches_are_understood(
+async def test_reads_pipelines_and_further_searches_are_outcomes(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     on, _ = merged(Config(), {"bash": {"enabled": True}}, "test")
@@ -145,7 +146,7 @@ async def test_what_is_read_pipelines_and_further_searches_are_understood(
 
 
 @pytest.mark.usefixtures("kept")
-async def test_other_processes_searches_are_understood_too(
+async def test_searches_of_other_processes_get_outcomes_too(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     def winnow(*arguments: str) -> None:
@@ -162,13 +163,13 @@ async def test_other_processes_searches_are_understood_too(
     winnow("grep", "register_plugin")
     winnow("read", "registry.py")
     searches, events = stored(project)
-    # What is opened later than a minute after a search says nothing of it: the clock tells.
+    # A file opened more than a minute after a search does not count: show the times.
     assert [(one.search, one.signal, one.path) for one in events] == [
         (one.id, "viewed", "src/registry.py") for one in searches
     ], (before, searches, events, time.time())
     assert len(searches) == 1
     workspace = make_workspace(project)
-    [boosted] = (await workspace.learning.boosts("plugin registered", _absolute(project))).items()
+    [boosted] = (await workspace.history.boosts("plugin registered", _absolute(project))).items()
     assert boosted[0] == str(project / "src/registry.py")
     assert boosted[1] > 0
 
@@ -177,34 +178,36 @@ def _absolute(project: Path) -> list[str]:
     return [str(file) for file in project.rglob("*.py")]
 
 
-async def test_turned_off_nothing_is_written_and_ids_are_there(
+async def test_when_off_nothing_is_written_and_answers_still_have_ids(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project, config=OFF)
     result = await call(workspace, "grep", pattern="load_plugin")
     assert result.search_id
-    workspace.learning.viewed(project / "src/loader.py")
-    assert await workspace.learning.boosts("load_plugin", _absolute(project)) == {}
-    assert await workspace.learning.asked() == []
-    assert await workspace.learning.all() == ([], [])
+    workspace.history.viewed(project / "src/loader.py")
+    assert await workspace.history.boosts("load_plugin", _absolute(project)) == {}
+    assert await workspace.history.useful_files() == []
+    assert await workspace.history.all() == ([], [])
     await workspace.aclose()
     assert not (project / OWN_FOLDER).exists()
 
 
-async def test_reading_and_asking_make_no_store(
+async def test_reading_files_and_boosts_creates_no_store(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
     await call(workspace, "read_file", path="src/loader.py")
-    assert await workspace.learning.boosts("load_plugin", _absolute(project)) == {}
-    assert await workspace.learning.suggestions("load", no_terms) == []
+    assert await workspace.history.boosts("load_plugin", _absolute(project)) == {}
+    assert await workspace.history.suggestions("load", no_terms) == []
     with pytest.raises(UnknownSearch):
-        await workspace.learning.told("0123456789ab", str(project / "src/loader.py"), "up", 0)
+        await workspace.history.add_feedback(
+            "0123456789ab", str(project / "src/loader.py"), "up", 0
+        )
     await workspace.aclose()
     assert not (project / OWN_FOLDER).exists()
 
 
-async def test_nothing_is_left_in_a_home_folder(
+async def test_nothing_is_written_to_a_home_folder(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     allowed, _ = merged(Config(), {"workspace": {"allow_home_root": True}}, "test")
@@ -212,15 +215,15 @@ async def test_nothing_is_left_in_a_home_folder(
     workspace = make_workspace(project, environment=environment, config=allowed)
     result = await call(workspace, "grep", pattern="load_plugin")
     path = str(project / "src/loader.py")
-    await workspace.learning.told(result.search_id, path, "up", 1)
+    await workspace.history.add_feedback(result.search_id, path, "up", 1)
     expected = {path: pytest.approx(EXPLICIT, rel=0.001)}  # within an hour
-    assert await workspace.learning.boosts("load_plugin", [path]) == expected
+    assert await workspace.history.boosts("load_plugin", [path]) == expected
     await workspace.aclose()
     assert not (project / OWN_FOLDER).exists()
 
 
 @pytest.mark.usefixtures("kept")
-async def test_it_is_written_a_moment_later(
+async def test_searches_are_written_a_moment_later(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WRITE_SECONDS", 0.02)
@@ -229,19 +232,19 @@ async def test_it_is_written_a_moment_later(
         await call(workspace, "grep", pattern="load_plugin")
 
     def is_written() -> bool:
-        # Who opens a store while it is being made may keep its maker from it.
-        if workspace.learning._is_writing_soon or not (project / OWN_FOLDER / NAME).exists():
+        # Opening a store while it is being created may lock out its creator.
+        if workspace.history._is_writing_soon or not (project / OWN_FOLDER / NAME).exists():
             return False
         return len(stored(project)[0]) == 3
 
     await until(is_written)
 
 
-async def test_secrets_are_masked_and_long_texts_cut(tmp_path: Path) -> None:
-    learning = learning_in(tmp_path, lambda query: query.replace("hunter2", "***"))
-    learning.searched(search("s1", tmp_path, "a.py", "x" * 600, query="password hunter2"))
-    learning.searched(search("s2", tmp_path, query="hunter2 " * 1000))
-    await learning.aclose()
+async def test_secrets_are_masked_and_long_texts_are_cut(tmp_path: Path) -> None:
+    history = history_in(tmp_path, lambda query: query.replace("hunter2", "***"))
+    history.searched(search("s1", tmp_path, "a.py", "x" * 600, query="password hunter2"))
+    history.searched(search("s2", tmp_path, query="hunter2 " * 1000))
+    await history.aclose()
     first, second = stored(tmp_path)[0]
     assert (first.query, first.paths) == ("password ***", ("a.py",))
     assert second.query == ("*** " * 1000)[:300]
@@ -250,25 +253,25 @@ async def test_secrets_are_masked_and_long_texts_cut(tmp_path: Path) -> None:
     )
 
 
-async def test_what_a_caller_tells_counts_at_once(tmp_path: Path) -> None:
+async def test_feedback_counts_at_once(tmp_path: Path) -> None:
     root = write_files(tmp_path, {"a.py": "", "b.py": ""})
-    learning = learning_in(root)
-    learning.searched(search("s", root, "a.py", "b.py", "gone.py", query="load the plugins"))
+    history = history_in(root)
+    history.searched(search("s", root, "a.py", "b.py", "gone.py", query="load the plugins"))
     a, b, gone = (str(root / name) for name in ("a.py", "b.py", "gone.py"))
-    found = await learning.told("s", b, "up", 0)
+    found = await history.add_feedback("s", b, "up", 0)
     assert found.query == "load the plugins"
-    await learning.told("s", a, "opened", 7)
-    await learning.told("s", gone, "up", 0)
-    boosts = await learning.boosts("plugins loaded", [a, b])
+    await history.add_feedback("s", a, "opened", 7)
+    await history.add_feedback("s", gone, "up", 0)
+    boosts = await history.boosts("plugins loaded", [a, b])
     assert boosts == {a: pytest.approx(0.075, rel=0.01), b: pytest.approx(EXPLICIT, rel=0.01)}
-    assert await learning.asked() == [b, a]
-    assert await learning.suggestions("plugin load", no_terms) == ["load the plugins"]
-    assert await learning.suggestions("load the plugins", no_terms) == []
+    assert await history.useful_files() == [b, a]
+    assert await history.suggestions("plugin load", no_terms) == ["load the plugins"]
+    assert await history.suggestions("load the plugins", no_terms) == []
     (root / "a.py").unlink()
     (root / "b.py").unlink()
-    assert await learning.asked() == []
-    assert await learning.suggestions("plugin load", no_terms) == []
-    await learning.aclose()
+    assert await history.useful_files() == []
+    assert await history.suggestions("plugin load", no_terms) == []
+    await history.aclose()
     events = stored(root)[1]
     assert [(one.path, one.signal, one.rank) for one in events] == [
         ("b.py", "up", 2),
@@ -277,124 +280,120 @@ async def test_what_a_caller_tells_counts_at_once(tmp_path: Path) -> None:
     ]
 
 
-async def test_what_others_write_counts_after_a_while(
+async def test_feedback_of_other_processes_counts_after_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "REFRESH_SECONDS", 0.0)
-    one, other = learning_in(tmp_path), learning_in(tmp_path)
+    one, other = history_in(tmp_path), history_in(tmp_path)
     one.searched(search("s", tmp_path, "a.py"))
     await one.write()
     path = str(tmp_path / "a.py")
     assert await one.boosts("plugins", [path]) == {}
-    await other.told("s", path, "down", 1)
+    await other.add_feedback("s", path, "down", 1)
     boosts = await until(lambda: one.boosts("plugins", [path]))
     assert boosts == {path: pytest.approx(-EXPLICIT, rel=0.001)}  # within an hour
-    # It counts once, also in the process that has told it.
+    # It counts once, also in the process that recorded it.
     assert await other.boosts("plugins", [path]) == pytest.approx(boosts, rel=0.001)
     await one.aclose()
     await other.aclose()
 
 
-async def test_a_store_that_is_damaged_while_it_is_used_is_put_aside(tmp_path: Path) -> None:
-    learning = learning_in(tmp_path)
-    learning.searched(search("before", tmp_path))
-    await learning.write()
+async def test_a_store_damaged_during_use_is_put_aside(tmp_path: Path) -> None:
+    history = history_in(tmp_path)
+    history.searched(search("before", tmp_path))
+    await history.write()
     file = tmp_path / OWN_FOLDER / NAME
     connection = connect(file, busy_seconds=1, cache_kb=64)
     connection.execute("DROP TABLE event")
     connection.close()
-    learning.searched(search("after", tmp_path))
-    await learning.write()
+    history.searched(search("after", tmp_path))
+    await history.write()
     assert file.with_suffix(".damaged").exists()
-    learning.searched(search("later", tmp_path))
-    await learning.aclose()
-    await learning.aclose()  # a second time does nothing
+    history.searched(search("later", tmp_path))
+    await history.aclose()
+    await history.aclose()  # a second time does nothing
     assert [one.id for one in stored(tmp_path)[0]] == ["after", "later"]
 
 
-async def test_a_store_that_is_deleted_is_made_anew_and_forgets(tmp_path: Path) -> None:
-    learning = learning_in(tmp_path)
-    learning.searched(search("s", tmp_path, "a.py"))
+async def test_a_deleted_store_is_recreated_empty(tmp_path: Path) -> None:
+    history = history_in(tmp_path)
+    history.searched(search("s", tmp_path, "a.py"))
     path = str(tmp_path / "a.py")
-    await learning.told("s", path, "up", 1)
-    assert await learning.boosts("plugins", [path])
+    await history.add_feedback("s", path, "up", 1)
+    assert await history.boosts("plugins", [path])
     for file in (tmp_path / OWN_FOLDER).iterdir():
         file.unlink()
-    learning.searched(search("new", tmp_path))
-    await learning.write()
-    assert await learning.boosts("plugins", [path]) == {}
-    await learning.aclose()
+    history.searched(search("new", tmp_path))
+    await history.write()
+    assert await history.boosts("plugins", [path]) == {}
+    await history.aclose()
     assert [one.id for one in stored(tmp_path)[0]] == ["new"]
 
 
-async def test_what_cannot_be_written_is_written_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_write_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("winnow.ranking.history.store.BUSY_SECONDS", 0.05)
-    learning = learning_in(tmp_path)
-    learning.searched(search("s1", tmp_path, "a.py"))
-    await learning.write()
+    history = history_in(tmp_path)
+    history.searched(search("s1", tmp_path, "a.py"))
+    await history.write()
     other = connect(tmp_path / OWN_FOLDER / NAME, busy_seconds=1, cache_kb=64)
     other.execute("BEGIN IMMEDIATE")
-    learning.searched(search("s2", tmp_path, "a.py", query="else"))
-    await learning.write()
-    assert [one.id for one in (await learning.all())[0]] == ["s1"]
+    history.searched(search("s2", tmp_path, "a.py", query="else"))
+    await history.write()
+    assert [one.id for one in (await history.all())[0]] == ["s1"]
     other.execute("COMMIT")
     other.close()
-    await learning.told("s2", str(tmp_path / "a.py"), "kept", 1)
-    await learning.aclose()
+    await history.add_feedback("s2", str(tmp_path / "a.py"), "kept", 1)
+    await history.aclose()
     searches, events = stored(tmp_path)
     assert [one.id for one in searches] == ["s1", "s2"]
     assert [one.signal for one in events] == ["kept"]
 
 
-async def test_what_can_never_be_written_holds_up_nothing(tmp_path: Path) -> None:
-    learning = learning_in(tmp_path)
-    learning.searched(search("s1", tmp_path, "a.py"))
-    await learning.told("s1", str(tmp_path / "a.py"), "up", 2**70)
-    learning.searched(search("s2", tmp_path, "a.py"))
-    await learning.aclose()
+async def test_an_unwritable_event_does_not_block_others(tmp_path: Path) -> None:
+    history = history_in(tmp_path)
+    history.searched(search("s1", tmp_path, "a.py"))
+    await history.add_feedback("s1", str(tmp_path / "a.py"), "up", 2**70)
+    history.searched(search("s2", tmp_path, "a.py"))
+    await history.aclose()
     searches, events = stored(tmp_path)
     assert [one.id for one in searches] == ["s1", "s2"]
     assert events == []
 
 
-async def test_while_somebody_holds_the_store_one_look_waits_for_it(
+async def test_only_one_refresh_waits_for_a_store_that_another_process_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "REFRESH_SECONDS", -1.0)
-    learning = learning_in(tmp_path)
-    learning.searched(search("s", tmp_path, "a.py"))
-    assert await learning.boosts("plugins") == {}
-    looks: list[bool] = []
+    history = history_in(tmp_path)
+    history.searched(search("s", tmp_path, "a.py"))
+    assert await history.boosts("plugins") == {}
+    refreshes: list[bool] = []
     released = asyncio.Event()
 
-    async def slowly(look: bool = False) -> None:
-        looks.append(look)
+    async def slowly(refresh: bool = False) -> None:
+        refreshes.append(refresh)
         await released.wait()
 
     with monkeypatch.context() as patch:
-        patch.setattr(learning, "write", slowly)
+        patch.setattr(history, "write", slowly)
         for _ in range(20):
-            await learning.boosts("plugins")
+            await history.boosts("plugins")
             await asyncio.sleep(0)
     released.set()
-    assert looks == [True]
-    await learning.aclose()
+    assert refreshes == [True]
+    await history.aclose()
 
 
-async def test_what_comes_too_fast_is_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MOST_WAITING", 10)
-    learning = learning_in(tmp_path)
+async def test_excess_searches_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_WAITING", 10)
+    history = history_in(tmp_path)
     for number in range(30):
-        learning.searched(search(f"s{number}", tmp_path))
-    await learning.aclose()
+        history.searched(search(f"s{number}", tmp_path))
+    await history.aclose()
     assert [one.id for one in stored(tmp_path)[0]] == [f"s{number}" for number in range(10)]
 
 
-def test_paths_are_kept_below_the_folder_however_they_are_spelled(tmp_path: Path) -> None:
+def test_paths_are_stored_relative_to_the_folder_in_any_spelling(tmp_path: Path) -> None:
     root, link = tmp_path / "root", tmp_path / "link"
     root.mkdir()
     link.symlink_to(root)
