@@ -462,8 +462,14 @@ async def test_the_index_is_begun_once_something_was_asked_and_hears_of_changes(
         await client.list_tools()
         await indexed(client)
         write_files(project, {"src/new.py": "def only_just_written():\n    pass\n"})
-        answer = await client.call_tool("find_symbol", {"name": "only_just_written"})
-        assert text_of(answer).startswith("src/new.py:1")
+
+        async def is_found() -> bool:
+            text = text_of(await client.call_tool("find_symbol", {"name": "only_just_written"}))
+            # On a busy machine the server may not have read the file yet: it must say so.
+            assert text.startswith("src/new.py:1") or "[incomplete: " in text
+            return text.startswith("src/new.py:1")
+
+        await until(is_found)
     assert servers() == []
 
 
