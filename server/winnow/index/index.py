@@ -53,7 +53,7 @@ from winnow.text.ripgrep import Ripgrep
 from winnow.text.roots import is_indexable
 from winnow.text.scope import search_roots
 from winnow.types import IndexState
-from winnow.types.index_status import IndexSettings, IndexStatus, NotCovered
+from winnow.types.index_status import IndexStatus, IndexStatusSettings, NotCovered
 
 if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
@@ -405,7 +405,7 @@ class Index:
             ]
         return IndexStatus(
             folders=folders,
-            settings=IndexSettings(
+            settings=IndexStatusSettings(
                 enabled=index.enabled,
                 max_files=index.max_files,
                 max_index_size_mb=index.max_index_size_mb,

@@ -90,7 +90,7 @@ class FolderStatus(Result, frozen=True, kw_only=True):
     ] = None
 
 
-class IndexSettings(Result, frozen=True, kw_only=True):
+class IndexStatusSettings(Result, frozen=True, kw_only=True):
     """The settings that hold, see the section `index`."""
 
     enabled: Annotated[bool, Meta(description="Whether an index is kept at all.")]
@@ -111,7 +111,7 @@ class IndexStatus(Result, frozen=True, kw_only=True):
     """The index of all folders, and what works on it."""
 
     folders: Annotated[list[FolderStatus], Meta(description="The index of each folder.")]
-    settings: Annotated[IndexSettings, Meta(description="The settings that apply.")]
+    settings: Annotated[IndexStatusSettings, Meta(description="The settings that apply.")]
     workers: Annotated[int, Meta(description="How many processes read files now.")] = 0
     memory_mb: Annotated[
         float | None,
