@@ -34,7 +34,7 @@ local group = vim.api.nvim_create_augroup('winnow', {})
 vim.api.nvim_create_autocmd('BufReadCmd', {
   group = group,
   pattern = 'winnow-doc://*',
-  desc = 'The text of a document',
+  desc = 'A document as text',
   callback = function(event)
     require('winnow.document').read(event.buf, event.match)
   end,

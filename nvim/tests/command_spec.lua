@@ -116,11 +116,11 @@ return {
       t.setup()
       local said = t.notified()
       vim.cmd('Winnow nonsense a')
-      t.contains(said[1][1], 'winnow: no mode `nonsense`; there are keyword, docs')
+      t.contains(said[1][1], 'winnow: unknown mode `nonsense`; use one of keyword, docs')
       vim.cmd('Winnow! grep')
       t.contains(said[2][1], 'a list needs a query')
       vim.cmd('Winnow index explode')
-      t.contains(said[3][1], 'no action `explode`')
+      t.contains(said[3][1], 'unknown action `explode`')
     end,
   },
   {
@@ -262,12 +262,12 @@ return {
       t.contains(good, 'winnow: the index of this project')
       t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })
       local bad = report()
-      t.contains(bad, 'ERROR cannot run `no-such-winnow`')
+      t.contains(bad, 'ERROR `no-such-winnow` not found')
       t.contains(bad, 'pip install winnow-ls')
       t.setup(nil, { cmd = { 'false', 'serve' } })
-      t.contains(report(), 'ends with code 1')
+      t.contains(report(), 'exited with code 1')
       t.setup(nil, { cmd = function() end })
-      t.contains(report(), 'so that `winnow doctor` is not asked')
+      t.contains(report(), 'so `winnow doctor` was not run')
     end,
   },
   {

@@ -120,7 +120,7 @@ return {
       t.equal(nil, params.capabilities.experimental)
       local result, err = require('winnow.complete').answer({ prompt = '' })
       t.equal(nil, result)
-      t.contains(err.message, 'no function `complete`')
+      t.contains(err.message, 'no `complete` function')
     end,
   },
 }

@@ -5,7 +5,7 @@ local t = require('support')
 -- Not one of the addresses of this machine, so that it needs consent; and yet nothing leaves it:
 -- who connects to it is told at once that nobody is there.
 local DESTINATION = 'http://0.0.0.0:9'
-local ALLOW = 'ranked locally; :Winnow consent to ask a model'
+local ALLOW = 'ranked locally; :Winnow consent to use a model'
 local SEARCH = 'keyword how are plugins loaded -- load_plugin'
 
 ---A user who has decided nothing yet, and a server with one model, which is elsewhere.
@@ -104,7 +104,7 @@ return {
       t.contains(vim.fn.getqflist({ title = 0 }).title, ALLOW)
       t.contains(
         said_by('Winnow! ' .. SEARCH:gsub('keyword', 'keyword ranker=llm')),
-        'no language model is available; :Winnow consent to ask a model'
+        'no language model is available; :Winnow consent to use a model'
       )
       t.equal(nil, asked.prompt)
     end,
@@ -117,17 +117,14 @@ return {
       local picker = t.finished_picker()
       t.equal({ DESTINATION }, picker.search.answer.ranked_by.needs_consent)
       picker:close()
-      t.contains(shown_by('Winnow audit'), 'no request was made to any model')
+      t.contains(shown_by('Winnow audit'), 'no requests to any model yet')
 
       local asked = choosing('Allow for this workspace')
       t.equal(
         'winnow: ' .. DESTINATION .. ': code may be sent, by your consent',
         said_by('Winnow consent')
       )
-      local prompt = ('Winnow: may code of %s be sent to %s?'):format(
-        vim.fs.basename(folder),
-        DESTINATION
-      )
+      local prompt = ('Winnow: send code of %s to %s?'):format(vim.fs.basename(folder), DESTINATION)
       t.equal(prompt, asked.prompt)
       t.equal({ 'Allow for this workspace', 'Not for this workspace', 'Withdraw' }, asked.titles)
 
@@ -140,7 +137,7 @@ return {
       t.contains(audit[1], 'away at ' .. DESTINATION .. ': 2 files, ')
       t.contains(audit[1], ', 0 tokens, failed')
       t.equal({ '    src/loader.py', '    src/main.py' }, vim.fn.sort({ audit[2], audit[3] }))
-      t.contains(audit[#audit - 1], 'since midnight UTC, to other machines: ')
+      t.contains(audit[#audit - 1], 'to other machines since midnight UTC: ')
       t.contains(audit[#audit - 1], ', 0 tokens, $0.000000')
       t.equal('log: ' .. vim.env.XDG_STATE_HOME .. '/winnow', audit[#audit])
 
@@ -163,7 +160,7 @@ return {
         return asked.prompt
       end)
       t.equal(
-        DESTINATION .. ': nothing is sent: you have refused',
+        DESTINATION .. ': nothing is sent: you refused',
         said_by('Winnow consent refuse'):sub(9)
       )
       local message = said_by('Winnow! ' .. SEARCH)
@@ -215,7 +212,10 @@ return {
       t.setup()
       t.equal({ 'give', 'refuse', 'withdraw' }, vim.fn.getcompletion('Winnow consent ', 'cmdline'))
       t.equal({}, vim.fn.getcompletion('Winnow consent give ', 'cmdline'))
-      t.contains(said_by('Winnow consent maybe'), 'no decision `maybe`; there are give, refuse')
+      t.contains(
+        said_by('Winnow consent maybe'),
+        'unknown decision `maybe`; use one of give, refuse'
+      )
     end,
   },
 }

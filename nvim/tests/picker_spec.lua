@@ -345,7 +345,7 @@ return {
       t.contains(said_below('Winnow grep ('), 'unclosed group')
       t.project()
       t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })
-      t.contains(said_below('Winnow grep plugin'), 'cannot run `no-such-winnow`')
+      t.contains(said_below('Winnow grep plugin'), '`no-such-winnow` not found')
     end,
   },
   {

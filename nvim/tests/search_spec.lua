@@ -60,7 +60,7 @@ return {
       t.equal('src/registry.py', items[1].path)
       t.equal('register_plugin', answer.terms[1].term)
       local _, _, problem = search('keyword', { query = '?!' })
-      t.contains(problem, 'no words')
+      t.contains(problem, 'no search terms')
     end,
   },
   {
@@ -194,7 +194,7 @@ return {
         t.error_of(function()
           search('nonsense', { query = 'a' })
         end),
-        'no mode `nonsense`'
+        'unknown mode `nonsense`'
       )
     end,
   },

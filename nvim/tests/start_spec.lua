@@ -141,7 +141,7 @@ return {
       t.wait('a message', function()
         return #said > 0
       end)
-      t.contains(said[1][1], 'cannot run `no-such-winnow`')
+      t.contains(said[1][1], '`no-such-winnow` not found')
       t.contains(said[1][1], 'vim.lsp.config')
       t.equal(vim.log.levels.ERROR, said[1][2])
     end,
@@ -156,7 +156,7 @@ return {
       vim.cmd('Winnow! grep plugin')
       t.wait('a message', function()
         return vim.iter(said):any(function(one)
-          return one[1]:find('while it started', 1, true) ~= nil
+          return one[1]:find('during startup', 1, true) ~= nil
         end)
       end)
     end,

@@ -4,7 +4,7 @@ local M = {}
 
 -- What somebody can do who has not consented that a model on another machine is asked. It fits the
 -- line for messages, with who ranked before it.
-local ALLOW = ':Winnow consent to ask a model'
+local ALLOW = ':Winnow consent to use a model'
 
 ---A number, with commas.
 ---@param number integer
@@ -73,7 +73,7 @@ local STATUS = {
   too_broad = 'too broad',
   peeled = 'left out to fit',
   no_match = 'no match',
-  invalid = 'no regular expression',
+  invalid = 'not a regular expression',
   timed_out = 'timed out',
   shrunk = 'shrunk',
 }
@@ -119,7 +119,7 @@ function M.left_out(answer)
   vim.list_extend(said, completeness.reasons)
   add('left out: %s', counted(completeness.skipped))
   add('%s', unread(answer.failed))
-  add('%s documents are still being read: ask again', answer.pending and grouped(answer.pending))
+  add('%s documents are still being read; search again', answer.pending and grouped(answer.pending))
   local index = completeness.index
   -- Where an answer is not complete, the reasons say so already.
   if index and index.state ~= 'ready' and completeness.complete then
@@ -130,7 +130,7 @@ function M.left_out(answer)
     add('the index is %s', ('%s (%s)'):format(index.state, known))
   end
   add('secrets replaced: %s', counted(answer.redactions))
-  add('perhaps: %s', answer.suggestions and table.concat(answer.suggestions, ', '))
+  add('did you mean: %s', answer.suggestions and table.concat(answer.suggestions, ', '))
   return said
 end
 

@@ -152,8 +152,8 @@ function M.start_problem(cmd)
     return nil
   end
   return table.concat({
-    ('cannot run `%s`: it is not there.'):format(program),
-    'Install it (pip install winnow-ls), or say where it is:',
+    ('`%s` not found.'):format(program),
+    'Install it (pip install winnow-ls), or set its path:',
     "vim.lsp.config('winnow', { cmd = { '/path/to/winnow', 'serve' } })",
   }, ' ')
 end
@@ -171,7 +171,7 @@ local function start(folder)
   local id = vim.lsp.start(config, { attach = false, silent = true })
   local client = id and vim.lsp.get_client_by_id(id)
   if not client then
-    return nil, 'the server does not start; :checkhealth winnow says why'
+    return nil, 'the server does not start; run :checkhealth winnow'
   end
   return client
 end
@@ -196,7 +196,7 @@ local function when_ready(client, done)
       if client.initialized and not gone then
         done(client)
       else
-        done(nil, 'the server has ended while it started; :checkhealth winnow says more')
+        done(nil, 'the server exited during startup; run :checkhealth winnow')
       end
     end)
   )
@@ -294,7 +294,7 @@ function M.request(client, method, params, hears)
   local sent, id = client:request(method, params, tell, vim.api.nvim_get_current_buf())
   if not sent then
     vim.schedule(function()
-      tell({ message = 'the server has ended; the next search starts it again' })
+      tell({ message = 'the server exited; the next search restarts it' })
     end)
   end
   timer:start(
@@ -302,7 +302,7 @@ function M.request(client, method, params, hears)
     ALIVE_MS,
     vim.schedule_wrap(function()
       if not over and client:is_stopped() then
-        tell({ message = 'the server has ended; the next search starts it again' })
+        tell({ message = 'the server exited; the next search restarts it' })
       end
     end)
   )

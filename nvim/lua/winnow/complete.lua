@@ -27,7 +27,7 @@ end
 function M.answer(params)
   local complete = config.current.complete
   if not complete then
-    return nil, failure(REQUEST_FAILED, 'no function `complete` is set up')
+    return nil, failure(REQUEST_FAILED, 'no `complete` function is configured')
   end
   local thread = assert(coroutine.running(), 'handlers of requests are coroutines')
   local request, answered, waits = {}, false, false
@@ -50,7 +50,7 @@ function M.answer(params)
     if type(text) == 'string' then
       finish({ text = text, model = said })
     else
-      finish(nil, failure(REQUEST_FAILED, tostring(said or 'the model gave no text')))
+      finish(nil, failure(REQUEST_FAILED, tostring(said or 'the model returned no text')))
     end
   end)
   if not ok then

@@ -113,7 +113,7 @@ local function problem(name, value)
   elseif name == 'complete' then
     return not vim.is_callable(value) and 'a function' or nil
   elseif name == 'width' or name == 'height' then
-    return not is_part(value) and 'a number above 0, 1 at most' or nil
+    return not is_part(value) and 'a number above 0, at most 1' or nil
   elseif name == 'history' then
     local good = type(value) == 'number' and value >= 0 and value % 1 == 0
     return not good and 'a whole number, 0 or more' or nil

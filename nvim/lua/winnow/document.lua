@@ -48,7 +48,7 @@ local function text_of(buf, uri)
   local waited = vim.wait(READ_MS, function()
     return over
   end, 5)
-  return found, failed or (not waited and 'it takes too long to read, or was interrupted' or nil)
+  return found, failed or (not waited and 'reading it took too long or was interrupted' or nil)
 end
 
 ---Fill a buffer with a document's text.
@@ -72,7 +72,7 @@ function M.read(buf, uri)
     if answer.truncated then
       said[#said + 1] = ('%d of %d lines'):format(answer.returned, answer.total_lines)
     end
-    vim.notify('winnow: not the whole text: ' .. table.concat(said, '; '), vim.log.levels.WARN)
+    vim.notify('winnow: incomplete text: ' .. table.concat(said, '; '), vim.log.levels.WARN)
   end
   vim.api.nvim_create_autocmd('BufWinEnter', {
     buffer = buf,

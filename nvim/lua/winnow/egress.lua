@@ -18,7 +18,7 @@ local TITLES = {
 local STATES = {
   needed = 'nothing is sent without your consent',
   given = 'code may be sent, by your consent',
-  refused = 'nothing is sent: you have refused',
+  refused = 'nothing is sent: you refused',
   always = 'code of every workspace may be sent (`llm.consent`)',
 }
 
@@ -84,7 +84,7 @@ local function ask(folder, answer)
   local folders = table.concat(vim.tbl_map(vim.fs.basename, answer.workspace), ', ')
   local where = table.concat(vim.tbl_map(named, open), ', ')
   vim.ui.select(choices, {
-    prompt = ('Winnow: may code of %s be sent to %s?'):format(folders, where),
+    prompt = ('Winnow: send code of %s to %s?'):format(folders, where),
     format_item = function(action)
       return TITLES[action]
     end,
@@ -111,7 +111,7 @@ function M.consent(action)
   end
   if not vim.list_contains(M.ACTIONS, action) then
     local known = table.concat(M.ACTIONS, ', ')
-    error(('winnow: no decision `%s`; there are %s'):format(action, known), 0)
+    error(('winnow: unknown decision `%s`; use one of %s'):format(action, known), 0)
   end
   decide(folder, action)
 end
@@ -168,7 +168,7 @@ local function of_today(today)
     cost = ('%s of $%.2f'):format(cost, today.daily_usd)
   end
   local requests = count(today.requests, 'request')
-  return ('since midnight UTC, to other machines: %s, %s, %s'):format(requests, tokens, cost)
+  return ('to other machines since midnight UTC: %s, %s, %s'):format(requests, tokens, cost)
 end
 
 ---What `$/audit` says, a line each.
@@ -180,7 +180,7 @@ local function lines(answer)
     vim.list_extend(said, of_request(one))
   end
   if #said == 0 then
-    said[1] = 'no request was made to any model'
+    said[1] = 'no requests to any model yet'
   end
   said[#said + 1] = of_today(answer.today)
   if answer.truncated then

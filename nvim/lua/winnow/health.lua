@@ -11,7 +11,7 @@ local DOCTOR_MS = 20000
 local function check_neovim()
   health.start('winnow: Neovim')
   if vim.fn.has('nvim-0.11') == 0 then
-    health.error('Neovim 0.11 or newer is needed', { 'Install a newer Neovim' })
+    health.error('Neovim 0.11 or newer is required', { 'Install a newer Neovim' })
     return false
   end
   -- The module can be called, which its annotations do not say.
@@ -53,16 +53,16 @@ local function check_server(cmd)
     return
   end
   if type(cmd) ~= 'table' or cmd[#cmd] ~= 'serve' then
-    health.info('The command is not `… serve`, so that `winnow doctor` is not asked')
+    health.info('The command is not `… serve`, so `winnow doctor` was not run')
     return
   end
   local doctor = vim.list_extend(vim.list_slice(cmd, 1, #cmd - 1), { 'doctor', '--json' })
   local run = vim.system(doctor, { timeout = DOCTOR_MS }):wait()
   local ok, findings = pcall(vim.json.decode, run.stdout or '')
   if not ok or type(findings) ~= 'table' then
-    health.error(('`%s` ends with code %d'):format(table.concat(doctor, ' '), run.code), {
-      'It says: ' .. vim.trim(run.stderr or ''),
-      'Run it in a terminal; perhaps the server is not installed whole',
+    health.error(('`%s` exited with code %d'):format(table.concat(doctor, ' '), run.code), {
+      'Output: ' .. vim.trim(run.stderr or ''),
+      'Run it in a terminal; the server may be only partly installed',
     })
     return
   end
@@ -84,7 +84,7 @@ local function answer_to(method)
   local problem = response and response.err
   if not response or problem then
     local said = problem and problem.message or 'no answer within 5 s'
-    health.error('the server does not say: ' .. said, { ':Winnow log shows what it says' })
+    health.error('the server did not answer: ' .. said, { 'See :Winnow log' })
     return nil
   end
   return response.result
@@ -92,7 +92,7 @@ end
 
 ---Whether models on other machines may be asked; those on this one need no consent.
 local function check_consent()
-  health.start('winnow: code of this project and models elsewhere')
+  health.start('winnow: sending code of this project to remote models')
   local answer = answer_to('$/consent') --[[@as winnow.Consent?]]
   if not answer then
     return
@@ -134,17 +134,17 @@ local function check_pickers()
   for _, name in ipairs({ 'telescope', 'fzf_lua', 'snacks' }) do
     local chosen = require('winnow.config').current.picker == name
     if found[name] then
-      health.ok(name .. ' is there' .. (chosen and ', and used' or ''))
+      health.ok(name .. ' is installed' .. (chosen and ' and in use' or ''))
     elseif chosen then
-      health.error(name .. ' is set as picker, and is not there', {
-        "Install it, or set up { picker = 'builtin' }",
+      health.error(name .. ' is set as the picker but not installed', {
+        "Install it, or set { picker = 'builtin' }",
       })
     else
-      health.info(name .. ' is not there; the own picker needs nothing')
+      health.info(name .. ' is not installed; the built-in picker needs no plugin')
     end
   end
   if require('winnow.config').current.complete then
-    health.ok('`complete` is set up: the server may ask your own model to rank')
+    health.ok('`complete` is set: your own model can rank')
   end
 end
 

@@ -74,7 +74,7 @@ end
 function M.history()
   local known = require('winnow.history').all()
   if #known == 0 then
-    vim.notify('winnow: no searches are remembered', vim.log.levels.WARN)
+    vim.notify('winnow: no search history', vim.log.levels.WARN)
     return
   end
   local query = require('winnow.query')

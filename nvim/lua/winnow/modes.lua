@@ -285,7 +285,7 @@ function M.get(name)
   local spec = M.modes[name]
   if not spec then
     local names = table.concat(M.names, ', ')
-    error(('winnow: no mode `%s`; there are %s'):format(tostring(name), names), 0)
+    error(('winnow: unknown mode `%s`; use one of %s'):format(tostring(name), names), 0)
   end
   return spec
 end

@@ -140,7 +140,7 @@ function Search:_begin(running, shown)
       if not suggested then
         return self:_done(nil, problem)
       elseif #suggested.terms == 0 then
-        return self:_done(nil, 'the question has no words to search for')
+        return self:_done(nil, 'the question contains no search terms')
       end
       params.search_terms = suggested.terms
       self:_send(running, params, shown)

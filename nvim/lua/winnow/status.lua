@@ -18,7 +18,7 @@ local function of_folder(folder)
     line('  %d of %d files', folder.files_indexed, folder.files_total),
   }
   for reason, count in vim.spairs(folder.not_covered or {}) do
-    said[#said + 1] = line('  not in it: %d %s', count, (reason:gsub('_', ' ')))
+    said[#said + 1] = line('  not indexed: %d %s', count, (reason:gsub('_', ' ')))
   end
   if folder.bytes_on_disk then
     local where = folder.store and vim.fs.dirname(folder.store) or 'memory'
@@ -26,7 +26,7 @@ local function of_folder(folder)
   end
   if (folder.updated_at or 0) > 0 then
     local when = os.date('%Y-%m-%d %H:%M:%S', math.floor(folder.updated_at))
-    said[#said + 1] = line('  changed last at %s', when)
+    said[#said + 1] = line('  last updated at %s', when)
   end
   for _, name in ipairs({ 'problem', 'last_error' }) do
     if folder[name] then
@@ -46,10 +46,10 @@ function M.lines(answer)
   end
   local index = answer.index
   if index.waits_for then
-    said[#said + 1] = line('the background waits: %s', index.waits_for)
+    said[#said + 1] = line('background work is waiting: %s', index.waits_for)
   end
   if index.memory_mb then
-    said[#said + 1] = line('%.0f MB of memory with the server', index.memory_mb)
+    said[#said + 1] = line('%.0f MB of memory, including the server', index.memory_mb)
   end
   return vim.list_extend(said, answer.warnings)
 end
@@ -88,7 +88,7 @@ function M.index(action)
   end
   if not ACTIONS[action] and action ~= 'refresh' then
     error(
-      ('winnow: no action `%s`; there are build, pause, resume, clear, refresh'):format(action),
+      ('winnow: unknown action `%s`; use build, pause, resume, clear or refresh'):format(action),
       0
     )
   end
@@ -98,8 +98,8 @@ function M.index(action)
     if not answer then
       return answers.fail(problem --[[@as string]])
     end
-    local state = answer.done and 'done' or 'goes on in the background'
-    local known = line('%d of %d files are known', answer.returned, answer.total_found)
+    local state = answer.done and 'done' or 'continues in the background'
+    local known = line('%d of %d files indexed', answer.returned, answer.total_found)
     local said = { line('winnow: index %s: %s (%s)', action, state, known) }
     vim.notify(table.concat(vim.list_extend(said, answer.warnings), '\n'))
   end)

@@ -97,7 +97,7 @@
 ---@field models string[] those there that have all they need
 ---@field state 'needed'|'given'|'refused'|'always'
 
----What left this machine.
+---Show what left this machine.
 ---@class winnow.Audit
 ---@field requests winnow.AuditedRequest[] the last one first
 ---@field today winnow.DaysUse

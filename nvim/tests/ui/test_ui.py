@@ -172,7 +172,7 @@ def test_a_model_elsewhere_is_asked_with_consent_only(django: Path, tmp_path: Pa
     try:
         terminal.see("[No Name]")
         terminal.type(f":Winnow keyword {QUESTION} -- {TERMS}\r")
-        terminal.see("ranked locally; :Winnow consent to ask a model")
+        terminal.see("ranked locally; :Winnow consent to use a model")
         terminal.type("\x03")
         terminal.gone("ranked locally")
         assert model.requests == []

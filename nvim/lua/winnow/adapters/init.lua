@@ -72,7 +72,7 @@ end
 ---@param request winnow.Request
 function M.open(name, mode, request)
   if not M.found()[name] then
-    error(('winnow: the picker `%s` is not installed'):format(name), 0)
+    error(('winnow: picker `%s` is not installed'):format(name), 0)
   end
   M.with_query(mode, request, function(asked)
     require('winnow.history').add(mode, asked)

@@ -706,7 +706,7 @@ end
 ---@return winnow.Picker?
 function M.resume()
   if not last then
-    vim.notify('winnow: there is nothing to resume', vim.log.levels.WARN)
+    vim.notify('winnow: nothing to resume', vim.log.levels.WARN)
     return nil
   end
   local before = last
