@@ -81,7 +81,7 @@ test('a keyword search shows its local order, then what the model has chosen, wi
   const [first, second, third] = await editor.rowTexts()
   assert.match(first, /\.py(:\d+)? ?django.* runs the migrations in order$/)
   assert.match(second, / writes down which were applied$/)
-  assert.match(third, /found, not chosen by the model$/)
+  assert.match(third, /also found, not chosen by the model$/)
   const visible = (await editor.visibleRows()).map(({ text }) => text)
   assert.match(visible[0], /^\S+\.py(:\d+)?django.*\nruns the migrations in order$/)
   assert.match(visible[1], /\nwrites down which were applied$/)
@@ -347,12 +347,12 @@ test('semantic and code search say what they did', async () => {
 
 test('what has no result says so, and why', async () => {
   await editor.search('Search Text', 'nowhere-in-this-tree-3141')
-  await editor.sees(editor.rows.filter({ hasText: 'Nothing found' }), /Nothing found/)
+  await editor.sees(editor.rows.filter({ hasText: 'No results' }), /No results/)
   await closePick()
   await editor.search('Search Text', '/(unclosed/')
   await editor.titled(/failed/)
   // Issue 26: the end of the sentence is cut off.
-  await editor.sees(editor.first, /cannot read '\(unclosed' as a regular expression: unclosed group.* Enter: try again$/)
+  await editor.sees(editor.first, /cannot read '\(unclosed' as a regular expression: unclosed group.* Press Enter to try again$/)
   await closePick()
 })
 
@@ -411,7 +411,7 @@ test('the walkthrough leads to a search', async () => {
   await editor.command('Welcome: Open Walkthrough...')
   await editor.rows.filter({ hasText: 'Search with Winnow' }).click()
   const steps = page.locator('.gettingStartedSlideDetails')
-  for (const step of ['A server to search with', 'Ask a question', 'Let a model rank (optional)']) {
+  for (const step of ['Install the server', 'Ask a question', 'Let a model rank (optional)']) {
     const { whole } = await editor.sees(steps.getByText(step, { exact: true }), /\w/)
     assert.ok(whole, step)
   }

@@ -38,7 +38,7 @@ test('a server that is killed is started again, and one gets the keys that are s
     )
     await editor.search('Search Text', 'print')
     await editor.sees(editor.first, /^print/)
-    assert.match(editor.log(), /The server has ended; it is started again in 0 s/)
+    assert.match(editor.log(), /The server exited; restarting it in 0 s/)
     await editor.page.keyboard.press('Escape')
 
     // A key that is stored is in the environment of the next one, and in no setting or log.
@@ -73,9 +73,9 @@ test('one that ends again and again is given up, and starts when somebody says s
       killed.add(pid)
       kill(pid)
     }
-    const offer = editor.notification('has ended five times within three minutes')
+    const offer = editor.notification('exited five times within three minutes')
     await offer.waitFor()
-    await editor.sees(offer, /has ended five times within three minutes/)
+    await editor.sees(offer, /exited five times within three minutes/)
     assert.equal(another(), undefined)
     await offer.locator('.monaco-button', { hasText: 'Restart' }).click()
     await until(() => another() !== undefined, 'a server again')
@@ -115,7 +115,7 @@ test('the folders of a workspace are searched together, and the menu changes the
     assert.deepEqual((await editor.sees(status, /3/)).whole, true)
     await choose('Pause indexing')
     await status.locator('.codicon-debug-pause').waitFor()
-    await choose('Go on indexing')
+    await choose('Resume indexing')
     await status.locator('.codicon-search').waitFor()
     await choose('Delete the index')
     await until(async () => (await status.innerText()).trim() === '0', async () =>

@@ -21,10 +21,10 @@ test('where there is no server, one is offered, and installed into an environmen
     settings: { 'winnow.server.command': [], 'winnow.server.package': 'winnow-ls-of-nobody' },
     env: { PATH: `${python}:${NO_WINNOW}`, PYTHONPATH: '' },
   }, async (editor) => {
-    const missing = 'no server to search with'
+    const missing = 'no server found'
     const install = async () => {
       const offer = editor.notification(missing)
-      const { whole } = await editor.sees(offer, /no server to search with/)
+      const { whole } = await editor.sees(offer, /no server found/)
       assert.ok(whole, 'all of it can be read')
       assert.match(await offer.innerText(), /neither on PATH nor in the selected Python environment/)
       assert.deepEqual(editor.processes(/winnow serve/), [])
@@ -34,9 +34,9 @@ test('where there is no server, one is offered, and installed into an environmen
     await editor.search('Search Text', 'main')
     await install()
     // What cannot be installed is said, and nothing of it stays.
-    const failed = editor.notification('the server cannot be installed')
+    const failed = editor.notification('could not install the server')
     await failed.waitFor({ timeout: INSTALL_PATIENCE })
-    await editor.sees(failed, /the server cannot be installed/)
+    await editor.sees(failed, /could not install the server/)
     assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
     assert.ok(!existsSync(environment))
     assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
@@ -86,12 +86,12 @@ test('code is sent to another machine when somebody has consented, and is listed
       await editor.page.keyboard.press('Enter')
     }
     await search()
-    await editor.titled(/ranked locally: a model needs consent/)
+    await editor.titled(/ranked locally: model needs consent/)
     // Issue 26: the end of the sentence is cut off.
     const { whole } = await editor.sees(asks, /Matching lines would be sent to https:\/\/192\.0\.2\.1, with/)
     assert.equal(whole, false)
     await asks.click()
-    await editor.sees(editor.title, /may matching lines be sent to https:\/\/192\.0\.2\.1 \(not decided\)/)
+    await editor.sees(editor.title, /send matching lines to https:\/\/192\.0\.2\.1 \(not decided\)/)
     for (const choice of ['Allow for this workspace', 'Allow for every workspace', 'Not for this workspace']) {
       await editor.sees(editor.rows.filter({ hasText: choice }), new RegExp(`^${choice}$`))
     }

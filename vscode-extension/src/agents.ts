@@ -17,7 +17,7 @@ interface Contributed {
 /** Tools that change something, or run programs: somebody is asked before. */
 const ASKED_FOR: Record<string, (input: object) => string> = {
   winnow_bash: (input) => `Run \`${(input as { command?: string }).command}\`?`,
-  winnow_index: (input) => `Have the index do this: ${(input as { action?: string }).action}?`,
+  winnow_index: (input) => `Run this index action: ${(input as { action?: string }).action}?`,
 }
 
 /** Offers the server's tools to agents in the editor. */
@@ -96,7 +96,7 @@ export function registerMcp(
         if (folder) definition.cwd = folder.uri
         return [definition]
       } catch (error) {
-        log.info(`No MCP server is offered: ${messageOf(error)}`)
+        log.info(`Not offering the MCP server: ${messageOf(error)}`)
         return []
       }
     },

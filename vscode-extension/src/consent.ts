@@ -21,7 +21,7 @@ export class Consent {
     const { destinations } = await this.server.ask(consent, {}, NONE)
     if (!destinations.length) {
       void vscode.window.showInformationMessage(
-        'Winnow: no language model on another machine has all that it needs. Is there a key?',
+        'Winnow: no remote language model is configured. Set its key first.',
       )
       return false
     }
@@ -36,12 +36,12 @@ export class Consent {
       { label: '$(circle-slash) Not for this workspace', run: () => tell('refuse') },
     ]
     if (destinations.some((one) => one.state === 'given' || one.state === 'refused')) {
-      items.push({ label: '$(discard) Forget what was decided', run: () => tell('withdraw') })
+      items.push({ label: '$(discard) Withdraw the decision', run: () => tell('withdraw') })
     }
     const now = destinations.map((one) => `${one.destination} (${STATES[one.state]})`).join(', ')
     const chosen = await vscode.window.showQuickPick(items, {
-      title: `Winnow: may matching lines be sent to ${now}?`,
-      placeHolder: 'Lines that match and lines around them, with secrets masked',
+      title: `Winnow: send matching lines to ${now}?`,
+      placeHolder: 'Matching lines and their context, with secrets masked',
     })
     return chosen ? chosen.run() : false
   }

@@ -17,13 +17,13 @@ export class EditorModel {
       .getConfiguration('winnow')
       .get<vscode.LanguageModelChatSelector>('editorModel.selector', {})
     const [model] = await vscode.lm.selectChatModels(selector)
-    if (!model) throw new Error('the editor has no language model for winnow.editorModel.selector')
+    if (!model) throw new Error('the editor has no language model that matches winnow.editorModel.selector')
     // The API has no message of a system: the rules come first.
     const messages = [params.system, params.prompt].map((text) =>
       vscode.LanguageModelChatMessage.User(text),
     )
     const options: vscode.LanguageModelChatRequestOptions = {
-      justification: 'Winnow lets this model choose among the files that a search has found.',
+      justification: 'Winnow lets this model choose among the files a search found.',
     }
     const response = await model.sendRequest(messages, options, token)
     let text = ''

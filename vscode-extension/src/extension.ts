@@ -156,7 +156,7 @@ class Extension {
   private resume(): void {
     const { last } = this
     if (!last) {
-      void vscode.window.showInformationMessage('Winnow: there is no search to resume yet.')
+      void vscode.window.showInformationMessage('Winnow: no search to resume yet.')
       return
     }
     new Picker(this.parts, last.mode, (resumed) => {
@@ -167,7 +167,7 @@ class Extension {
   private restart(): Promise<void> {
     return this.telling(async () => {
       await this.server.restart()
-      void vscode.window.setStatusBarMessage('Winnow: the server has been restarted', 3_000)
+      void vscode.window.setStatusBarMessage('Winnow: server restarted', 3_000)
     })
   }
 
@@ -205,7 +205,7 @@ class Extension {
     await this.restart()
     const version = this.server.program?.version
     if (version && this.server.isRunning) {
-      void vscode.window.showInformationMessage(`Winnow ${version} is installed and runs.`)
+      void vscode.window.showInformationMessage(`Winnow ${version} is installed and running.`)
     }
   }
 }

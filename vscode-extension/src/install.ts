@@ -26,7 +26,7 @@ export async function offerServer(
   const install = 'Install It for Me'
   const settings = 'Settings'
   const chosen = await vscode.window.showWarningMessage(
-    `Winnow: no server to search with. ${problem.message}`,
+    `Winnow: no server found. ${problem.message}`,
     {
       modal: false,
     },
@@ -52,7 +52,7 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
     const folder = privateEnvironment(context)
     try {
       const python = await usablePython()
-      progress.report({ message: 'making a virtual environment' })
+      progress.report({ message: 'creating a virtual environment' })
       await rm(folder, { recursive: true, force: true })
       await mkdir(path.dirname(folder), { recursive: true })
       await run(python, ['-m', 'venv', folder], token)
@@ -66,9 +66,9 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
     } catch (error) {
       await rm(folder, { recursive: true, force: true })
       if (token.isCancellationRequested) return false
-      log.error(`The server cannot be installed: ${messageOf(error)}`)
+      log.error(`Could not install the server: ${messageOf(error)}`)
       void vscode.window
-        .showErrorMessage(`Winnow: the server cannot be installed: ${messageOf(error)}`, 'Show Log')
+        .showErrorMessage(`Winnow: could not install the server: ${messageOf(error)}`, 'Show Log')
         .then((chosen) => chosen && log.show())
       return false
     }
@@ -81,9 +81,9 @@ async function usablePython(): Promise<string> {
   for (const python of selected ? [selected, ...names] : names) {
     const version = await pythonVersion(python)
     if (version && !isOlder(version)) return python
-    log.info(`${python} is not used: ${version ? `it is Python ${version.join('.')}` : 'not found'}`)
+    log.info(`${python} not used: ${version ? `it is Python ${version.join('.')}` : 'not found'}`)
   }
-  throw new Error(`it needs Python ${OLDEST_PYTHON.join('.')} or newer, and none was found`)
+  throw new Error(`Winnow needs Python ${OLDEST_PYTHON.join('.')} or newer; found none`)
 }
 
 async function pythonVersion(python: string): Promise<[number, number] | undefined> {
@@ -124,7 +124,7 @@ function run(command: string, args: string[], token: vscode.CancellationToken): 
     child.on('close', (code) => {
       cancelling.dispose()
       if (code === 0) resolve()
-      else reject(new Error(last || `${command} has ended with ${code}`))
+      else reject(new Error(last || `${command} exited with code ${code}`))
     })
   })
 }

@@ -60,7 +60,7 @@ export async function locate(context: vscode.ExtensionContext): Promise<Program>
     try {
       return await examined(candidate, [])
     } catch (error) {
-      log.info(`${candidate} is not used: ${messageOf(error)}`)
+      log.info(`${candidate} not used: ${messageOf(error)}`)
       problems.push(messageOf(error))
     }
   }
@@ -94,7 +94,7 @@ export async function selectedPython(): Promise<string | undefined> {
     const own = workspaceFolders().some((folder) => isBelow(selected, folder))
     return own && !vscode.workspace.isTrusted ? undefined : selected
   } catch (error) {
-    log.info(`The Python extension does not say what is selected: ${messageOf(error)}`)
+    log.info(`Could not get the selected environment from the Python extension: ${messageOf(error)}`)
     return undefined
   }
 }
@@ -102,7 +102,7 @@ export async function selectedPython(): Promise<string | undefined> {
 async function examined(command: string, args: readonly string[]): Promise<Program> {
   const said = await output(command, [...args, '--version'])
   const version = versionIn(said)
-  if (!version) throw new ServerMissing(`${command} is another program: it is not Winnow`)
+  if (!version) throw new ServerMissing(`${command} is not Winnow`)
   const problem = problemWith(version, command)
   if (problem) throw new ServerMissing(problem)
   return { command, args, version }

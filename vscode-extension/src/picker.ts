@@ -42,12 +42,12 @@ const button = (icon: string, tooltip: string): vscode.QuickInputButton => ({
   tooltip,
 })
 const TO_SIDE = button('split-horizontal', 'Open to the Side')
-const DOCUMENT = button('go-to-file', 'Open the Document Itself')
-const DETAILS = button('info', 'What Was Searched, and What Was Left Out')
-const IN_VIEW = button('list-tree', 'Show in the Results View')
-const TERMS = button('list-ordered', 'Change the Search Terms')
-const IGNORED = button('eye', 'Search Ignored and Hidden Files, Too')
-const NOT_IGNORED = button('eye-closed', 'Leave Out Ignored and Hidden Files Again')
+const DOCUMENT = button('go-to-file', 'Open Original Document')
+const DETAILS = button('info', 'Show Search Details')
+const IN_VIEW = button('list-tree', 'Show in Results View')
+const TERMS = button('list-ordered', 'Change Search Terms')
+const IGNORED = button('eye', 'Include Ignored and Hidden Files')
+const NOT_IGNORED = button('eye-closed', 'Exclude Ignored and Hidden Files')
 
 /** What pickers need of the rest. */
 export interface Parts {
@@ -170,7 +170,7 @@ export class Picker {
       ? this.parts.server.ask(suggestTerms, { query }, NONE).then(
           ({ terms }) => terms,
           (error: unknown) => {
-            log.info(`No terms are proposed: ${messageOf(error)}`)
+            log.info(`Could not suggest terms: ${messageOf(error)}`)
             return []
           },
         )
@@ -221,7 +221,7 @@ export class Picker {
       },
     ]
     this.pick.value = termsText(terms)
-    this.pick.placeholder = 'In which words may the code say it?'
+    this.pick.placeholder = 'Which words might the code use?'
   }
 
   private async start(query: string): Promise<void> {
@@ -322,7 +322,7 @@ export class Picker {
     this.showTitle()
     const again: Item = {
       label: `$(error) ${messageOf(error)}`,
-      detail: 'Enter: try again',
+      detail: 'Press Enter to try again',
       alwaysShow: true,
       run: () => void this.run(this.query, this.terms),
     }
@@ -410,11 +410,11 @@ export class Picker {
       buttons: row.document ? [DOCUMENT, TO_SIDE] : [TO_SIDE],
     }))
     if (others < rows.length) {
-      const label = others ? 'found, not chosen by the model' : 'the model has chosen none of these'
+      const label = others ? 'also found, not chosen by the model' : 'not chosen by the model'
       items.splice(others, 0, { label, kind: vscode.QuickPickItemKind.Separator })
     }
     if (!items.length && this.headline) {
-      items.push({ label: '$(info) Nothing found', alwaysShow: true, run: () => this.showDetails() })
+      items.push({ label: '$(info) No results', alwaysShow: true, run: () => this.showDetails() })
       for (const note of this.headline.details.slice(0, 6)) {
         items.push({ label: note, alwaysShow: true, run: () => this.showDetails() })
       }
@@ -422,7 +422,7 @@ export class Picker {
     const where = this.headline?.needsConsent
     if (where) {
       items.push(
-        { label: 'no model has ranked these', kind: vscode.QuickPickItemKind.Separator },
+        { label: 'ranked without a model', kind: vscode.QuickPickItemKind.Separator },
         {
           label: '$(shield) Let a language model rank…',
           detail: `Matching lines would be sent to ${where.join(', ')}, with secrets masked`,
@@ -489,7 +489,7 @@ export class Picker {
     try {
       await this.parts.previews.open(row.place, column)
     } catch (error) {
-      void vscode.window.showErrorMessage(`Winnow: ${row.shown} cannot be opened: ${messageOf(error)}`)
+      void vscode.window.showErrorMessage(`Winnow: ${row.shown} could not be opened: ${messageOf(error)}`)
     }
     if (this.search) this.parts.searches.opened(this.search.id, row.key)
     this.parts.kept()
@@ -501,7 +501,7 @@ export class Picker {
     const rank = this.shown.rows.findIndex((one) => one.key === row.key) + 1
     const params = { search_id: this.searchId, path: row.path, action: 'opened' as const, rank }
     this.parts.server.ask(feedback, params, NONE).catch((error: unknown) => {
-      log.info(`What was opened is not remembered: ${messageOf(error)}`)
+      log.info(`Could not record the opened result: ${messageOf(error)}`)
     })
   }
 
@@ -630,7 +630,7 @@ export async function chooseMode(): Promise<AnyMode | undefined> {
   }))
   const chosen = await vscode.window.showQuickPick(items, {
     title: 'Winnow: Search…',
-    placeHolder: 'What kind of search?',
+    placeHolder: 'Choose a kind of search',
     matchOnDetail: true,
   })
   return chosen?.mode
@@ -650,7 +650,7 @@ export async function chooseFromHistory(
   )
   return vscode.window.showQuickPick(items, {
     title: 'Winnow: Search History',
-    placeHolder: items.length ? 'A search to make again' : 'No searches yet',
+    placeHolder: items.length ? 'Search again' : 'No searches yet',
     matchOnDescription: true,
   })
 }

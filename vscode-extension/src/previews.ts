@@ -71,7 +71,7 @@ export class Previews implements vscode.Disposable {
       })
     } catch (error) {
       // Binary, gone, or too large: the row stays, and opening it says what is wrong.
-      log.debug(`No preview of ${uri.toString()}: ${messageOf(error)}`)
+      log.debug(`No preview for ${uri.toString()}: ${messageOf(error)}`)
     }
   }
 
@@ -223,7 +223,7 @@ async function showAgain(
       preserveFocus: true,
     })
   } catch (error) {
-    log.debug(`${uri.toString()} cannot be shown again: ${messageOf(error)}`)
+    log.debug(`Could not reopen ${uri.toString()}: ${messageOf(error)}`)
     return undefined
   }
 }

@@ -109,7 +109,7 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
       await this.previews.open(place, column)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      void vscode.window.showErrorMessage(`Winnow: the result cannot be opened: ${reason}`)
+      void vscode.window.showErrorMessage(`Winnow: could not open the result: ${reason}`)
     }
   }
 
@@ -120,7 +120,7 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
   private async step(by: 1 | -1): Promise<void> {
     const found = this.searches.step(by)
     if (!found) {
-      void vscode.window.showInformationMessage('Winnow: there are no results to go through yet.')
+      void vscode.window.showInformationMessage('Winnow: no results yet.')
       return
     }
     await this.show(found.row.place)

@@ -25,7 +25,7 @@ export class Secrets {
     if (!name) return false
     const key = await vscode.window.showInputBox({
       title: `Winnow: ${name}`,
-      prompt: 'Stored by VS Code in the keychain of this machine. Empty to delete it.',
+      prompt: 'VS Code stores the key in the keychain of this machine. Leave empty to delete it.',
       password: true,
       ignoreFocusOut: true,
     })
@@ -56,8 +56,8 @@ export class Secrets {
       description: stored.has(name) ? 'stored' : process.env[name] ? 'in the environment' : '',
     }))
     const chosen = await vscode.window.showQuickPick(items, {
-      title: 'Winnow: the key of which model?',
-      placeHolder: 'The environment variable that a model names for its key',
+      title: 'Winnow: set the key for which model?',
+      placeHolder: 'Choose the environment variable that holds the key',
     })
     return chosen?.label
   }

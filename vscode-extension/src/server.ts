@@ -51,7 +51,7 @@ export class Server implements vscode.Disposable {
     this.folders = vscode.workspace.onDidChangeWorkspaceFolders(() => {
       const { client } = this
       if (client?.state !== State.Running) return
-      this.askRoot(client).catch((error) => log.info(`The root is not known: ${messageOf(error)}`))
+      this.askRoot(client).catch((error) => log.info(`Could not get the workspace root: ${messageOf(error)}`))
     })
   }
 
@@ -143,7 +143,7 @@ export class Server implements vscode.Disposable {
     client.onDidChangeState(() => this.changed.fire())
     await client.start()
     await this.askRoot(client)
-    log.info(`The server runs, after ${Date.now() - began} ms`)
+    log.info(`The server started in ${Date.now() - began} ms`)
     this.changed.fire()
     return client
   }
@@ -224,11 +224,11 @@ export class Server implements vscode.Disposable {
     const delay = this.backoff.next()
     this.changed.fire()
     if (delay === undefined) {
-      log.error('The server has ended too often, and is not started again by itself')
+      log.error('The server exited too often; not restarting it')
       void this.offerRestart()
       return { action: CloseAction.DoNotRestart, handled: true }
     }
-    log.warn(`The server has ended; it is started again in ${delay / 1000} s`)
+    log.warn(`The server exited; restarting it in ${delay / 1000} s`)
     await new Promise((resolve) => setTimeout(resolve, delay))
     // Meanwhile somebody has searched, and with that started another, or has stopped it.
     const action = this.client === ended ? CloseAction.Restart : CloseAction.DoNotRestart
@@ -238,7 +238,7 @@ export class Server implements vscode.Disposable {
   private async offerRestart(): Promise<void> {
     const restart = 'Restart'
     const chosen = await vscode.window.showErrorMessage(
-      'Winnow: the server has ended five times within three minutes.',
+      'Winnow: the server exited five times within three minutes.',
       restart,
       'Show Log',
     )

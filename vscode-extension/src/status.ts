@@ -42,7 +42,7 @@ export class Status implements vscode.Disposable {
       try {
         status = await this.server.ask(indexStatus, {}, NONE)
       } catch (error) {
-        log.info(`The state of the index is not known: ${messageOf(error)}`)
+        log.info(`Could not get the index status: ${messageOf(error)}`)
       }
     }
     if (call !== this.latest) return
@@ -62,7 +62,7 @@ export class Status implements vscode.Disposable {
     const { summary } = this
     const ranker = this.searches.all.find((one) => one.mode.id === 'keyword')?.headline.parts[0]
     this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : '$(circle-slash) Winnow'
-    const lines = summary?.lines ?? ['The server does not run.']
+    const lines = summary?.lines ?? ['The server is not running.']
     const markdown = new vscode.MarkdownString()
     for (const line of ['**Winnow**', ...lines, ...(ranker ? [`The last search: ${ranker}`] : [])]) {
       markdown.appendMarkdown(`${line}\n\n`)
@@ -91,21 +91,21 @@ export class Status implements vscode.Disposable {
       command('$(search) Search…', 'winnow.search'),
       command('$(history) Resume the last search', 'winnow.resume'),
       separator('index'),
-      index('$(database) Build the index, or bring it up to date', 'build'),
-      paused ? index('$(play) Go on indexing', 'resume') : index('$(debug-pause) Pause indexing', 'pause'),
-      { label: '$(refresh) Look for changed files now', run: () => this.refresh() },
+      index('$(database) Build or update the index', 'build'),
+      paused ? index('$(play) Resume indexing', 'resume') : index('$(debug-pause) Pause indexing', 'pause'),
+      { label: '$(refresh) Check for changed files now', run: () => this.refresh() },
       index('$(trash) Delete the index', 'clear'),
       separator('server'),
       command('$(key) Set a key for a language model…', 'winnow.setKey'),
-      command('$(shield) May code be sent to a language model…', 'winnow.consent'),
-      command('$(list-flat) What left this machine', 'winnow.audit'),
+      command('$(shield) Consent to a language model…', 'winnow.consent'),
+      command('$(list-flat) Show what left this machine', 'winnow.audit'),
       command('$(gear) Settings', 'workbench.action.openSettings', '@ext:winnow-ls.winnow'),
       command('$(debug-restart) Restart the server', 'winnow.restart'),
       command('$(output) Show the log', 'winnow.showLog'),
     ]
     const chosen = await vscode.window.showQuickPick(items, {
       title: 'Winnow',
-      placeHolder: this.summary?.lines[0] ?? 'The server does not run',
+      placeHolder: this.summary?.lines[0] ?? 'The server is not running',
     })
     await chosen?.run()
   }
@@ -117,7 +117,7 @@ export class Status implements vscode.Disposable {
   }
 
   private async refresh(): Promise<void> {
-    const options = { location: vscode.ProgressLocation.Window, title: 'Winnow: looking for changes' }
+    const options = { location: vscode.ProgressLocation.Window, title: 'Winnow: checking for changes' }
     await this.telling(async () => {
       await vscode.window.withProgress(options, () => this.server.ask(refresh, { wait: true }, NONE))
     })

@@ -34,13 +34,13 @@ test('what left this machine is listed, with what was masked and the cap of the 
     log: '/state/winnow',
   })
   expect(text.split('\n')).toEqual([
-    'Since midnight UTC, to other machines: 1 requests, 1,807 of 20,000 tokens, $0.0021',
-    'The log: /state/winnow',
+    'Sent to other machines since midnight UTC: 1 requests, 1,807 of 20,000 tokens, $0.0021',
+    'Log: /state/winnow',
     '',
     '2026-01-01T00:00:00Z  small at https://a.example: 5,421 bytes, 1,807 tokens, broken off',
     '    masked: 1 × password',
     '    src/a.py',
     '',
   ])
-  expect(auditText(NOTHING)).toContain('Nothing was sent to a language model yet.')
+  expect(auditText(NOTHING)).toContain('Nothing has been sent to a language model yet.')
 })

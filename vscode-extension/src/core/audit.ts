@@ -1,4 +1,4 @@
-/** What left this machine, as text. */
+/** Show what left this machine, as text. */
 
 import { counted } from './numbers'
 import type { AuditResult, AuditedRequest } from './protocol'
@@ -7,10 +7,10 @@ export function auditText(audit: AuditResult): string {
   const { today, requests } = audit
   const cap = today.daily_tokens === undefined ? '' : ` of ${counted(today.daily_tokens)}`
   return [
-    `Since midnight UTC, to other machines: ${counted(today.requests)} requests, ` +
+    `Sent to other machines since midnight UTC: ${counted(today.requests)} requests, ` +
       `${counted(today.tokens)}${cap} tokens, $${today.cost_usd.toFixed(4)}`,
-    ...(audit.log ? [`The log: ${audit.log}`] : []),
-    ...(requests.length ? [] : ['', 'Nothing was sent to a language model yet.']),
+    ...(audit.log ? [`Log: ${audit.log}`] : []),
+    ...(requests.length ? [] : ['', 'Nothing has been sent to a language model yet.']),
     ...requests.flatMap((one) => ['', ...linesOf(one)]),
     '',
   ].join('\n')

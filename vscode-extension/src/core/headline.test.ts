@@ -50,7 +50,7 @@ describe('a keyword search says', () => {
       needs_consent: ['https://a.example'],
     }
     const { parts, needsConsent } = ofKeywordSearch({ ...KEYWORD, ranked_by })
-    expect(parts[0]).toBe('ranked locally: a model needs consent')
+    expect(parts[0]).toBe('ranked locally: model needs consent')
     expect(needsConsent).toEqual(['https://a.example'])
     expect(ofKeywordSearch(KEYWORD).needsConsent).toBeUndefined()
   })

@@ -104,7 +104,7 @@ export function ofDocuments(result: SearchDocsResult): Headline {
 
 function rankedBy(by: RankedBy): string {
   if (by.kind === 'llm') return `ranked by ${by.model}`
-  if (by.needs_consent?.length) return 'ranked locally: a model needs consent'
+  if (by.needs_consent?.length) return 'ranked locally: model needs consent'
   return by.fallback_reason ? `ranked locally: ${shortened(by.fallback_reason)}` : 'ranked locally'
 }
 
@@ -159,7 +159,7 @@ function fallbackDetails(result: FallbackAnswer): string[] {
       ? [`${result.fallback.from} was wanted, ${result.fallback.to} made: ${result.fallback.reason}`]
       : []),
     ...(result.index_offer ? [result.index_offer.text] : []),
-    ...(result.suggestions?.length ? [`Words to ask with: ${result.suggestions.join(', ')}`] : []),
+    ...(result.suggestions?.length ? [`Try these words: ${result.suggestions.join(', ')}`] : []),
   ]
 }
 

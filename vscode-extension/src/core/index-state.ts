@@ -19,7 +19,7 @@ export function summaryOf(index: IndexStatusResult['index']): IndexSummary {
   const done = sum(index.folders, (folder) => folder.files_indexed)
   const all = sum(index.folders, (folder) => folder.files_total)
   const lines = index.folders.map(lineOf)
-  if (index.waits_for) lines.push(`Waits: ${index.waits_for}`)
+  if (index.waits_for) lines.push(`Waiting: ${index.waits_for}`)
   if (index.memory_mb) lines.push(`${Math.round(index.memory_mb)} MB of memory`)
   const text = isBuilding ? `${counted(done)} of ${counted(all)}` : states.length ? counted(done) : 'Winnow'
   const icon = isPaused
