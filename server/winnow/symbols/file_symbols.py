@@ -1,7 +1,8 @@
-"""What is known of a file's symbols without the file: made by a worker, kept in the store.
+"""The symbols of a file: definitions, scopes, imports and occurrences of names.
 
-Offsets are bytes into the text in UTF-8, from 0. Facts hold no syntax trees, and know nothing of
-other files: what a name means there is for :mod:`winnow.symbols.resolve` to say, when asked.
+A worker process extracts them and the index stores them. Offsets are UTF-8 bytes from 0. File
+symbols hold no syntax trees and nothing about other files: :mod:`winnow.symbols.resolve` finds the
+meaning of a name at query time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Kind = Literal[
     "macro", "object", "event", "operator", "section",
 ]  # fmt: skip
 
-# Kinds that can hold members.
+# Kinds that can have members.
 CONTAINERS = frozenset(
     (
         "module",
@@ -34,18 +35,18 @@ CONTAINERS = frozenset(
         "section",
     )
 )
-# Of these, what has instances.
+# Containers that have instances.
 CLASSES = frozenset(("class", "struct", "union", "interface", "trait", "enum", "object"))
 
 
 class Definition(Struct, frozen=True, array_like=True, gc=False):
     """A name that a file defines.
 
-    ``at`` is the offset of the name, ``start`` and ``end`` are of the whole definition. ``line``
-    is that of the name, from 0, and ``column`` its column in bytes, code points and UTF-16 units.
-    ``container`` is the qualified name of what it is a member of, with dots, else empty; ``local``
-    says that it stands in a function, ``declared`` that it is a mere declaration: a prototype in a
-    header, an overload. ``doc`` is without comment signs.
+    ``at`` is the offset of the name; ``start`` and ``end`` span the complete definition. ``line``
+    is the line of the name, from 0. ``columns`` is its column in bytes, code points and UTF-16
+    units. ``container`` is the qualified name of the parent, with dots, or empty. ``local``
+    definitions are inside a function. ``declared`` ones have no body: a prototype in a header, an
+    overload. ``doc`` is the doc comment without comment signs.
     """
 
     name: str
@@ -69,14 +70,19 @@ class Definition(Struct, frozen=True, array_like=True, gc=False):
 
 
 class LexicalScope(Struct, frozen=True, array_like=True, gc=False):
-    """A part of a file in which names are bound.
+    """A part of a file that binds names.
 
-    ``parent`` is the number of the scope around it, -1 for the file's own, which is number 0.
-    Kinds: "module" (one within a file, too), "function", "class" (its members), "part" (members of
-    a class that stands elsewhere: Rust's `impl`, a method of Go), "namespace", "block", "outside"
-    (in a function's, but its names mean what they mean around it: default values). ``name`` is
-    that of the function, class or namespace. A scope begins behind its own name, which belongs to
-    the scope around; a part has the name of its class, as it is written.
+    ``parent`` is the number of the enclosing scope. The file's own scope is number 0 and has parent
+    -1. ``name`` is the name of the function, class or namespace. A scope begins after its own name,
+    which the enclosing scope binds. Kinds:
+
+    * "module": a file, or a module within a file
+    * "function", "namespace", "block"
+    * "class": binds the members of the class
+    * "part": binds members of a class declared elsewhere (Rust's `impl`, a method in Go); its name
+      is the class name as written
+    * "outside": in a function's scope, but its names have the meaning they have around the function
+      (default values)
     """
 
     start: int
@@ -87,11 +93,12 @@ class LexicalScope(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Import(Struct, frozen=True, array_like=True, gc=False):
-    """A name from another file: ``local`` stands for ``name`` of ``module``, or for the module
-    itself where ``name`` is empty. ``module`` is as the source has it. ``at`` is the offset of
-    ``name``, or of the module where there is none; ``exported`` says that others can import
-    ``local`` from here. In JSON, ``local`` is a pattern for names of modules, ``module`` the path
-    that they mean.
+    """A name from another file.
+
+    ``local`` stands for ``name`` of ``module``, or for the module itself if ``name`` is empty.
+    ``module`` is as written in the source. ``at`` is the offset of ``name``, or of the module if
+    there is no name. Other files can import ``local`` from here if ``exported``. In JSON, ``local``
+    is a pattern for module names and ``module`` the path they resolve to.
     """
 
     local: str
@@ -102,28 +109,28 @@ class Import(Struct, frozen=True, array_like=True, gc=False):
     exported: bool = True
 
 
-# Roles of an occurrence: the low four bits of its flags.
-# A tag is the name behind C's `struct`, a macro that behind `#define`: names of their own kind.
+# Roles of an occurrence: the low four bits of its flags. TAG is a name after C's `struct`, MACRO a
+# name after `#define`; both have their own name space.
 BARE, ATTRIBUTE, KEYWORD, IMPORTED, MEMBER, KEY, TYPE, LABEL, STRING, TAG, MACRO = range(11)
 ROLE = 0x0F
-# The others.
-BINDS = 0x10  # binds the name in its scope: a definition, parameter, or target of an assignment
+# The other flags.
+BINDS = 0x10  # binds the name in its scope: a definition, parameter, or assignment target
 CALLED = 0x20
 WRITTEN = 0x40
-SHORTHAND = 0x80  # `{name}`: a key and a value in one
+SHORTHAND = 0x80  # `{name}`: both a key and a value
 IN_TYPE = 0x100  # in an annotation, a base or a cast
 DEFINES = 0x200  # the name of a definition
 PARAMETER = 0x400  # binds a parameter
-APART = 0x800  # a name of the language's second kind, see `Rules.apart`
-QUALIFIES = 0x1000  # stands before a dot in a type or `::`, and is a namespace (in C++, or a class)
+APART = 0x800  # in the language's second name space, see `Rules.apart`
+QUALIFIES = 0x1000  # before a dot in a type or `::`: a namespace (in C++, or a class)
 
-STATIC = 0x4000  # a member of the class itself, not of its objects
-MENTIONED = 0x2000  # in a doc comment or a list of exports: types, values, whatever has the name
+STATIC = 0x4000  # a member of the class itself, not of its instances
+MENTIONED = 0x2000  # in a doc comment or export list: can mean a type, a value, anything
 
 
 class Occurrence(Struct, frozen=True, gc=False):
-    """A place where a name stands. ``receiver`` is what stands before it (`a.b()` in `a.b().c`):
-    the number of an entry in the scope_table's ``receivers``, 0 for none."""
+    """An occurrence of a name. ``receiver`` indexes ``ScopeTable.receivers`` and is the expression
+    before the name (`a.b()` in `a.b().c`); 0 means none."""
 
     at: int
     flags: int
@@ -134,23 +141,29 @@ class Occurrence(Struct, frozen=True, gc=False):
         return self.flags & ROLE
 
 
-# Between what a name was assigned one after the other, see `ScopeTable.types`.
+# Separates several assignments to one name, see `ScopeTable.types`.
 OR = "\0"
 
 
 class ScopeTable(Struct, frozen=True, array_like=True):
-    """What scopes, imports and declared types of a file say; see :class:`FileSymbols`.
+    """The scopes, imports and declared types of a file; part of :class:`FileSymbols`.
 
-    Tables are by the number of a scope. ``bases`` holds the expressions that the class with that
-    scope names as its bases. ``types`` tells for names bound in a scope what was declared for them
-    (``:Type``) or assigned to them (``=expression``, ``@12=expression`` where it stands in scope
-    12; with `OR` between several), ``returns`` the return types of functions defined in a scope.
-    ``modules`` are those that parts of a module's name mean (`a.b` for the `b` of `from a.b import
-    c`), by the part's offset. ``aliases`` are names for types. ``receivers`` are expressions in a
-    short form: names, with ``.`` between them, ``()`` for a call (``()$1`` for its second result),
-    ``[]`` for a subscript, ``<T>`` for a cast to T; entry 0 is empty. ``outer`` are names that a
-    scope takes from outside (`global`). ``private`` are names of the file that no other file sees.
-    ``package`` is the package that it says it belongs to.
+    Dictionaries with integer keys are indexed by scope number.
+
+    * ``bases``: the base class expressions of a class scope
+    * ``types``: for names bound in a scope, the declared type (``:Type``) or the assigned
+      expression (``=expression``; ``@12=expression`` if it is evaluated in scope 12); `OR`
+      separates several
+    * ``returns``: the return types of functions defined in a scope
+    * ``modules``: by offset, the module that a part of a dotted module name means (`a.b` for the
+      `b` of `from a.b import c`)
+    * ``aliases``: type aliases
+    * ``receivers``: expressions in short form: names, ``.`` between them, ``()`` for a call
+      (``()$1`` for its second result), ``[]`` for a subscript, ``<T>`` for a cast to T; entry 0 is
+      empty
+    * ``outer``: names that a scope takes from an enclosing scope (`global`)
+    * ``private``: names that other files cannot see
+    * ``package``: the package that the file declares
     """
 
     scopes: list[LexicalScope]
@@ -180,14 +193,14 @@ class FileSymbols(Struct, frozen=True, array_like=True):
 
 
 def unpack_occurrences(packed: bytes) -> Iterator[Occurrence]:
-    """The occurrences of a name: three unsigned 32-bit numbers each, in the machine's order."""
+    """Yield the occurrences of a name: three unsigned 32-bit numbers each, in native byte order."""
     numbers = array("I", packed)
-    for place in range(0, len(numbers), 3):
-        yield Occurrence(numbers[place], numbers[place + 1], numbers[place + 2])
+    for index in range(0, len(numbers), 3):
+        yield Occurrence(numbers[index], numbers[index + 1], numbers[index + 2])
 
 
 def scope_at(starts: list[int], scopes: list[LexicalScope], at: int) -> int:
-    """The number of the innermost scope around an offset; ``starts`` are those of the scopes."""
+    """Return the number of the innermost scope that contains an offset."""
     number = bisect_right(starts, at) - 1
     while number > 0 and scopes[number].end <= at:
         number = scopes[number].parent
@@ -195,8 +208,10 @@ def scope_at(starts: list[int], scopes: list[LexicalScope], at: int) -> int:
 
 
 def scope_of_name(scopes: list[LexicalScope], number: int) -> int:
-    """The scope that the name of a class or function is bound in: around its type parameters, too,
-    which end where it ends."""
+    """Return the scope that binds the name of a class or function scope.
+
+    Type parameters have a block scope that ends where the class ends; the name is bound outside it.
+    """
     around = scopes[number].parent
     while around > 0 and scopes[around].end == scopes[number].end:
         if scopes[around].kind != "block":
@@ -206,8 +221,11 @@ def scope_of_name(scopes: list[LexicalScope], number: int) -> int:
 
 
 def merge_scopes(scopes: list[LexicalScope]) -> list[int]:
-    """For each scope its number, or that of the first of its name where the declarations of a
-    class or namespace stand in several places; for a part that of its class before it."""
+    """Map each scope to a canonical scope number.
+
+    Declarations of one class or namespace in several places share the number of the first. A part
+    gets the number of its class if the class precedes it.
+    """
     first: dict[tuple[int, str], int] = {}
     found: list[int] = []
     for number, scope in enumerate(scopes):

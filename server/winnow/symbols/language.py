@@ -1,6 +1,6 @@
-"""Languages: which file is which, and what is known of each; a module in ``languages/`` is one.
+"""Definition of a language. Each module in ``languages/`` adds one.
 
-This module loads no grammar: the server, which parses nothing, reads it too.
+This module loads no grammar, because the server, which does not parse, imports it too.
 """
 
 from __future__ import annotations
@@ -23,66 +23,74 @@ if TYPE_CHECKING:
     from winnow.symbols.extract.extraction import Extraction
 
 
-# Words that begin statements in languages which have them from C, and name nothing there.
+# Statement keywords of C-like languages; they name nothing.
 STATEMENTS = frozenset("if else for while do switch case return".split())
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """A language.
+    """A programming language: its files, tree-sitter queries, and hooks for what queries cannot
+    say.
 
-    ``grammar`` is its name in tree-sitter-language-pack, else ``name``. ``files`` are the ends of
-    names (".py") and whole names ("Rakefile"), ``programs`` the interpreters of a first line
-    ``#!``.
+    To add a language, create ``languages/<name>.py`` with one instance. ``name``, ``files`` and
+    ``definitions`` suffice; ``languages/zig.py`` is a short example.
 
-    ``definitions`` is a query. Each of its matches captures the whole as ``@definition.<kind>``
-    and the name as ``@name``. In its place, ``@declaration.<kind>`` only says that something is
-    elsewhere, as a prototype does, and ``@local.<kind>`` stands in a function that has no name;
-    ``@inside`` is no definition, but members stand in it (Rust's ``impl``), and
-    ``@skipped.<kind>`` keeps later patterns from matching (include guards). A match may also
-    capture a ``@doc``; as ``@container`` the names of what it is a member of, where it does not
-    stand inside of that; and anything as ``@typed``, which makes it win over others, see ``once``.
-    A name that several patterns match is what the first of them says. ``@namespace`` is like
-    ``@container`` for what is no class: its functions are no methods. ``@inside`` without
-    ``@name`` has as members those of what is around it (Zig's `return struct`). ``@first`` is
-    where the definition begins, if that is before the whole (Zig's `pub`).
+    **Files.** ``files`` are file extensions (".py") and complete file names ("Rakefile");
+    ``programs`` are interpreters in a ``#!`` line. ``grammar`` is the name in
+    tree-sitter-language-pack, if it is not ``name``. ``clean`` replaces text that the grammar
+    cannot parse with text of the same length. ``embedded`` returns parts to parse separately (items
+    in Rust macros). ``scripts`` is a query for embedded TypeScript (``@script``); then nothing else
+    in the file counts. ``instead`` may return the name of another language, judging by the text.
 
-    ``@hidden`` and ``@exported`` in a match decide what else ``exported`` would say;
-    ``@exported`` without a definition is a name that the file exports elsewhere than there.
-    ``@listed`` are all names that other files see, with their members. Behind an ``@access`` that
-    begins with "private", up to the next one, stands what they do not see. ``@between`` may stand
-    between a comment and what it is about (Rust's attributes), and ``@comment`` with ``@text`` is
-    a doc that is no comment.
+    **Definitions.** ``definitions`` is a tree-sitter query. If several patterns match a name, the
+    first pattern wins. Its captures:
 
-    In nodes that it captures as ``@nested``, another query ``nested`` is run, whose patterns come
-    before the others: it can match what stands at any depth of them, which would be slow in the
-    whole text.
+    | capture | meaning |
+    | --- | --- |
+    | ``@definition.<kind>`` | a complete definition; kinds are in ``file_symbols.Kind`` |
+    | ``@name`` | its name |
+    | ``@declaration.<kind>`` | instead of a definition: a prototype; the definition is elsewhere |
+    | ``@local.<kind>`` | instead of a definition: in a function without a name |
+    | ``@skipped.<kind>`` | not a definition, and later patterns cannot match it (include guards) |
+    | ``@inside`` | not a definition, but contains members of ``@name`` (Rust's ``impl``) |
+    | ``@inside`` without ``@name`` | contains members of what is around it (Zig's ``return struct``) |
+    | ``@container`` | the class that the definition belongs to, if it is not inside that class |
+    | ``@namespace`` | like ``@container``, but its functions are not methods |
+    | ``@first`` | the start of the definition, if it precedes the captured node (Zig's ``pub``) |
+    | ``@typed`` | makes this match win among the kinds ``once`` |
+    | ``@doc`` | its doc comment, if not the comment before it |
+    | ``@comment`` with ``@text`` | a doc comment that is not a comment node |
+    | ``@between`` | may appear between a comment and its definition (Rust's attributes) |
+    | ``@exported``, ``@hidden`` | in a match: other files see the name, or not |
+    | ``@exported`` | on its own: a name that the file exports elsewhere |
+    | ``@listed`` | the only names that other files see, with their members |
+    | ``@access`` | if it begins with "private", definitions up to the next one are private |
+    | ``@nested`` | a node in which the query ``nested`` runs |
 
-    ``reserved`` are words that name nothing: where a text does not parse, the grammar may take them
-    for names (C#'s `#else` before an `else if`).
+    ``nested`` has precedence over ``definitions``. It can match at any depth of the captured nodes,
+    which would be slow on the complete text.
 
-    ``name_part`` is a regular expression for what of the text of ``@name`` is the name. With
-    ``clauses``, functions of one name that follow each other are one definition. ``most`` is
-    how many of a file are taken, where files may be data. ``name_of`` finds the name in what is
-    defined, where the query does not. ``scripts`` is a query for the parts of a file, ``@script``,
-    that are TypeScript: then nothing else of it counts.
+    The extractor itself turns functions in classes into methods and variables there into fields,
+    makes fields in a method (``self.name = …``) fields of the class, and drops variables in
+    functions.
 
-    What the driver sees to: functions in classes are methods, variables there are fields; fields
-    in a method (`self.name = …`) are the class's; variables in functions are left out. ``kind``
-    then corrects the kind by what stands before the name in the definition (decorators and
-    modifiers too), the name, and the name of the container; an empty kind is no definition. Of the
-    kinds ``once``, a container has one of each name: the last with a type, else the first.
+    **Details of definitions.** ``kind(kind, header, name, container)`` corrects a kind; ``header``
+    is the text before the name, with decorators and modifiers. An empty result drops the
+    definition. ``exported(header, name)`` returns whether other files see a name. ``name_part`` is
+    a regular expression for the part of ``@name`` that is the name. ``name_of`` finds the name if
+    the query has no ``@name``. ``header`` are types of nodes around a definition that belong to it
+    (decorators, ``export``). ``comments`` are the types of comment nodes. ``reserved`` are words
+    that name nothing; after a syntax error the grammar may parse them as names (C#'s ``#else``
+    before an ``else if``). With ``clauses``, adjacent functions of one name are one definition.
+    ``once`` lists kinds of which a container has one per name: the last ``@typed`` one, else the
+    first. ``most`` limits the definitions per file, for files that may be data. ``flat``: a
+    definition at the start of a line is never in a function, and global variables always start a
+    line; anything else is a parse error (in C, from macros).
 
-    ``tokens`` is a query whose captures tell what names are for, see ``occurrences.py``; without
-    it, ``scoping/plain.py`` finds them. ``clean`` gives the text as the grammar reads it best, of
-    the same length. ``prepare`` and ``collect`` add what a query cannot say, before and after
-    identifiers are read: flags of single names, imports, bases, types. ``rules`` are for resolving
-    names, ``skipped`` names whose occurrences are not kept (`self`). ``exported`` tells from what
-    stands before the name in the definition, and the name, whether other files see it. ``comments``
-    are the node types of comments, ``header`` the node types around a definition that belong to it:
-    decorators, `export`. ``embedded`` gives parts of the text that are to be parsed on their own
-    (items in macros of Rust). ``instead`` may name another language by the text itself.
-    ``flat``: no function holds what begins a line, and every value outside of functions begins
-    one. Where it looks otherwise, the text did not parse (in C, because of macros).
+    **References.** ``tokens`` is a query for the roles of names; ``extract/occurrences.py`` lists
+    its captures. Without it, ``scopes/plain.py`` matches references by name. ``skipped`` are names
+    whose occurrences are not stored (``self``). ``prepare`` and ``collect`` run before and after
+    identifiers are read, to add what a query cannot say: flags, imports, bases, types. ``rules``
+    tell the resolver how names work in the language.
     """
 
     name: str
@@ -115,7 +123,7 @@ class Language(Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def languages() -> dict[str, Language]:
-    """The languages with a module of their own, by name."""
+    """Return the languages that have a module, by name."""
     package = importlib.import_module("winnow.symbols.languages")
     found: dict[str, Language] = {}
     for module in pkgutil.iter_modules(package.__path__):
@@ -127,7 +135,7 @@ def languages() -> dict[str, Language]:
 
 @functools.cache
 def generic_languages() -> dict[str, Language]:
-    """The languages of which only the grammar is known, by name: they have no query."""
+    """Return the languages known by their grammar only, by name. They have no query."""
     return {
         grammar: Language(
             name=grammar,
@@ -140,7 +148,7 @@ def generic_languages() -> dict[str, Language]:
 
 
 def language_of(path: str, first_line: bytes = b"") -> Language | None:
-    """The language of a file with this path, and perhaps a first line ``#!``."""
+    """Return the language of a file, by its name or its ``#!`` line."""
     by_name, by_program = _names()
     name = path.rpartition("/")[2]
     if name in by_name:
@@ -160,9 +168,9 @@ _PROGRAM = re.compile(rb"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([A
 
 @functools.cache
 def _names() -> tuple[dict[str, Language], dict[str, Language]]:
-    """Languages by ends of names and whole names, and by programs."""
-    known = [*generic_languages().values(), *languages().values()]
+    """Return the languages by file extension or file name, and by program."""
+    all_languages = [*generic_languages().values(), *languages().values()]
     return (
-        {name: language for language in known for name in language.files},
-        {program: language for language in known for program in language.programs},
+        {name: language for language in all_languages for name in language.files},
+        {program: language for language in all_languages for program in language.programs},
     )

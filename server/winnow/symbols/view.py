@@ -1,4 +1,4 @@
-"""What resolving asks of the facts of a workspace, wherever they are kept."""
+"""The interface through which the resolver and the symbol search read the index."""
 
 from __future__ import annotations
 
@@ -11,58 +11,61 @@ from winnow.symbols.file_symbols import Definition, ScopeTable
 
 
 class File(Struct, frozen=True, gc=False):
-    """A file that facts are known of; ``path`` is absolute, with ``/``."""
+    """A file whose symbols are known; ``path`` is absolute, with ``/``."""
 
     path: str
     language: str
 
 
 class SymbolView(Protocol):
-    """The facts of all files at one moment; every path is absolute, with ``/``.
+    """The symbols of all files at one moment. Every path is absolute, with ``/``.
 
-    Unsaved documents stand in the place of their files. The methods read from disk or from
-    memory and take microseconds to milliseconds: call them from a thread.
+    Unsaved documents replace their files. The methods read from disk or memory and take
+    microseconds to milliseconds: call them from a thread.
     """
 
     def occurrences(self, name: str) -> Iterable[tuple[File, bytes]]:
-        """Files in which a name stands, with its packed occurrences, see `facts.unpacked`."""
+        """Return the files that contain a name, with its packed occurrences; see
+        `file_symbols.unpack_occurrences`."""
 
     def occurrences_in(self, path: str, name: str) -> bytes:
-        """The packed occurrences of a name in one file; empty if there are none."""
+        """Return the packed occurrences of a name in one file, or empty bytes."""
 
     def names_in(self, path: str) -> Collection[str]:
-        """All names that stand in a file."""
+        """Return all names that occur in a file."""
 
     def all_occurrences(self, path: str) -> Mapping[str, bytes]:
-        """The packed occurrences of every name in a file."""
+        """Return the packed occurrences of every name in a file."""
 
     def scope_table(self, path: str) -> ScopeTable | None:
-        """The scope_table of a file; None if it is not known."""
+        """Return the scope table of a file, or None if the file is not indexed."""
 
     def definitions(self, name: str) -> Iterable[tuple[File, Definition]]:
-        """Everything of this name that some file defines."""
+        """Return all definitions of a name."""
 
     def definitions_in(self, path: str) -> list[Definition]:
-        """All definitions of a file, in the order of the text."""
+        """Return the definitions of a file in text order."""
 
     def subclasses(self, name: str) -> Iterable[tuple[File, int]]:
-        """Classes that name it as a base (its last part counts): file and number of scope."""
+        """Return the classes that name a class as a base, by the last part of its name: file and
+        scope number."""
 
     def file(self, path: str) -> File | None:
-        """The file of this path, if facts of it are known."""
+        """Return the file at a path, or None if it is not indexed."""
 
     def problems(self) -> Mapping[File, str]:
-        """The files of which no facts could be taken, and why, the smallest of a folder first; some
-        are of no known language."""
+        """Return the files that could not be indexed, with the reason, the smallest of each folder
+        first. Some have no known language."""
 
     def files_named(self, name: str) -> list[File]:
-        """Files with this name, without folders."""
+        """Return the files with a base name."""
 
     def files_ending(self, ending: str) -> Sequence[File]:
-        """Files whose path ends with these names of folders and a file (`net/client.py`)."""
+        """Return the files whose path ends with these folders and this file name (`net/client.py`)."""
 
     def roots(self) -> list[str]:
-        """The folders of the workspace."""
+        """Return the workspace folders."""
 
     def manifest(self, path: str) -> bytes | None:
-        """Return the contents of a settings file of the workspace; None if it cannot be read."""
+        """Return the contents of a project file (`package.json`, `go.mod`), or None if it cannot be
+        read."""

@@ -1,4 +1,7 @@
-"""Receiver expressions: chains of names, members, calls and subscripts in short form."""
+"""Receiver expressions: chains of names, members, calls and subscripts in short form.
+
+:class:`~winnow.symbols.file_symbols.ScopeTable` documents the short form.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +11,35 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import tree_sitter
 
-# A longer receiver is of no use: its type would never be found.
+# The type of a longer receiver would never be found.
 CHAIN_BYTES = 120
 UNKNOWN = b"?"
 _BLANKS = b" \t\r\n\\"
 DOT, _GREATER, _COLON, _QUESTION, _BANG, _DASH = b".>:?!-"
 _CAST = re.compile(rb"[\w.:]+")
-# Words before an expression that change nothing about what it is.
+# Prefixes that do not change what an expression is.
 _PREFIX = re.compile(rb"(?:(?:new|await|yield|from|return)\s+|[&*!]\s*)+")
 
 
 class Chains:
-    """Expressions made of names, members, calls and subscripts, by the offset of their end."""
+    """Expressions made of names, members, calls and subscripts, indexed by their end offset."""
 
     def __init__(self, source: bytes) -> None:
         self.receivers = [""]
-        # By the beginning of a cast that stands before what is cast: the type.
+        # The type of a cast that precedes its operand, by the start of the cast.
         self.casts: dict[int, str] = {}
         self._source = source
         self._numbers = {b"": 0}
-        # By the end: where the expression begins, and its short form.
+        # By end: the start of the expression and its short form.
         self.ends: dict[int, tuple[int, bytes]] = {}
-        # By the end: where a name begins that is an expression of its own, if none is in ``ends``.
+        # By end: the start of a name that is an expression by itself, unless ``ends`` has it.
         self.names: dict[int, int] = {}
-        # By the end of a closing bracket: what kind, and the end of what stands before the opening.
+        # By the end of a closing bracket: its kind, the end of what precedes the opening bracket,
+        # and the start.
         self._closed: dict[int, tuple[bytes, int, int]] = {}
 
     def close(self, captured: dict[str, list[tree_sitter.Node]]) -> None:
-        """Learn the brackets of the text."""
+        """Index the brackets of the text."""
         closed = self._closed
         for node in captured.get("parenthesis", ()):
             closed[node.end_byte] = (b"", node.start_byte, node.start_byte)
@@ -55,7 +59,7 @@ class Chains:
             self._cast(node)
 
     def _cast(self, node: tree_sitter.Node) -> None:
-        """`(x as T)`, `((T) x)`, `x.(T)`: as a whole it is a T."""
+        """Record `(x as T)`, `((T) x)` or `x.(T)` as an expression of type T."""
         declared = node.child_by_field_name("type")
         around = node.parent
         if declared is None or around is None:
@@ -69,11 +73,11 @@ class Chains:
             self.ends[node.end_byte] = (node.start_byte, form)
 
     def know(self, start: int, end: int, form: str) -> None:
-        """Say what the expression from start to end is in short form."""
+        """Record the short form of the expression from start to end."""
         self.ends[end] = (start, form.encode())
 
     def number(self, form: bytes) -> int:
-        """The number of a receiver in the table."""
+        """Return the number of a receiver, adding it to the table if it is new."""
         number = self._numbers.get(form)
         if number is None:
             number = self._numbers[form] = len(self.receivers)
@@ -81,17 +85,17 @@ class Chains:
         return number
 
     def before(self, start: int) -> tuple[int, bytes] | None:
-        """The receiver of a name that begins here, if an operator stands before it."""
+        """Return the receiver of a name that starts here, if an operator precedes the name."""
         place = self._operated(start)
         return None if place is None else self.ending(place) or (start, UNKNOWN)
 
     def _operated(self, start: int) -> int | None:
-        """Where the operator before a name begins."""
+        """Return the start of the operator before a name."""
         source = self._source
         place = start - 1
         operator = source[place]
         if operator == DOT:
-            if place and source[place - 1] == DOT:  # a range, or what is spread
+            if place and source[place - 1] == DOT:  # a range or a spread
                 return None
             if place and source[place - 1] in (_QUESTION, _BANG):
                 place -= 1
@@ -107,22 +111,23 @@ class Chains:
             return None
         return place
 
-    def expect(self, places: list[tuple[int, int]]) -> None:
-        """Take these names for expressions, as long as nothing is known of what stands before."""
-        self.names = {end: start for start, end in places}
+    def expect(self, spans: list[tuple[int, int]]) -> None:
+        """Treat these names as expressions until something is known about what precedes them."""
+        self.names = {end: start for start, end in spans}
         for end in self.ends.keys() & self.names.keys():  # the type at the end of a cast
             start = self.names[end]
             if not start or self._operated(start) is None:
                 del self.ends[end]
 
     def ending(self, end: int) -> tuple[int, bytes] | None:
-        """The expression that ends before this offset, blanks aside: its beginning and form."""
+        """Return the start and short form of the expression that ends before an offset, ignoring
+        blanks."""
         source = self._source
         while end and source[end - 1] in _BLANKS:
             end -= 1
-        known = self.ends.get(end)
-        if known is not None:
-            return known
+        ending = self.ends.get(end)
+        if ending is not None:
+            return ending
         begin = self.names.get(end)
         if begin is not None:
             return begin, source[begin:end]
@@ -148,7 +153,7 @@ class Chains:
         return inner
 
     def describe(self, start: int, end: int) -> str:
-        """The short form of the expression from start to end; empty if it is another one."""
+        """Return the short form of the expression from start to end, or "" if it is not a chain."""
         return self._described(start, end).decode("utf-8", "replace")
 
     def _described(self, start: int, end: int) -> bytes:

@@ -1,6 +1,6 @@
-"""Extract the facts of a text: one parse, two queries, and what the language adds.
+"""Extract the symbols of a text: one parse, two queries, and the language's hooks.
 
-Runs in a worker process only: parsing holds the interpreter's lock, and a grammar may hang.
+Runs in worker processes only: parsing holds the GIL, and a grammar may hang.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.language import Language, languages
 from winnow.symbols.scopes import plain
 
-EMBEDDED = 3  # times that parts of a text are parsed on their own
+EMBEDDED = 3  # how often parts of a text are parsed separately
 
 
 @functools.cache
 def parser(grammar: str) -> tree_sitter.Parser:
-    """The parser of a grammar, loaded once."""
+    """Return the parser of a grammar, loaded once."""
     return tree_sitter_language_pack.get_parser(grammar)  # type: ignore[arg-type]
 
 
@@ -37,9 +37,9 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
 
 
 def extract(language: Language, source: bytes) -> FileSymbols:
-    """The facts of a text in UTF-8; a language without a query is known by its tree alone."""
-    if language.instead is not None and (other := language.instead(source)):
-        language = languages()[other]
+    """Return the symbols of a UTF-8 text. Without a query, the shape of the tree decides."""
+    if language.instead is not None and (name := language.instead(source)):
+        language = languages()[name]
     if language.scripts:
         facts = extract(languages()["typescript"], _scripts(language, source))
         return msgspec.structs.replace(facts, language=language.name)
@@ -79,7 +79,7 @@ def extract(language: Language, source: bytes) -> FileSymbols:
 def _parse_parts(
     parser: tree_sitter.Parser, source: bytes, parts: list[tuple[int, int]]
 ) -> tree_sitter.Node:
-    """The tree of some parts of a text, as if nothing else was there; offsets are the text's."""
+    """Parse only some parts of a text. Offsets are those of the complete text."""
     parser.included_ranges = [
         tree_sitter.Range(_point(source, start), _point(source, end), start, end)
         for start, end in parts
@@ -95,7 +95,7 @@ def _point(source: bytes, at: int) -> tuple[int, int]:
 
 
 def _scripts(language: Language, source: bytes) -> bytes:
-    """The text with blanks for all that is no script, so that every place stays where it is."""
+    """Return the text with everything but the scripts blanked out, so that offsets stay the same."""
     grammar = language.grammar or language.name
     cursor = tree_sitter.QueryCursor(query(grammar, language.scripts))
     blank = bytearray(re.sub(rb"[^\r\n]", b" ", source))
@@ -107,5 +107,5 @@ def _scripts(language: Language, source: bytes) -> bytes:
 
 @functools.cache
 def definitions_query(language: Language) -> str:
-    """The language's query, and one for comments, which may be docs."""
+    """Return the language's query, extended by one for comments, which may be docs."""
     return language.definitions + "".join(f"\n({kind}) @comment" for kind in language.comments)

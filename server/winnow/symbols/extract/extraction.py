@@ -1,4 +1,4 @@
-"""A file while its facts are gathered."""
+"""The state of a file while its symbols are extracted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from winnow.symbols.file_symbols import Definition, Import, LexicalScope, ScopeT
 
 
 class Extraction:
-    """A file while its facts are gathered: what a language's `collect` reads and adds to.
+    """A file during extraction. A language's `prepare` and `collect` read and fill it.
 
     The tables are those of :class:`~winnow.symbols.file_symbols.ScopeTable`.
     """
@@ -29,21 +29,21 @@ class Extraction:
         self.private: list[str] = []
         self.package = ""
         self.modules: dict[int, str] = {}
-        # What the query of tokens has captured, by name; in the order of the text.
+        # Captures of the language's query `tokens`, by name, in text order.
         self.captured: dict[str, list[tree_sitter.Node]] = {}
-        # Flags that `collect` sets for identifiers, by their offset.
+        # Flags set by hand for identifiers, by offset.
         self.flags: dict[int, int] = {}
-        # Identifiers in text that the grammar does not read: beginning and end.
+        # Identifiers in text that the grammar does not parse: start and end.
         self.tokens: list[tuple[int, int]] = []
-        # What members are members of where it does not stand before them (`Foo` for the `a` of
-        # `Foo{a: 1}`), by their offset, in the short form of receivers.
+        # The owner of a member if it does not precede the member (`Foo` for the `a` of `Foo{a:
+        # 1}`), by the member's offset, in the short form of receivers.
         self.owners: dict[int, bytes] = {}
-        # Occurrences that are no identifiers to the grammar: name, offset, flags.
+        # Occurrences that are not identifiers to the grammar: name, offset, flags.
         self.more: list[tuple[str, int, int]] = []
-        # Members that are no identifiers: name, offset, flags, number of the receiver.
+        # Members that are not identifiers: name, offset, flags, receiver number.
         self.members: list[tuple[str, int, int, int]] = []
-        # What objects with keys are, by their offset: the expression from one offset to another
-        # (none if they are 0), and what follows it in the short form.
+        # What an object with keys is, by the object's offset: the expression from one offset to
+        # another (none if both are 0), and a suffix in short form.
         self.contexts: dict[int, tuple[int, int, str]] = {}
         self.chains = Chains(source)
         self._starts = [0]
@@ -52,7 +52,7 @@ class Extraction:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def link_scopes(self) -> None:
-        """Give each scope its parent; they stand in the order of their beginnings."""
+        """Set the parent of each scope. Scopes are sorted by start."""
         around: list[int] = []
         linked: list[LexicalScope] = []
         for number, scope in enumerate(self.scopes):
@@ -65,17 +65,17 @@ class Extraction:
         self._starts = [scope.start for scope in linked]
 
     def scope_at(self, at: int) -> int:
-        """The number of the innermost scope around an offset."""
+        """Return the number of the innermost scope that contains an offset."""
         return scope_at(self._starts, self.scopes, at)
 
     def function_around(self, scope: int) -> int | None:
-        """The number of the innermost function's scope from this one outwards."""
+        """Return the innermost function scope, from this scope outwards."""
         while scope >= 0 and self.scopes[scope].kind != "function":
             scope = self.scopes[scope].parent
         return scope if scope >= 0 else None
 
     def class_around(self, scope: int) -> int | None:
-        """The number of the innermost class's scope from this one outwards."""
+        """Return the innermost class scope, from this scope outwards."""
         while scope >= 0 and self.scopes[scope].kind not in ("class", "part"):
             scope = self.scopes[scope].parent
         return scope if scope >= 0 else None

@@ -1,9 +1,9 @@
-"""Definitions of languages that have no query of their own, by the shapes of their trees.
+"""Find definitions of languages without a query, from the shapes of their trees.
 
-Grammars call things by similar names: a node whose type has the words "function" and "definition"
-in it defines a function, and its name is in a field ``name``, or the first identifier in it. This
-misses what a grammar calls otherwise, and does not know which names other files see;
-:attr:`~winnow.symbols.file_symbols.FileSymbols.generic` says so.
+Grammars use similar names: a node type with the words "function" and "definition" defines a
+function, whose name is in a field ``name`` or is the first identifier. This misses what a grammar
+names differently, and does not know which names other files see;
+:attr:`~winnow.symbols.file_symbols.FileSymbols.generic` records that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from winnow.symbols.extract.grammars import PATTERNS
 from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import Language
 
-# What a node defines, by the words of its type; the first one that fits counts.
+# The kind that a node defines, by the words of its type; the first match counts.
 _KINDS = tuple(
     (re.compile(rf"(?:^|_)(?:{words})(?:_|$)"), kind)
     for words, kind in (
@@ -46,18 +46,19 @@ _KINDS = tuple(
         ("variable|var|val|value|let|binding|state|global|static|resource|output", "variable"),
     )
 )
-# The words of types that define something.
+# Words of node types that define something.
 _DEFINES = re.compile(
     r"(?:^|_)(?:definition|declaration|decl|defn?|item|statement|specification|specifier|signature|"
     r"header|binding|spec|interface|implementation)$|^decl_|^(?:package|architecture)_body$"
 )
-# Types that define something and are called just what they define.
+# Node types named after exactly what they define.
 _BARE = re.compile(
     r"function|method|constructor|class|struct|enum|union|interface|trait|module|namespace|package|"
     r"procedure|subroutine|macro|data|newtype|type_alias|constant|message|service|program|"
     r"enum_(?:member|constant|variant|value|case)|enumerator|variant"
 )
-# Words of types that look like it, and use, import or describe, or are parts of what defines.
+# Words of node types that only look like definitions: they use, import or describe something, or
+# are parts of definitions.
 _OTHER = re.compile(
     r"(?:^|_)(?:end|parameters?|params?|arguments?|args?|arg|imports?|use|using|calls?|include|"
     r"expressions?|expr|return|local|if|else|elsif|for|foreach|while|loop|case|when|try|catch|with|"
@@ -73,23 +74,23 @@ _IDENTIFIER = re.compile(
     r"(?:^|_)(?:identifier|name|symbol|ident|word|atom|id|constant|variable|constructor)$",
     re.IGNORECASE,
 )
-# Parts of a definition that stand before its name.
+# Parts of a definition that precede its name.
 _BEFORE = re.compile(
     r"modifier|annotation|attribute|visibility|comment|doc|keyword|^k[A-Z]|_?type$|specifiers?$|"
     r"parameter|body|block|^(?:fun|class|enum|struct|function|module|pub|storage|const|let|var)$"
 )
-# Parts of a definition that its name may be in.
+# Parts of a definition that may contain its name.
 _HEAD = re.compile(
     r"name|head|signature|binding|declarator|statement|defn|left|call|clause|assignment|binary|"
     r"operator|specification|ident|variable|symbol|prototype|pattern|path"
 )
-# What is used or imported there, not defined.
+# Node types that use or import, and do not define.
 _USED = re.compile(r"use|import|include|open|extends|implements|call|_identifier$")
 _TYPE = re.compile(r"class|interface|struct|trait|object")
 _BODIES = re.compile(r"function_body|^block$|statement_block|compound_statement")
-# How far below a definition its name may be.
+# The maximum depth of a name below its definition.
 _DEPTH = 5
-# Variables in one of these are local to it.
+# Variables in one of these are local.
 _LOCAL = re.compile(r"variable|var|let|val|binding|const|object")
 _AROUND = frozenset(("function", "method", "constructor", "variable", "constant", "macro"))
 _NAME = re.compile(r"[^\s(){},;]{1,100}")
@@ -97,19 +98,20 @@ _PRIVATE = re.compile(r"\b(?:private|local)\b")
 
 
 def generic_definitions(grammar: str, source: bytes, root: tree_sitter.Node) -> list[Definition]:
-    """The definitions of a text in UTF-8, as far as the shape of its tree tells them."""
+    """Return the definitions of a UTF-8 text that the shape of its tree reveals."""
     language, query = _shapes(grammar)
-    if _is_something_else(grammar, root):
+    if _is_other_language(grammar, root):
         return []
     found = find_definitions(language, query, None, source, root)
-    return _not_local([one for one in found if _NAME.fullmatch(one.name)])
+    return _not_local([definition for definition in found if _NAME.fullmatch(definition.name)])
 
 
-def _is_something_else(grammar: str, root: tree_sitter.Node) -> bool:
-    """Whether a file has an error in almost every line: others have the same ending.
+def _is_other_language(grammar: str, root: tree_sitter.Node) -> bool:
+    """Return True if almost every line has an error: the file is of another kind with the same
+    extension.
 
-    Manual pages that end in `.d` have two in 100 bytes; a grammar that does not know all of its
-    language makes few and large ones.
+    Manual pages that end in `.d` have two errors in 100 bytes. A grammar that does not know all of
+    its language makes few and large errors.
     """
     if not root.has_error:
         return False
@@ -125,21 +127,21 @@ def _errors(grammar: str) -> tree_sitter.Query:
 
 
 def _not_local(definitions: list[Definition]) -> list[Definition]:
-    """Without the variables that stand in the value of another, or in a function."""
+    """Drop variables in the value of another one, or in a function."""
     kept: list[Definition] = []
     end = 0
-    for one in definitions:
-        if one.start < end and one.kind in ("variable", "constant"):
+    for definition in definitions:
+        if definition.start < end and definition.kind in ("variable", "constant"):
             continue
-        kept.append(one)
-        if one.kind in _AROUND:
-            end = max(end, one.end)
+        kept.append(definition)
+        if definition.kind in _AROUND:
+            end = max(end, definition.end)
     return kept
 
 
 @functools.cache
 def _shapes(grammar: str) -> tuple[Language, tree_sitter.Query]:
-    """The language that the node types of a grammar make, and its query."""
+    """Return a language derived from the node types of a grammar, and its query."""
     loaded = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
     types = dict.fromkeys(
         loaded.node_kind_for_id(number) or ""
@@ -166,14 +168,14 @@ def _snake(kind: str) -> str:
 
 
 def _defined(kind: str) -> str | None:
-    """What nodes of this type define."""
+    """Return the kind that nodes of this type define."""
     if _OTHER.search(kind) or not (_DEFINES.search(kind) or _BARE.fullmatch(kind)):
         return None
     return next((defined for words, defined in _KINDS if words.search(kind)), None)
 
 
 def _name_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """The name in what is defined: in a field for it, or the first identifier."""
+    """Return the name in a definition: a field for it, or the first identifier."""
     parent = node.parent
     if parent is None or _USED.search(parent.type):
         return None
@@ -186,7 +188,7 @@ def _name_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 def _in_body(node: tree_sitter.Node | None) -> bool:
-    """Whether this stands in the body of a function, as far as it is near."""
+    """Return True if a function body is near above the node."""
     for _ in range(_DEPTH):
         if node is None:
             break

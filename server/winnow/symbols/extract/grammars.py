@@ -1,15 +1,15 @@
-"""Grammars that may be loaded without a module of their own, and the files that they parse.
+"""Grammars that Winnow loads for languages without a module, and their files.
 
-An allow-list: `tests/symbols/extract/test_grammars.py` parses with each grammar. A grammar that is
-not listed is never loaded: `cobol`, for one, hangs at its first byte. The file extensions are those
-of GitHub and ripgrep.
+An allow-list: `tests/symbols/extract/test_grammars.py` parses with each grammar. No other grammar
+is loaded: `cobol`, for example, hangs at its first byte. The file extensions are those of GitHub
+and ripgrep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# By the grammar: ends of names and whole names.
+# File extensions and complete file names, by grammar.
 FILES: Mapping[str, str] = {
     "actionscript": ".as",
     "ada": ".ada .adb .ads",
@@ -68,7 +68,7 @@ FILES: Mapping[str, str] = {
     "wgsl": ".wgsl",
 }
 
-# By the grammar: the interpreters of a first line `#!`.
+# Interpreters in a `#!` line, by grammar.
 PROGRAMS: Mapping[str, str] = {
     "dart": "dart",
     "erlang": "escript",
@@ -80,7 +80,7 @@ PROGRAMS: Mapping[str, str] = {
     "tcl": "tclsh wish expect",
 }
 
-# By the grammar: patterns for what the shape of its tree does not tell; they come first.
+# Query patterns for what the shape of a tree does not show, by grammar; they come first.
 PATTERNS: Mapping[str, str] = {
     "erlang": """
 (module_attribute name: (_) @name) @definition.module

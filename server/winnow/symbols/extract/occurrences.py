@@ -1,32 +1,33 @@
-"""Occurrences: every identifier of a file, with what it is for and what stands before it.
+"""Occurrences: every identifier of a file, with its role and the expression before it.
 
-Of a language's query ``tokens``, these captures are read here; all others are for its ``collect``:
+This module reads the following captures of a language's query ``tokens``. The language's
+``collect`` reads all others.
 
 ``@identifier``  every identifier
-``@bind``        binds its name in the scope that it stands in
+``@bind``        binds its name in the enclosing scope
 ``@parameter``   binds a parameter
-``@member``      names a member where a class or type is written down
-``@inner``       as that, but it is visible only behind a receiver, or by inheritance
-``@apart``       a name of the language's second kind, see `Rules.apart`
+``@member``      declares a member of a class or type
+``@inner``       the same, but only visible after a receiver or through inheritance
+``@apart``       a name in the language's second name space, see `Rules.apart`
 ``@keyword``     the name of a keyword argument
-``@key``         the key of an object literal, ``@shorthand`` a key that is a value, too
+``@key``         the key of an object literal; ``@shorthand`` is both key and value
 ``@type``        can only be a type
 ``@label``       a label
-``@tag``         the name behind C's `struct`, `union` or `enum`
+``@tag``         the name after C's `struct`, `union` or `enum`
 ``@macro``       binds a macro
-``@in_type``     a name of a type
-``@argument``    an argument that may be a member, where a macro is called
+``@in_type``     a name in a type
+``@argument``    a macro argument that may be a member
 ``@typed``       a part of the text in which names are types
 ``@scope.<kind>``  a scope, see :class:`~winnow.symbols.file_symbols.LexicalScope`
 ``@arguments``   the arguments of a call, with their brackets
-``@subscript``   an expression with a subscript; its first child is what is subscripted
-``@parenthesis`` an expression in brackets
-``@postfix``     an expression with a sign behind it that changes nothing: `x?`, `x.await`
-``@cast``        a cast with a field ``type``, in brackets
-``@object``      what keys stand in; ``Extraction.contexts`` tells what it is an object of
+``@subscript``   an expression with a subscript; its first child is the subscripted expression
+``@parenthesis`` an expression in parentheses
+``@postfix``     an expression with a suffix that changes nothing: `x?`, `x.await`
+``@cast``        a cast with a field ``type``, in parentheses
+``@object``      contains keys; ``Extraction.contexts`` has what it is an object of
 
-What stands before a name is told from the text: identifiers come in order, so that the end of one
-expression is looked up where the next one begins. A tree walk costs ten times as much.
+The receiver of a name comes from the text: identifiers are visited in order, and the end of one
+expression is looked up where the next one starts. A tree walk takes ten times as long.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ FLAGS = {
     "in_type": IN_TYPE,
     "argument": SHORTHAND,
 }
-# Captures that nothing reads in the order of the text: sorting them would be a tenth of the work.
+# Captures that nothing reads in text order: sorting them would be a tenth of the work.
 UNORDERED = frozenset((*FLAGS, "identifier", "parenthesis", "postfix", "subscript"))
 
 
@@ -90,8 +91,8 @@ _start = attrgetter("start_byte")
 def find_occurrences(
     language: Language, extraction: Extraction, query: tree_sitter.Query
 ) -> dict[str, bytes]:
-    """The packed occurrences of each name; fills the extraction's scopes and chains, and has the
-    language collect the rest."""
+    """Return the packed occurrences of each name. Fills the extraction's scopes and chains, and
+    runs the language's hooks."""
     import tree_sitter
 
     cursor = tree_sitter.QueryCursor(query)
@@ -99,7 +100,7 @@ def find_occurrences(
     for root in extraction.roots[1:]:
         for name, nodes in cursor.captures(root).items():
             captured.setdefault(name, []).extend(nodes)
-    # They come in no order; identifiers, the most by far, are ordered as numbers below.
+    # Captures are unordered. Identifiers, by far the most, are sorted as numbers below.
     for name, nodes in captured.items():
         if name not in UNORDERED:
             nodes.sort(key=_start)
@@ -126,8 +127,8 @@ def find_occurrences(
 
 
 def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[LexicalScope]:
-    """Scopes as they are captured, those around others first; parents are not known yet."""
-    found: dict[tuple[int, int], tuple[str, str]] = {}
+    """Return the captured scopes, enclosing ones first. Parents are not set yet."""
+    scopes: dict[tuple[int, int], tuple[str, str]] = {}
     for capture, nodes in captured.items():
         if not capture.startswith("scope."):
             continue
@@ -140,26 +141,26 @@ def _scopes(captured: dict[str, list[tree_sitter.Node]], source: bytes) -> list[
             elif named is not None:
                 if kind != "block":
                     name = source[named.start_byte : named.end_byte].decode("utf-8", "replace")
-                # The name itself belongs to the scope around, and so do a class's bases.
+                # The enclosing scope binds the name itself and evaluates a class's bases.
                 start = named.end_byte
                 for field in ("body",) if kind == "class" else ("type_parameters", "parameters"):
                     part = node.child_by_field_name(field)
                     if part is not None:
                         start = part.start_byte
                         break
-            found.setdefault((start, -node.end_byte), (kind, name))
+            scopes.setdefault((start, -node.end_byte), (kind, name))
     return [
         LexicalScope(start, -end, 0, kind, name)
-        for (start, end), (kind, name) in sorted(found.items())
+        for (start, end), (kind, name) in sorted(scopes.items())
     ]
 
 
-# The name of a type, without what stands before it (`(self *Foo[T])`, `&Foo<T>`).
+# The name of a type, without what precedes it (`(self *Foo[T])`, `&Foo<T>`).
 _PART = re.compile(r"(?:\(\s*(?:\w+\s+)?)?[&*\s]*(?:'\w+\s+)?(?:mut\s+|dyn\s+)?([\w.:]+)")
 
 
 def _part_of(node: tree_sitter.Node, source: bytes) -> str:
-    """The type whose members stand in a node."""
+    """Return the name of the type whose members are in a node."""
     owner = node.child_by_field_name("receiver") or node.child_by_field_name("type")
     if owner is None:
         return ""
@@ -171,28 +172,30 @@ def _part_of(node: tree_sitter.Node, source: bytes) -> str:
 def _identifiers(
     extraction: Extraction, skipped: frozenset[str], captured: dict[str, list[tree_sitter.Node]]
 ) -> dict[str, list[int]]:
-    """For each name its occurrences, as numbers: offset, flags, receiver."""
+    """Return the occurrences of each name, as numbers: offset, flags, receiver."""
     source, flags, chains = extraction.source, extraction.flags, extraction.chains
-    places = [(node.start_byte, node.end_byte) for node in captured.get("identifier", ())]
-    places += extraction.tokens
-    if len(extraction.roots) > 1:  # what is nested was captured in the text around it, too
-        places = list(set(places))
-    places.sort()
-    _mark_types(flags, places, captured.get("typed", ()))
+    spans = [(node.start_byte, node.end_byte) for node in captured.get("identifier", ())]
+    spans += extraction.tokens
+    if len(extraction.roots) > 1:  # nested parts were captured in the enclosing text, too
+        spans = list(set(spans))
+    spans.sort()
+    _mark_types(flags, spans, captured.get("typed", ()))
     owners = extraction.owners
     calls = _Ranges(captured.get("arguments", ()))
     objects = _Ranges(captured.get("object", ()))
-    # Keys whose objects may be described behind them: the numbers of their name, and where.
+    # Keys whose objects may be described after them: the numbers of their name, the index, and the
+    # object's start.
     keys: list[tuple[list[int], int, int]] = []
-    chains.expect(places)
+    chains.expect(spans)
     ends, before = chains.ends, chains.before
     operators = frozenset(b".>:")
     names: dict[bytes, list[int]] = {}
-    # The expression that ended last: most receivers are that.
+    # The expression that ended last: the receiver in most cases.
     last, last_start, last_form = -1, 0, b""
-    form: bytes | None  # of what stands before a name
-    # The hottest loop of all: a function called here for every identifier is a tenth of the time.
-    for start, end in places:
+    form: bytes | None  # of the receiver
+    # The hottest loop of the extraction: calling a function for every identifier costs a tenth of
+    # the time.
+    for start, end in spans:
         name = source[start:end]
         flag = flags.get(start, 0)
         number = 0
@@ -223,15 +226,15 @@ def _identifiers(
                 ends[end] = (start, b"{." + name)
             else:
                 chains.names.pop(end, None)
-        known = names.get(name)
-        if known is None:
-            known = names[name] = [start, flag, number]
+        numbers = names.get(name)
+        if numbers is None:
+            numbers = names[name] = [start, flag, number]
         else:
-            known += (start, flag, number)
+            numbers += (start, flag, number)
         if flag and (flag & SHORTHAND or flag & ROLE == KEY):
             around = objects.around(start)
             if around is not None:
-                keys.append((known, len(known) - 1, around))
+                keys.append((numbers, len(numbers) - 1, around))
     for numbers, index, around in keys:
         numbers[index] = chains.number(_context(extraction, around))
     return {
@@ -242,7 +245,7 @@ def _identifiers(
 
 
 def _context(extraction: Extraction, at: int) -> bytes:
-    """The short form of what an object with keys is, which begins at this offset."""
+    """Return the short form of the object literal that starts at this offset."""
     start, end, rest = extraction.contexts.get(at, (0, 0, ""))
     if not end:
         return rest.encode()
@@ -251,23 +254,23 @@ def _context(extraction: Extraction, at: int) -> bytes:
 
 
 def _mark_types(
-    flags: dict[int, int], places: list[tuple[int, int]], typed: Iterable[tree_sitter.Node]
+    flags: dict[int, int], spans: list[tuple[int, int]], typed: Iterable[tree_sitter.Node]
 ) -> None:
-    """Flag the identifiers that stand in types."""
+    """Flag the identifiers in types."""
     behind = 0
     for node in typed:
-        if node.start_byte < behind:  # in a type that was looked at
+        if node.start_byte < behind:  # inside a type that was already marked
             continue
         behind = node.end_byte
-        for place in range(bisect_left(places, (node.start_byte, 0)), len(places)):
-            start = places[place][0]
+        for index in range(bisect_left(spans, (node.start_byte, 0)), len(spans)):
+            start = spans[index][0]
             if start >= behind:
                 break
             flags[start] = flags.get(start, 0) | IN_TYPE
 
 
 class _Ranges:
-    """Nested ranges, asked for offsets that only grow."""
+    """Nested ranges, queried with increasing offsets."""
 
     def __init__(self, nodes: Iterable[tree_sitter.Node]) -> None:
         self._ranges = [(node.start_byte, node.end_byte) for node in nodes]
@@ -275,7 +278,7 @@ class _Ranges:
         self._open: list[tuple[int, int]] = []
 
     def around(self, at: int) -> int | None:
-        """Where the innermost range around an offset begins."""
+        """Return the start of the innermost range that contains an offset."""
         ranges, opened = self._ranges, self._open
         while self._next < len(ranges) and ranges[self._next][0] <= at:
             opened.append(ranges[self._next])

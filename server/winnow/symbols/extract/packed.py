@@ -1,7 +1,7 @@
-"""Facts in the form in which they travel from a worker to the store: rows, encoded already.
+"""The encoding in which symbols travel from a worker to the store: encoded database rows.
 
-The server's own process hands them on as they are: decoding and encoding tens of megabytes there
-would keep its requests waiting.
+The server process passes them on unchanged. Decoding and encoding tens of megabytes there would
+delay its requests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from winnow.symbols.file_symbols import Definition, FileSymbols, ScopeTable
 
-# What stands behind the name of a base: type arguments, calls, subscripts.
+# After the name of a base class: type arguments, calls, subscripts.
 _ARGUMENTS = re.compile(r"[\[(<{].*", re.S)
 _SEPARATOR = re.compile(r"\.|::|->|\\|/")
 
@@ -23,8 +23,9 @@ _decode_definition = msgspec.msgpack.Decoder(Definition).decode
 
 
 class PackedSymbols(Struct, frozen=True, array_like=True):
-    """The facts of a file. ``definitions`` are names, and a :class:`Definition` for each, encoded;
-    ``bases`` the last names of base classes, with the scopes of the classes that have them."""
+    """The encoded symbols of a file. ``definitions`` are names with an encoded :class:`Definition`
+    each. ``bases`` are the last names of base classes, with the scope of the class that names them.
+    """
 
     language: str
     definitions: list[tuple[str, bytes]]
@@ -36,10 +37,9 @@ class PackedSymbols(Struct, frozen=True, array_like=True):
 
 
 def pack(facts: FileSymbols) -> PackedSymbols:
-    """Facts, encoded."""
     return PackedSymbols(
         language=facts.language,
-        definitions=[(one.name, _encode(one)) for one in facts.definitions],
+        definitions=[(definition.name, _encode(definition)) for definition in facts.definitions],
         scope_table=_encode(facts.scope_table),
         occurrences=facts.occurrences,
         bases=[
@@ -53,28 +53,27 @@ def pack(facts: FileSymbols) -> PackedSymbols:
     )
 
 
-def unpack(known: PackedSymbols) -> FileSymbols:
-    """Facts that were encoded."""
+def unpack(packed: PackedSymbols) -> FileSymbols:
     return FileSymbols(
-        language=known.language,
-        definitions=[_decode_definition(data) for _, data in known.definitions],
-        scope_table=_decode_skeleton(known.scope_table),
-        occurrences=known.occurrences,
-        generic=known.generic,
-        broken=known.broken,
+        language=packed.language,
+        definitions=[_decode_definition(data) for _, data in packed.definitions],
+        scope_table=_decode_skeleton(packed.scope_table),
+        occurrences=packed.occurrences,
+        generic=packed.generic,
+        broken=packed.broken,
     )
 
 
 def last_name(expression: str) -> str:
-    """The name that a base class has where it is defined: ``Model`` of ``models.Model[T]``."""
+    """Return the name of a base class where it is defined: ``Model`` for ``models.Model[T]``."""
     return _SEPARATOR.split(_ARGUMENTS.sub("", expression).strip())[-1].strip()
 
 
 def decode_scope_table(encoded: bytes) -> ScopeTable:
-    """Raises msgspec.DecodeError for what is none."""
+    """Decode a scope table. Raises msgspec.DecodeError."""
     return _decode_skeleton(encoded)
 
 
 def decode_definition(encoded: bytes) -> Definition:
-    """Raises msgspec.DecodeError for what is none."""
+    """Decode a definition. Raises msgspec.DecodeError."""
     return _decode_definition(encoded)
