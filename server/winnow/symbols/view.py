@@ -48,7 +48,7 @@ class SymbolView(Protocol):
 
     def subclasses(self, name: str) -> Iterable[tuple[File, int]]:
         """Return the classes that name a class as a base, by the last part of its name: file and
-        scope number."""
+        scope."""
 
     def file(self, path: str) -> File | None:
         """Return the file at a path, or None if it is not indexed."""

@@ -1,4 +1,4 @@
-"""Definitions: what the matches of a language's query say, nested, with signatures and docs."""
+"""Build nested definitions, with signatures and docs, from the matches of a language's query."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 SIGNATURE_CHARACTERS = 300
 DOC_CHARACTERS = 600
-# Definitions that stand in more others than this are left out: no person has written them, and
-# their qualified names would be larger than the file.
+# Deeper definitions are dropped: no person has written them, and their qualified names would be
+# larger than the file.
 DEPTH = 64
 _LINE_FEED = 10
-_BLANKS = b" \t\r\f\xef\xbb\xbf"  # with the mark at the beginning of some files
-# A comment further to the right stands behind something, and what does is not looked at.
+_BLANKS = b" \t\r\f\xef\xbb\xbf"  # with a byte order mark
+# A comment indented further follows something; its definition is not searched.
 INDENT = 200
 # Kinds in whose bodies definitions are local.
 FUNCTIONS = frozenset(("function", "method", "constructor", "property", "operator"))
-# Kinds that there are only in something.
+# Kinds that exist only inside a container.
 MEMBERS = frozenset(("field", "method", "constructor"))
 VARIABLES = frozenset(("variable", "constant"))
-# Kinds whose signature goes on behind the first line, as long as a bracket is open.
+# Kinds whose signature continues after the first line while a bracket is open.
 _LONG = (FUNCTIONS | CONTAINERS | {"macro"}) - {"section"}
 # Where a signature ends: the node types of bodies, in all grammars.
 _BODY = re.compile(
@@ -39,20 +39,20 @@ _BODY = re.compile(
 _ANNOTATIONS = re.compile(
     r"(?:@(?!(?:interface|mixin|function|keyframes|typep?|opaque|\w*callback)\b)[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s+)+"
 )
-# In a signature of several lines.
+# Blanks at brackets, in a signature of several lines.
 _BRACKETS = re.compile(r"([(\[]) |,? ([)\]])")
 _BLANK = re.compile(r"\s+")
-# The last byte of a comment behind which nothing stands on its line.
+# The last byte of a comment that ends its line.
 _LINE_END = re.compile(rb"\n|.[ \t]*\r?(?:\n|$)", re.DOTALL)
-# Between the parts of a name, in all languages.
+# Separators of qualified names, in all languages.
 _SEPARATORS = re.compile(r"::|\\")
-# The part of an XML comment that says what something is.
+# The summary of an XML doc comment.
 _SUMMARY = re.compile(r"<summary>\s*(.*?)\s*</summary>", re.DOTALL)
-# Comments on what stands before them.
+# Comments about the code before them.
 _BACKWARDS = (b"-- ^", b"///<", b"//!<", b"/**<")
-# Kinds that may come in several equations or clauses.
+# Kinds that may have several equations or clauses.
 _CLAUSES = frozenset(("function", "method", "macro", "operator"))
-# Signs of comments at the beginning and end of lines, in all languages.
+# Comment signs at the start and end of lines, in all languages.
 _SIGN = re.compile(
     r"\s*(?:/\*\*?!?<?|\*/|\*|//+!?<?|--\[\[|---?(?: ?\|)?|#+[!:]?|;+|%+|\{-\|?|-\})\s?"
 )
@@ -60,7 +60,7 @@ _CLOSING = re.compile(r"\s*(?:\*+/|/{3,}|-\}|\]\])\s*$")
 
 
 _QUOTES = re.compile(r"^~?[A-Za-z]{0,2}(?:\"\"\"|'''|[\"'])|(?:\"\"\"|'''|[\"'])$")
-# Lines of comments that are drawn, `// -----`, or said to a tool.
+# Comment lines to skip: rulers (`// -----`) and directives to tools.
 _RULE = re.compile(
     r"\s*[-=*#/_~+]+\s*"
     r"|\s*(?:eslint-|@ts-|prettier-ignore|biome-ignore|istanbul |go:|nolint|NOLINT|noqa|pylint:"
@@ -68,8 +68,8 @@ _RULE = re.compile(
 )
 
 
-class _Sorts(dict[str, tuple[str, ...]]):
-    """By the name of a capture the sort and kind of what it defines, empty if it does not."""
+class _CaptureSorts(dict[str, tuple[str, ...]]):
+    """The sort and kind of each capture name; empty if the capture defines nothing."""
 
     def __missing__(self, capture: str) -> tuple[str, ...]:
         sort, _, kind = capture.partition(".")
@@ -77,11 +77,11 @@ class _Sorts(dict[str, tuple[str, ...]]):
         return found
 
 
-_SORTS = _Sorts()
+_SORTS = _CaptureSorts()
 
 
 class _Found(NamedTuple):
-    """A match, before it is known where it stands."""
+    """A match, before its container is known."""
 
     start: int
     end: int
@@ -97,7 +97,7 @@ class _Found(NamedTuple):
 
 
 class _Outer(NamedTuple):
-    """What stands around a definition."""
+    """A container of definitions."""
 
     start: int
     end: int
@@ -110,13 +110,14 @@ _FILE = _Outer(-1, 0, "", "", False)
 
 
 class _Captured:
-    """What the queries have matched; ``found`` by the name's offset and whether it is `@inside`."""
+    """The matches of the queries. ``found`` is keyed by name offset and whether the match is
+    `@inside`."""
 
     def __init__(self, language: Language, source: bytes) -> None:
         self._language = language
         self._source = source
         self.found: dict[tuple[int, bool], _Found] = {}
-        # With the string that takes the comment's place in some languages.
+        # With the string that replaces the comment in some languages.
         self.comments: list[tuple[tree_sitter.Node, tree_sitter.Node | None]] = []
         self.between: list[tree_sitter.Node] = []
         self.exported: list[tree_sitter.Node] = []
@@ -126,11 +127,13 @@ class _Captured:
     def take(
         self, matches: list[tuple[int, dict[str, list[tree_sitter.Node]]]], first: int = 0
     ) -> None:
-        """Sort matches; ``first`` is the number of the first pattern, low ones win."""
+        """Collect matches. ``first`` is the number of the first pattern; lower patterns win."""
         for pattern, captures in matches:
             if "comment" in captures:
                 texts = captures.get("text")
-                self.comments += [(one, texts[0] if texts else None) for one in captures["comment"]]
+                self.comments += [
+                    (comment, texts[0] if texts else None) for comment in captures["comment"]
+                ]
             elif (capture := next(filter(_SORTS.__getitem__, captures), None)) is not None:
                 self._match(first + pattern, capture, captures)
             else:
@@ -139,8 +142,8 @@ class _Captured:
                 self.exported += captures.get("exported", ())
                 self.access.add(captures.get("access", ()))
                 self.access.listed.update(
-                    _name(self._language, self._source, one)[0]
-                    for one in captures.get("listed", ())
+                    _name(self._language, self._source, comment)[0]
+                    for comment in captures.get("listed", ())
                 )
 
     def _match(
@@ -148,16 +151,16 @@ class _Captured:
     ) -> None:
         sort, kind = _SORTS[capture]
         node = captures[capture][0]
-        # A pattern that repeats captures several nodes: the name is the last of them.
+        # A pattern with repetition captures several nodes; the last one is the name.
         named = captures["name"][-1] if "name" in captures else self._language.name_of(node)
         if named is None and kind:
             return
         name, before = _name(self._language, self._source, named) if named else ("", 0)
-        # What is no definition is told by where it begins: one of each begins there.
+        # Matches that are not definitions are keyed by their start: one starts there at most.
         at = named.start_byte + before if named is not None and kind else node.start_byte
         key = (at, sort == "inside")
-        known = self.found.get(key)
-        if known is not None and known.pattern <= pattern:
+        earlier = self.found.get(key)
+        if earlier is not None and earlier.pattern <= pattern:
             return
         row, column = (named or node).start_point
         self.found[key] = _Found(
@@ -176,11 +179,11 @@ class _Captured:
 
 
 class _Access:
-    """What a text says elsewhere than at a definition about who sees it."""
+    """Visibility declared apart from the definitions."""
 
     def __init__(self) -> None:
         self.listed: set[str] = set()
-        # By the node around: where `private` and the like stand, and whether it is that.
+        # By parent node: the offsets of access specifiers, and whether each is `private`.
         self._marks: dict[int, list[tuple[int, bool]]] = {}
 
     def add(self, nodes: Sequence[tree_sitter.Node]) -> None:
@@ -209,9 +212,9 @@ def find_definitions(
     source: bytes,
     *roots: tree_sitter.Node,
 ) -> list[Definition]:
-    """The definitions of a text, in the order of their beginnings, those around others first.
+    """Return the definitions of a text, sorted by start, enclosing ones first.
 
-    The queries are of ``language.definitions`` with its comments, and of ``language.nested``.
+    The queries are ``language.definitions`` with its comments, and ``language.nested``.
     """
     import tree_sitter
 
@@ -225,7 +228,7 @@ def find_definitions(
             captured.take(cursor.matches(block), -nested.pattern_count)
     found = sorted(
         captured.found.values(),
-        key=lambda one: (one.start, -one.end, one.sort == "inside", one.at),
+        key=lambda match: (match.start, -match.end, match.sort == "inside", match.at),
     )
     docs = _Docs(source, captured.comments, captured.between)
     exported = {_text(source, node) for node in captured.exported}
@@ -237,30 +240,32 @@ def find_definitions(
         _nested(language, found, source, docs, exported, captured.access, root.has_error)
     )
     if language.once:
-        typed = {one.at for one in found if "typed" in one.captures}
+        typed = {match.at for match in found if "typed" in match.captures}
         definitions = _once(definitions, typed, language.once)
     return definitions
 
 
 def _joined(found: list[_Found]) -> list[_Found]:
-    """Equations and clauses of a function that follow each other become one definition."""
+    """Merge adjacent equations and clauses of one function into one definition."""
     joined: list[_Found] = []
-    around: list[int] = []  # the places of what is around, and last what was before
-    for one in found:
+    around: list[int] = []  # the indexes of the enclosing matches, and last the previous match
+    for match in found:
         before = None
-        while around and (joined[around[-1]].end <= one.start or joined[around[-1]][:2] == one[:2]):
+        while around and (
+            joined[around[-1]].end <= match.start or joined[around[-1]][:2] == match[:2]
+        ):
             before = around.pop()
-        if before is not None and _continues(one, joined[before]):
-            joined[before] = joined[before]._replace(end=one.end, end_line=one.end_line)
+        if before is not None and _continues(match, joined[before]):
+            joined[before] = joined[before]._replace(end=match.end, end_line=match.end_line)
             around.append(before)
         else:
             around.append(len(joined))
-            joined.append(one)
+            joined.append(match)
     return joined
 
 
-def _continues(one: _Found, before: _Found) -> bool:
-    return (one.name, one.kind) == (before.name, before.kind) and one.kind in _CLAUSES
+def _continues(match: _Found, before: _Found) -> bool:
+    return (match.name, match.kind) == (before.name, before.kind) and match.kind in _CLAUSES
 
 
 def _nested(
@@ -272,85 +277,86 @@ def _nested(
     access: _Access,
     broken: bool,
 ) -> Iterator[Definition]:
-    """Definitions with what they are members of; ``found`` begins with what stands around.
+    """Yield the definitions with their containers; ``found`` is sorted, enclosing matches first.
 
-    ``broken`` says that the text did not parse, see ``flat`` of the language.
+    ``broken`` is set if the text has syntax errors, see ``flat`` of the language.
     """
     lost = language.flat and broken
     around: list[_Outer] = []
     columns = _Columns(source)
     comments = docs.trailing
-    for one in found:
-        if one.sort == "skipped":
+    for match in found:
+        if match.sort == "skipped":
             continue
-        # What has the very same range stands beside it: `A, B = 1, 2`.
+        # Matches with the same range are siblings: `A, B = 1, 2`.
         while around and (
-            around[-1].end < one.end or (around[-1].start, around[-1].end) == (one.start, one.end)
+            around[-1].end < match.end
+            or (around[-1].start, around[-1].end) == (match.start, match.end)
         ):
             around.pop()
         if len(around) == DEPTH:
             continue
-        kind = one.kind
-        begins_line = one.start == 0 or source[one.start - 1] == _LINE_FEED
-        outer = _container(around, one)
+        kind = match.kind
+        begins_line = match.start == 0 or source[match.start - 1] == _LINE_FEED
+        outer = _container(around, match)
         if language.flat and begins_line and outer.kind in FUNCTIONS:
-            outer = _container([over for over in around if over.kind not in FUNCTIONS], one)
-        local = one.sort == "local" or outer.local
-        name = one.name
-        # The parser has put it there, where one is missing.
-        if (not name and one.sort != "inside") or name in language.reserved:
+            outer = _container([over for over in around if over.kind not in FUNCTIONS], match)
+        local = match.sort == "local" or outer.local
+        name = match.name
+        # A parser may insert an empty name where one is missing.
+        if (not name and match.sort != "inside") or name in language.reserved:
             continue
         container, above = outer.name, outer.kind
-        nodes = one.captures.get("container") or one.captures.get("namespace")
+        nodes = match.captures.get("container") or match.captures.get("namespace")
         if nodes:
             names = [_parts(_text(source, node)) for node in nodes]
             container = ".".join(filter(None, (container, *names)))
-            above = "class" if "container" in one.captures else "namespace"
-        if one.sort == "inside":
+            above = "class" if "container" in match.captures else "namespace"
+        if match.sort == "inside":
             name = _qualified(container, _parts(name)) if name else container
-            around.append(_Outer(one.start, one.end, name, "class", local and bool(one.name)))
+            around.append(_Outer(match.start, match.end, name, "class", local and bool(match.name)))
             continue
         if above in CLASSES:
             kind = {"function": "method", "variable": "field"}.get(kind, kind)
         elif (
             (kind in MEMBERS and above not in CONTAINERS)
-            or (local and (kind in VARIABLES or one.sort == "declaration"))
+            or (local and (kind in VARIABLES or match.sort == "declaration"))
             or (lost and not container and not begins_line and kind in VARIABLES)
         ):
             continue
-        header = one.captures.get("first", [_header_node(language, one.node)])[0]
-        before = source[header.start_byte : one.at].decode("utf-8", "replace")
+        header = match.captures.get("first", [_header_node(language, match.node)])[0]
+        before = source[header.start_byte : match.at].decode("utf-8", "replace")
         kind = language.kind(kind, before, name, container)
         if not kind:
             continue
-        row, column = one.place
+        row, column = match.place
         definition = Definition(
             name=name,
             kind=kind,
-            at=one.at,
+            at=match.at,
             start=header.start_byte,
-            end=one.end,
+            end=match.end,
             line=row,
-            end_line=one.end_line,
-            columns=columns.at(row, column, one.at),
+            end_line=match.end_line,
+            columns=columns.at(row, column, match.at),
             container=container,
-            signature=_signature(one, name, kind, source, comments),
-            doc=docs.of(header, one.captures.get("doc")),
-            exported="hidden" not in one.captures
+            signature=_signature(match, name, kind, source, comments),
+            doc=docs.of(header, match.captures.get("doc")),
+            exported="hidden" not in match.captures
             and access.allows(name, kind, container, header)
             and (
-                "exported" in one.captures
+                "exported" in match.captures
                 or language.exported(before, name)
                 or (not container and name in exported)
             ),
             local=local,
-            declared=one.sort == "declaration",
+            declared=match.sort == "declaration",
         )
         yield definition
         around.append(
             _Outer(
-                one.start,
-                one.end,
+                match.start,
+                match.end,
                 _qualified(container, _parts(name)),
                 kind,
                 local or kind in FUNCTIONS,
@@ -358,11 +364,11 @@ def _nested(
         )
 
 
-def _container(around: list[_Outer], one: _Found) -> _Outer:
-    """The innermost thing around that a definition can be a member of, or local to."""
+def _container(around: list[_Outer], match: _Found) -> _Outer:
+    """Return the innermost container that a match can be a member of, or local to."""
     for outer in reversed(around):
         if outer.kind in FUNCTIONS:
-            if one.kind != "field":  # `self.name = …` in a method
+            if match.kind != "field":  # `self.name = …` in a method
                 return outer
         elif outer.kind in CONTAINERS:
             return outer
@@ -370,13 +376,21 @@ def _container(around: list[_Outer], one: _Found) -> _Outer:
 
 
 def _once(definitions: list[Definition], typed: set[int], kinds: Sequence[str]) -> list[Definition]:
-    """Without the repetitions of kinds that a container has one of each name of."""
+    """Drop repeated definitions of kinds that a container has once per name."""
     kept: dict[str, Definition] = {}
-    for one in definitions:
-        known = kept.get(one.qualified_name)
-        if known is None or one.kind not in kinds or (known.kind in kinds and one.at in typed):
-            kept[one.qualified_name] = one
-    return [one for one in definitions if one.kind not in kinds or kept[one.qualified_name] is one]
+    for definition in definitions:
+        earlier = kept.get(definition.qualified_name)
+        if (
+            earlier is None
+            or definition.kind not in kinds
+            or (earlier.kind in kinds and definition.at in typed)
+        ):
+            kept[definition.qualified_name] = definition
+    return [
+        definition
+        for definition in definitions
+        if definition.kind not in kinds or kept[definition.qualified_name] is definition
+    ]
 
 
 def _qualified(container: str, name: str) -> str:
@@ -384,7 +398,7 @@ def _qualified(container: str, name: str) -> str:
 
 
 def _parts(name: str) -> str:
-    """A name with dots between its parts."""
+    """Return a name with dots between its parts."""
     return _SEPARATORS.sub(".", name) if ":" in name or "\\" in name else name
 
 
@@ -393,7 +407,7 @@ def _text(source: bytes, node: tree_sitter.Node) -> str:
 
 
 def _name(language: Language, source: bytes, node: tree_sitter.Node) -> tuple[str, int]:
-    """The name in a node without quotes and signs, and how many bytes stand before it there."""
+    """Return the name in a node without quotes and signs, and the number of bytes before it."""
     text = source[node.start_byte : node.end_byte]
     if language.name_part and (part := re.search(language.name_part.encode(), text)):
         return part[0].decode("utf-8", "replace"), part.start()
@@ -406,7 +420,8 @@ def _name(language: Language, source: bytes, node: tree_sitter.Node) -> tuple[st
 class _Columns:
     """Columns in bytes, code points and UTF-16 units.
 
-    On a line they are counted on from the last one: a line may be the whole of a large file.
+    Counting resumes at the previous position of the line, because one line may be all of a large
+    file.
     """
 
     def __init__(self, source: bytes) -> None:
@@ -418,10 +433,10 @@ class _Columns:
     def at(self, row: int, column: int, offset: int) -> tuple[int, int, int]:
         if self._plain:
             return column, column, column
-        known, points, units = self._last
-        if row != self._row or column < known:
-            known = points = units = 0
-        text = self._source[offset - column + known : offset].decode("utf-8", "replace")
+        column_before, points, units = self._last
+        if row != self._row or column < column_before:
+            column_before = points = units = 0
+        text = self._source[offset - column + column_before : offset].decode("utf-8", "replace")
         points += len(text)
         units += len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
         self._row, self._last = row, (column, points, units)
@@ -429,7 +444,7 @@ class _Columns:
 
 
 def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node:
-    """The node with decorators and the like."""
+    """Return the node that includes decorators and modifiers."""
     if language.header:
         while (parent := node.parent) is not None and parent.type in language.header:
             node = parent
@@ -437,28 +452,28 @@ def _header_node(language: Language, node: tree_sitter.Node) -> tree_sitter.Node
 
 
 def _signature(
-    one: _Found, name: str, kind: str, source: bytes, comments: list[tuple[int, int]]
+    match: _Found, name: str, kind: str, source: bytes, comments: list[tuple[int, int]]
 ) -> str:
-    """The definition up to its body, on one line and without comments at the ends of lines."""
+    """Return the definition up to its body, on one line, without comments at the ends of lines."""
     long = kind in _LONG
-    body = _body(one.node) if long else None
-    # In some grammars the doc is the first part of the definition.
-    doc = one.captures.get("doc")
-    start = doc[0].end_byte if doc and doc[0].start_byte == one.start else one.start
+    body = _body(match.node) if long else None
+    # Some grammars make the doc the first part of the definition.
+    doc = match.captures.get("doc")
+    start = doc[0].end_byte if doc and doc[0].start_byte == match.start else match.start
     if body is not None and body.start_byte > start:
         end = body.start_byte
     else:
-        first = one.at if long else start
-        end = _line_end(source, one, first, brackets=kind not in VARIABLES)
+        first = match.at if long else start
+        end = _line_end(source, match, first, brackets=kind not in VARIABLES)
     end = min(end, start + 4_000)
     text = _without(source, start, end, comments).decode("utf-8", "replace").lstrip()
     if text.startswith("@") and (annotations := _ANNOTATIONS.match(text)):
         rest = text[annotations.end() :]
-        text = rest if name in rest else text  # Elixir's `@name value` is no annotation
+        text = rest if name in rest else text  # Elixir's `@name value` is not an annotation
     text = text.rstrip(" \t\r\n{:=,;\\")
     if "\n" in text:
         text = _BRACKETS.sub(r"\1\2", _BLANK.sub(" ", text))
-    if one.at >= end:  # `typedef struct {…} Name`
+    if match.at >= end:  # `typedef struct {…} Name`
         text = f"{text} {name}"
     if len(text) > SIGNATURE_CHARACTERS:
         text = text[: SIGNATURE_CHARACTERS - 1] + "…"
@@ -466,14 +481,14 @@ def _signature(
 
 
 def _without(source: bytes, start: int, end: int, comments: list[tuple[int, int]]) -> bytes:
-    """The text from start to end without the comments in it."""
+    """Return the text from start to end without the comments."""
     parts = []
-    for place in range(bisect_left(comments, (start, 0)), len(comments)):
-        first, behind = comments[place]
+    for index in range(bisect_left(comments, (start, 0)), len(comments)):
+        first, after = comments[index]
         if first >= end:
             break
         parts.append(source[start:first])
-        start = behind
+        start = after
     return b"".join((*parts, source[start:end]))
 
 
@@ -492,22 +507,25 @@ def _is_body(kind: str) -> bool:
     return _BODY.fullmatch(kind) is not None
 
 
-def _line_end(source: bytes, one: _Found, start: int, *, brackets: bool) -> int:
-    """Where the line of ``start``, or of what follows it, ends; all round ``brackets`` closed."""
+def _line_end(source: bytes, match: _Found, start: int, *, brackets: bool) -> int:
+    """Return the end of the line of ``start``, skipping blanks; with ``brackets``, all ( are closed
+    there."""
     while source[start : start + 1].isspace():
         start += 1
-    end = source.find(b"\n", start, one.end)
+    end = source.find(b"\n", start, match.end)
     while (
-        brackets and end >= 0 and source.count(b"(", one.at, end) > source.count(b")", one.at, end)
+        brackets
+        and end >= 0
+        and source.count(b"(", match.at, end) > source.count(b")", match.at, end)
     ):
-        end = source.find(b"\n", end + 1, one.end)
-    return end if end >= 0 else one.end
+        end = source.find(b"\n", end + 1, match.end)
+    return end if end >= 0 else match.end
 
 
 class _Docs:
-    """Comments by the line they end on, as far as nothing else stands before them there.
+    """Doc comments by the line they end on, unless other code precedes them on their line.
 
-    ``between`` are nodes that may stand between a comment and what it is about: attributes.
+    ``between`` are nodes that may appear between a comment and its definition: attributes.
     """
 
     def __init__(
@@ -517,9 +535,9 @@ class _Docs:
         between: list[tree_sitter.Node],
     ) -> None:
         self._source = source
-        # By the last line: the first one, where the text begins and ends, and whether it is quoted.
+        # By last line: the first line, the start and end of the text, and whether it is a string.
         self._comments: dict[int, tuple[int, int, int, bool]] = {}
-        # Those that end where their line does.
+        # Comments that end their line.
         self.trailing: list[tuple[int, int]] = []
         for comment, quoted in comments:
             start, end = comment.start_byte, comment.end_byte
@@ -528,7 +546,7 @@ class _Docs:
             row, column = comment.start_point
             if column > INDENT or source[start - column : start].strip(_BLANKS):
                 continue
-            # Some grammars count the line end as part of a comment.
+            # Some grammars include the line end in a comment.
             text = source[start:end].rstrip()
             if text.startswith(_BACKWARDS) or (row == 0 and text.startswith(b"#!")):
                 continue
@@ -540,7 +558,7 @@ class _Docs:
         self.trailing.sort()
 
     def of(self, definition: tree_sitter.Node, nodes: list[tree_sitter.Node] | None) -> str:
-        """What is said of a definition, in these nodes or above it, without comment signs."""
+        """Return the doc of a definition, in these nodes or above it, without comment signs."""
         if nodes:
             text = self._source[nodes[0].start_byte : nodes[0].end_byte]
             if "comment" in nodes[0].type:
@@ -562,7 +580,7 @@ class _Docs:
 
 
 def _unsigned(comments: list[str]) -> str:
-    """What comments say, without their signs."""
+    """Return the text of comments without their signs."""
     if "<summary>" in comments[0]:
         text = "".join(map(_without_signs, "\n".join(comments).splitlines(True)))
         if summary := _SUMMARY.search(text):
@@ -578,7 +596,8 @@ def _unsigned(comments: list[str]) -> str:
 def _without_signs(line: str) -> str:
     sign = _SIGN.match(line)
     start = sign.end() if sign else 0
-    # Most lines end otherwise, and looking for the sign at each place takes longer than all else.
+    # Most lines end otherwise, and a search for the sign at each position is the slowest step of
+    # all.
     if line.rstrip().endswith(("/", "}", "]")) and (closing := _CLOSING.search(line, start)):
         return line[start : closing.start()]
     return line[start:]
@@ -589,7 +608,7 @@ def _unquoted(text: bytes) -> str:
 
 
 def _first_paragraph(lines: Iterable[str]) -> str:
-    """Most docs are long, and nobody reads on in a list of definitions."""
+    """Return the first paragraph, limited in length: lists of definitions need no more."""
     kept: list[str] = []
     for line in lines:
         if stripped := line.strip():
