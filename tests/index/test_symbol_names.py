@@ -9,10 +9,10 @@ from indexed import fill
 from winnow.index.store.store import Store
 from winnow.index.symbol_names import NameTables
 from winnow.symbols.search.match import Pattern
-from winnow.symbols.search.names import Names, find_names
+from winnow.symbols.search.name_table import NameTable, find_names
 
 
-def all_of(table: Names) -> set[str]:
+def all_of(table: NameTable) -> set[str]:
     return {name for _, name in find_names([table], Pattern("")).names}
 
 

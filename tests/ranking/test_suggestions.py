@@ -17,14 +17,14 @@ from winnow.ranking.suggestions import (
     suggested,
     terms_of_index,
 )
-from winnow.symbols.search.names import Names
+from winnow.symbols.search.name_table import NameTable
 
 # Time to read a file on a busy machine.
 SECONDS = 20.0
 
 
-def names(*texts: str) -> Names:
-    made = Names()
+def names(*texts: str) -> NameTable:
+    made = NameTable()
     made.add(texts)
     return made
 

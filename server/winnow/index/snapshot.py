@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.store.file_record import FileFacts
     from winnow.index.store.file_table import FileTable
-    from winnow.symbols.search.names import Names
+    from winnow.symbols.search.name_table import NameTable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class StoreView:
         """By which transactions the stores were written last."""
         return [reader.written for _, reader in self._stores]
 
-    def names(self, tables: NameTables) -> list[Names]:
+    def names(self, tables: NameTables) -> list[NameTable]:
         """Tables of the names of all definitions; a name in them may have none any more."""
         found = [tables.of_store(prefix, reader) for prefix, reader in self._stores]
         return [*found, tables.of_unsaved(self._overlay)] if self._overlay else found

@@ -7,15 +7,17 @@ written since the last one. Tables are made when something is first searched for
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
+from winnow.storage.writing import temporary_file
 from winnow.symbols.file_symbols import FileSymbols
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from winnow.index.store.reader import Reader
-    from winnow.symbols.search.names import Names
+    from winnow.symbols.search.name_table import NameTable
 
 # Names are read from the store in portions of this many.
 PORTION = 20_000
@@ -28,9 +30,9 @@ class NameTables:
         self._lock = threading.Lock()
         self._stores: dict[str, _StoreNames] = {}
         self._unsaved: dict[str, FileSymbols] = {}
-        self._unsaved_names: Names | None = None
+        self._unsaved_names: NameTable | None = None
 
-    def of_store(self, folder: str, reader: Reader) -> Names:
+    def of_store(self, folder: str, reader: Reader) -> NameTable:
         """The names of a store, as the reader sees it."""
         with self._lock:
             known = self._stores.get(folder)
@@ -39,10 +41,10 @@ class NameTables:
             known.grow(reader)
             return known.names
 
-    def of_unsaved(self, overlay: Mapping[str, FileSymbols | None]) -> Names:
+    def of_unsaved(self, overlay: Mapping[str, FileSymbols | None]) -> NameTable:
         """The names that unsaved documents define."""
         # numpy takes time to load.
-        from winnow.symbols.search.names import Names
+        from winnow.symbols.search.name_table import NameTable
 
         facts = {path: one for path, one in overlay.items() if one is not None}
         with self._lock:
@@ -53,7 +55,7 @@ class NameTables:
                 names = dict.fromkeys(
                     definition.name for one in facts.values() for definition in one.definitions
                 )
-                self._unsaved_names = Names()
+                self._unsaved_names = NameTable()
                 self._unsaved_names.add(names)
                 self._unsaved = facts
             return self._unsaved_names
@@ -63,10 +65,10 @@ class _StoreNames:
     """The names of one store, up to the number of the ``last`` one that was read."""
 
     def __init__(self, reader: Reader) -> None:
-        from winnow.symbols.search.names import Names
+        from winnow.symbols.search.name_table import NameTable
 
         self.store = reader.store  # one that is made anew has other numbers
-        self.names = Names(reader.open_segments.folder)
+        self.names = NameTable(partial(temporary_file, reader.open_segments.folder))
         self.last = 0
 
     def grow(self, reader: Reader) -> None:

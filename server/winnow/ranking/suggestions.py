@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from winnow.index.postings.terms import asked_words, stem
 
 if TYPE_CHECKING:
-    from winnow.symbols.search.names import Names
+    from winnow.symbols.search.name_table import NameTable
     from winnow.symbols.view import SymbolView
 
 # Returns names of the index that are spelled like one of some words, MAX_SUGGESTIONS at most and
@@ -48,7 +48,7 @@ def suggested(query: str, useful: Iterable[str], known_terms: KnownTerms) -> lis
     return [term for term in dict.fromkeys(found) if term.lower() not in present]
 
 
-def terms_of_index(view: SymbolView, tables: Sequence[Names]) -> KnownTerms:
+def terms_of_index(view: SymbolView, tables: Sequence[NameTable]) -> KnownTerms:
     """Return a function that finds names of definitions, for use while the view is open.
 
     ``tables`` also hold names that are no longer defined; the function leaves those out.
@@ -65,7 +65,7 @@ def terms_of_index(view: SymbolView, tables: Sequence[Names]) -> KnownTerms:
 
 
 def near_names(
-    tables: Iterable[Names], word: str, limit: int = MAX_SUGGESTIONS
+    tables: Iterable[NameTable], word: str, limit: int = MAX_SUGGESTIONS
 ) -> list[tuple[float, str]]:
     """Return the names nearest to a word with their nearness, the nearest first."""
     found: dict[str, float] = {}

@@ -52,7 +52,7 @@ class Language(Struct, frozen=True, kw_only=True):
     | ``@local.<kind>`` | instead of a definition: in a function without a name |
     | ``@skipped.<kind>`` | not a definition, and later patterns cannot match it (include guards) |
     | ``@inside`` | not a definition, but contains members of ``@name`` (Rust's ``impl``) |
-    | ``@inside`` without ``@name`` | contains members of what is around it (Zig's ``return struct``) |
+    | ``@inside`` without ``@name`` | contains members of its parent (Zig's ``return struct``) |
     | ``@container`` | the class that the definition belongs to, if it is not inside that class |
     | ``@namespace`` | like ``@container``, but its functions are not methods |
     | ``@first`` | the start of the definition, if it precedes the captured node (Zig's ``pub``) |

@@ -61,7 +61,7 @@ class SymbolView(Protocol):
         """Return the files with a base name."""
 
     def files_ending(self, ending: str) -> Sequence[File]:
-        """Return the files whose path ends with these folders and this file name (`net/client.py`)."""
+        """Return the files whose path ends with these names (`net/client.py`)."""
 
     def roots(self) -> list[str]:
         """Return the workspace folders."""

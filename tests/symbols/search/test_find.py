@@ -1,4 +1,4 @@
-"""Finding definitions in a little project: what is found, in which order, under which name."""
+"""Find definitions in a small project: which ones, in which order, under which name."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreView]:
-    with indexed(write_files(tmp_path_factory.mktemp("shop"), FILES)) as one:
-        yield one
+    with indexed(write_files(tmp_path_factory.mktemp("shop"), FILES)) as opened:
+        yield opened
 
 
 def find(view: StoreView, text: str, **options: object) -> SymbolMatches:
@@ -64,7 +64,7 @@ def find(view: StoreView, text: str, **options: object) -> SymbolMatches:
 
 
 def names(view: StoreView, text: str, **options: object) -> list[str]:
-    return [one.definition.qualified_name for one in find(view, text, **options).symbols]
+    return [found.definition.qualified_name for found in find(view, text, **options).symbols]
 
 
 def below(view: StoreView, symbol: Symbol) -> str:
@@ -77,7 +77,7 @@ def below(view: StoreView, symbol: Symbol) -> str:
         (
             "send",
             [
-                # Exactly the name; then by how it matches, and where it stands.
+                # Exact names first, then by quality of the match and by file.
                 "Client.send",
                 "HttpClient.send",
                 "send_all",
@@ -117,14 +117,14 @@ def below(view: StoreView, symbol: Symbol) -> str:
         ("GRÖSSER", []),
         ("GRÖßER", ["größer"]),
         ("nothing_of_the_kind", []),
-        # Written in another way than it is.
+        # Another spelling.
         ("query_set", ["queryset", "QuerySet"]),
         ("QuerySet.complexfilter", ["QuerySet.complex_filter"]),
     ],
 )
-def test_what_is_found(view: StoreView, text: str, expected: list[str]) -> None:
+def test_queries_find_definitions_in_order(view: StoreView, text: str, expected: list[str]) -> None:
     found = find(view, text)
-    assert [one.definition.qualified_name for one in found.symbols] == expected
+    assert [symbol.definition.qualified_name for symbol in found.symbols] == expected
     assert (found.total, found.all_seen, found.timed_out) == (len(expected), True, False)
 
 
@@ -139,12 +139,12 @@ def test_what_is_found(view: StoreView, text: str, expected: list[str]) -> None:
         ("QuerySet.", "QuerySet.filter"),
     ],
 )
-def test_the_name_holds_what_was_typed(view: StoreView, text: str, shown: str) -> None:
-    """Editors filter again, by the letters that were typed and the name that they are given."""
+def test_shown_names_contain_the_typed_text(view: StoreView, text: str, shown: str) -> None:
+    """Editors filter results again by the typed letters and the shown name."""
     assert find(view, text).symbols[0].name == shown
 
 
-def test_only_exactly_the_name(view: StoreView) -> None:
+def test_exact_queries_find_only_equal_names(view: StoreView) -> None:
     assert names(view, "QuerySet", exact=True) == ["QuerySet"]
     assert names(view, "Client.send", exact=True) == ["Client.send"]
     assert names(view, "client.send", exact=True) == []
@@ -152,7 +152,7 @@ def test_only_exactly_the_name(view: StoreView) -> None:
     assert names(view, "sen", exact=True) == []
 
 
-def test_an_empty_query_lists_open_files_first_and_then_what_others_can_use(
+def test_an_empty_query_lists_open_files_then_exported_definitions(
     view: StoreView,
 ) -> None:
     everywhere = names(view, "")
@@ -169,7 +169,7 @@ def test_an_empty_query_lists_open_files_first_and_then_what_others_can_use(
     ]  # fmt: skip
 
 
-def test_a_search_may_be_confined_to_files(view: StoreView) -> None:
+def test_a_search_can_be_limited_to_files(view: StoreView) -> None:
     def in_tests(file: File) -> bool:
         return "/tests/" in file.path
 
@@ -179,16 +179,16 @@ def test_a_search_may_be_confined_to_files(view: StoreView) -> None:
     assert names(view, "", only=only) == ["resend", "send_fast"]
 
 
-def test_the_best_are_the_same_when_the_rest_is_not_looked_up(view: StoreView) -> None:
-    whole = find(view, "send").symbols
-    for limit in range(1, len(whole) + 1):
+def test_pruning_does_not_change_the_best_symbols(view: StoreView) -> None:
+    symbols = find(view, "send").symbols
+    for limit in range(1, len(symbols) + 1):
         found = find(view, "send", limit=limit, prune=True)
-        assert found.symbols == whole[:limit]
-        assert limit <= found.total <= len(whole)
-        assert found.all_seen == (found.total == len(whole)) or found.all_seen is False
+        assert found.symbols == symbols[:limit]
+        assert limit <= found.total <= len(symbols)
+        assert found.all_seen == (found.total == len(symbols)) or found.all_seen is False
 
 
-def test_without_time_what_was_found_is_given(view: StoreView) -> None:
+def test_a_timeout_returns_partial_results(view: StoreView) -> None:
     found = find(view, "send", seconds=-1)
     assert (found.symbols, found.all_seen, found.timed_out) == ([], False, True)
 
@@ -198,12 +198,12 @@ def test_without_time_what_was_found_is_given(view: StoreView) -> None:
 def test_no_text_is_an_error(view: StoreView, text: str) -> None:
     found = find(view, text, limit=5)
     assert len(found.symbols) == min(5, found.total)
-    assert [one.order for one in found.symbols] == sorted(one.order for one in found.symbols) or (
-        not parse(text).terms
-    )
+    assert [each.order for each in found.symbols] == sorted(
+        each.order for each in found.symbols
+    ) or (not parse(text).terms)
 
 
-def test_a_member_that_a_class_has_from_its_base_is_found(tmp_path: Path) -> None:
+def test_inherited_members_are_found(tmp_path: Path) -> None:
     root = write_files(
         tmp_path / "project",
         {
@@ -222,7 +222,7 @@ def test_a_member_that_a_class_has_from_its_base_is_found(tmp_path: Path) -> Non
                 (
                     f"{root}/base.py",
                     [LexicalScope(0, 99, -1, "module"), LexicalScope(11, 37, 0, "class", "Base")],
-                    {1: ["top.Top[int]", "Client"]},  # in a circle, too
+                    {1: ["top.Top[int]", "Client"]},  # circular inheritance, too
                 ),
                 (
                     f"{root}/client.py",
@@ -233,7 +233,7 @@ def test_a_member_that_a_class_has_from_its_base_is_found(tmp_path: Path) -> Non
         }
     with indexed(root, overlay=overlay) as view:
         found = find(view, "Client::send").symbols
-        assert [(one.definition.qualified_name, one.name) for one in found] == [
+        assert [(symbol.definition.qualified_name, symbol.name) for symbol in found] == [
             ("Base.send", "Client::send"), ("Client.resend", "Client::resend")
         ]  # fmt: skip
         assert names(view, "Client.stop") == ["Top.stop"]
@@ -241,7 +241,7 @@ def test_a_member_that_a_class_has_from_its_base_is_found(tmp_path: Path) -> Non
         assert names(view, "Client.stop", exact=True) == []
 
 
-def test_what_is_not_saved_counts_in_the_place_of_its_file(tmp_path: Path) -> None:
+def test_unsaved_text_replaces_its_file(tmp_path: Path) -> None:
     root = write_files(tmp_path / "project", {"a.py": "def old(): ...\n", "b.py": "def b(): ..."})
     with indexed(root) as before:
         facts = before.definitions_in(f"{root}/b.py")
@@ -250,5 +250,5 @@ def test_what_is_not_saved_counts_in_the_place_of_its_file(tmp_path: Path) -> No
     with indexed(root, overlay=overlay) as view:
         tables = NameTables()
         assert [len(table) for table in view.names(tables)] == [2, 1]
-        assert [below(view, one) for one in find(view, "b").symbols] == ["a.py"]
+        assert [below(view, symbol) for symbol in find(view, "b").symbols] == ["a.py"]
         assert names(view, "old") == []

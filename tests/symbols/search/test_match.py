@@ -1,4 +1,4 @@
-"""How well names match what was typed."""
+"""Scores of names for a typed text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ NAMES = st.text(st.sampled_from("abcABC_019é"), max_size=12) | st.text(max_size
 def ordered(text: str, names: str, **options: bool) -> list[str]:
     pattern = Pattern(text, **options)
     scored = [(pattern.score(name), name) for name in names.split()]
-    assert len({score for score, _ in scored if score}) == len([one for one in scored if one[0]])
+    assert len({score for score, _ in scored if score}) == len(
+        [score for score, _ in scored if score]
+    )
     return [name for score, name in sorted(scored, reverse=True) if score]
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        # One name of each class: the same, its beginning, initials, words, parts, letters.
+        # One name per class: the name itself, its start, initials, words, parts, letters.
         (
             "get",
             "get Get getter get_all Get_all GlobalErrorTracker g_x_e_t do_get widget gxext",
@@ -34,7 +36,7 @@ def ordered(text: str, names: str, **options: bool) -> list[str]:
         ("ÄPFEL", "ÄPFEL äpfel äpfelBaum grüneÄpfel"),
     ],
 )
-def test_the_order_of_names(text: str, names: str) -> None:
+def test_better_matches_come_first(text: str, names: str) -> None:
     assert ordered(text, " ".join(sorted(names.split()))) == names.split()
 
 
@@ -50,7 +52,7 @@ def test_the_order_of_names(text: str, names: str) -> None:
         ({}, "", ""),
     ],
 )
-def test_signs_confine_the_letters(options: dict[str, bool], text: str, names: str) -> None:
+def test_signs_anchor_the_letters(options: dict[str, bool], text: str, names: str) -> None:
     assert ordered(text or "zzz", "get Get get_all getall widget", **options) == names.split()
 
 
@@ -66,31 +68,27 @@ def test_signs_confine_the_letters(options: dict[str, bool], text: str, names: s
         ("==", ""),
     ],
 )
-def test_where_words_begin(name: str, words: str) -> None:
+def test_words_start_at_case_and_sign_changes(name: str, words: str) -> None:
     begins = boundaries(name)
-    assert "".join(char for char, one in zip(name, begins, strict=True) if one) == words
+    assert "".join(char for char, starts in zip(name, begins, strict=True) if starts) == words
 
 
 @given(NAMES)
-def test_folding_keeps_the_length(name: str) -> None:
+def test_folding_preserves_the_length(name: str) -> None:
     assert len(fold(name)) == len(name)
 
 
 @given(NAMES, NAMES, st.data())
-def test_letters_of_a_name_in_order_find_it_and_no_others_do(
-    name: str, other: str, data: st.DataObject
-) -> None:
+def test_exactly_letters_in_order_match_a_name(name: str, other: str, data: st.DataObject) -> None:
     kept = [data.draw(st.booleans()) for _ in name]
-    text = "".join(char for char, one in zip(name, kept, strict=True) if one)
+    text = "".join(char for char, is_kept in zip(name, kept, strict=True) if is_kept)
     assert Pattern(text).score(name) > 0
     if other:
         assert bool(Pattern(other).score(name)) == is_subsequence(fold(other), fold(name))
 
 
 @given(NAMES, NAMES, st.sampled_from([{}, {"start": True}, {"end": True}, {"together": True}]))
-def test_only_the_name_itself_has_the_full_score(
-    text: str, name: str, options: dict[str, bool]
-) -> None:
+def test_only_the_name_itself_scores_one(text: str, name: str, options: dict[str, bool]) -> None:
     score = Pattern(text, **options).score(name)
     assert 0 <= score <= 1
     assert (score == 1) == (bool(text) and text == name)

@@ -1,4 +1,4 @@
-"""Where symbols of C and C++ are defined."""
+"""Places where symbols of C and C++ are defined."""
 
 from __future__ import annotations
 
@@ -34,37 +34,37 @@ LISTS = {
 
 
 def places_of(folder: Path, files: Mapping[str, str], path: str, before: str, name: str) -> object:
-    """Places (file, line, kind) of a name; it is the first one behind a text."""
+    """Return the definitions (file, line, kind) of a name; it is the first one after a text."""
     write_files(folder, dict(files))
     at = files[path].index(name, files[path].index(before) + len(before))
     with indexed(folder) as view:
-        asked = Navigation(view, SourceTexts([folder], {}, 1_000_000)).named_at(
+        symbol = Navigation(view, SourceTexts([folder], {}, 1_000_000)).named_at(
             (folder / path).as_posix(), at, name
         )
-    assert asked is not None
+    assert symbol is not None
     return [
         (
-            Path(one.path).name,
-            files[Path(one.path).name].encode()[: one.at].count(b"\n") + 1,
-            one.definition.kind if one.definition else "",
+            Path(place.path).name,
+            files[Path(place.path).name].encode()[: place.at].count(b"\n") + 1,
+            place.definition.kind if place.definition else "",
         )
-        for one in asked.places
+        for place in symbol.places
     ]
 
 
-def test_a_method_is_where_its_body_is_then_where_it_is_declared(tmp_path: Path) -> None:
+def test_the_body_of_a_method_precedes_its_declaration(tmp_path: Path) -> None:
     assert places_of(tmp_path, SHAPES, "use.cpp", "shape.", "area") == [
         ("shape.cpp", 4, "method"),
         ("shape.hpp", 4, "method"),
     ]
 
 
-def test_a_tag_is_its_struct_and_a_type_its_typedef(tmp_path: Path) -> None:
+def test_a_tag_means_the_struct_and_a_type_the_typedef(tmp_path: Path) -> None:
     assert places_of(tmp_path, LISTS, "list.c", "struct ", "list") == [("list.h", 1, "struct")]
     assert places_of(tmp_path, LISTS, "list.c", "push(", "list") == [("list.h", 2, "type")]
 
 
-def test_a_function_is_where_its_body_is_then_its_prototype(tmp_path: Path) -> None:
+def test_the_body_of_a_function_precedes_its_prototype(tmp_path: Path) -> None:
     assert places_of(tmp_path, LISTS, "list.h", "*", "push") == [
         ("list.c", 2, "function"),
         ("list.h", 3, "function"),

@@ -1,4 +1,4 @@
-"""What people type, read as a query; no text is an error."""
+"""Queries as people type them. No text is an error."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ def word(text: str, **more: object) -> Term:
         ("^", word("^")),
     ],
 )  # fmt: skip
-def test_a_word(text: str, term: Term) -> None:
+def test_words_are_parsed(text: str, term: Term) -> None:
     assert parse(text) == SymbolQuery((term,))
 
 
-def test_fields_are_no_words_of_the_name() -> None:
+def test_filters_are_not_part_of_the_name() -> None:
     assert parse("kind:class,fn send path:src/ file:a.py lang:.PY") == SymbolQuery(
         (word("send"),),
         kinds=kinds_of("class") | kinds_of("function"),  # type: ignore[operator]
         paths=("src/", "a.py"),
         languages=("py",),
     )
-    # Being typed, and a qualified name.
+    # An incomplete filter, and a qualified name.
     assert parse("kind: kind::x") == SymbolQuery(
         (Term("x", ("kind",), ("::",), whole="kind::x"),),
     )
@@ -66,7 +66,7 @@ def test_fields_are_no_words_of_the_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kinds"),
+    ("word", "kinds"),
     [
         ("class", {"class", "struct", "union", "object"}),
         ("Classes", {"class", "struct", "union", "object"}),
@@ -77,15 +77,15 @@ def test_fields_are_no_words_of_the_name() -> None:
         ("const", {"constant", "enum_member", "macro"}),
     ],
 )
-def test_words_for_kinds(said: str, kinds: set[str]) -> None:
-    assert kinds_of(said) == frozenset(kinds)
+def test_words_select_kinds(word: str, kinds: set[str]) -> None:
+    assert kinds_of(word) == frozenset(kinds)
 
 
-def test_words_that_name_no_kind() -> None:
+def test_unknown_words_select_no_kind() -> None:
     assert [kinds_of(word) for word in ("", "s", "es", "thing")] == [None] * 4
 
 
-def test_a_query_has_a_size() -> None:
+def test_long_queries_are_cut() -> None:
     assert len(parse("a " * 1000).terms) == WORDS
     assert parse("a" * 1000).terms == (word("a" * QUERY_CHARACTERS),)
 

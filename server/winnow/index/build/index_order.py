@@ -15,7 +15,7 @@ from pathlib import Path
 
 from winnow.errors import SearchError
 from winnow.symbols.language import language_of
-from winnow.symbols.search.weight import DATA, place_of
+from winnow.symbols.search.weight import DATA, category_of
 from winnow.text.git_files import is_linked_from_outside
 from winnow.processes.children import Processes
 from winnow.text.selection import GIT_ENVIRONMENT, GIT_SAFE
@@ -54,7 +54,7 @@ def ordered(
 def _importance(path: str) -> tuple[int, int, str]:
     language = language_of(path)
     is_data = language is None or language.name in DATA
-    kind = _OF_DATA if is_data else _KINDS[place_of(path)]
+    kind = _OF_DATA if is_data else _KINDS[category_of(path)]
     return kind, path.count("/"), path
 
 

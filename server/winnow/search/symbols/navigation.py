@@ -38,7 +38,7 @@ from winnow.symbols.resolve.places import NamePlace, function_around, places
 from winnow.symbols.resolve.references import Resolver
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import ResolverFile
-from winnow.symbols.search.weight import place_of, weight
+from winnow.symbols.search.weight import category_of, weight
 from winnow.symbols.view import File, SymbolView
 from winnow.text.lines import SourceText, SourceTexts
 from winnow.text.paths import held_by
@@ -209,7 +209,7 @@ class Navigation:
         file, definition = found
         return (
             definition.declared,
-            -weight(definition, place_of(self.below(file.path)), file.language),
+            -weight(definition, category_of(self.below(file.path)), file.language),
             file.path,
             definition.at,
         )

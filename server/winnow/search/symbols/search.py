@@ -415,7 +415,7 @@ class _Search:
             signature=definition.signature or None,
             doc=definition.doc or None,
             private=not definition.exported,
-            place=symbol.place,
+            place=symbol.category,
             generic=symbol.file.language in generic_languages(),
             root=at.root,
             uri=at.uri,

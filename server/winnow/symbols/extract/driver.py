@@ -95,7 +95,7 @@ def _point(source: bytes, at: int) -> tuple[int, int]:
 
 
 def _scripts(language: Language, source: bytes) -> bytes:
-    """Return the text with everything but the scripts blanked out, so that offsets stay the same."""
+    """Return the text with everything but the scripts blanked out. Offsets stay the same."""
     grammar = language.grammar or language.name
     cursor = tree_sitter.QueryCursor(query(grammar, language.scripts))
     blank = bytearray(re.sub(rb"[^\r\n]", b" ", source))

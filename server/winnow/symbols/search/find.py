@@ -1,8 +1,8 @@
-"""Finding definitions by a query: the names that match, then their definitions, as a whole.
+"""Find definitions by a query: first the matching names, then their definitions.
 
-Names come first, the best first (:mod:`winnow.symbols.search.names`); what they name is looked up
-and judged with its container, its path and its kind. What is named exactly as the query says stands
-before everything else, wherever it is defined.
+Names come first, best first (:mod:`winnow.symbols.search.name_table`). Their definitions are then
+scored with container, path and kind. A definition whose name equals the query precedes all others,
+wherever it is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
@@ -19,55 +20,58 @@ from msgspec import Struct
 from winnow.symbols.extract.packed import last_name
 from winnow.symbols.file_symbols import CLASSES, CONTAINERS, Definition
 from winnow.symbols.search.match import EXACT, EXACT_BUT_CASE, PREFIX, Pattern, fold, is_subsequence
-from winnow.symbols.search.names import JUDGED, Names, find_names
+from winnow.symbols.search.name_table import JUDGED, NameTable, find_names
 from winnow.symbols.search.query import SymbolQuery, Term
-from winnow.symbols.search.weight import Place, place_of, weight
+from winnow.symbols.search.weight import FileCategory, category_of, weight
 from winnow.symbols.view import File, SymbolView
 
-# A word that only what is around the name matches counts as this: a container, or a whole name of
-# the path; else a part of the path.
+# The score of a word that only matches a container or a complete component of the path; else a part
+# of the path.
 AROUND = 0.5
 IN_PATH = 0.3
-# For each name that is left out between two that a qualified query names.
+# For each name skipped between two that a qualified query names.
 SKIPPED = 0.9
-# A part of a path stands for a module, as in `json.dumps`; a container is meant more often.
+# A path component can be a module, as in `json.dumps`; a container is the more frequent meaning.
 MODULE = 0.97
-# What a class has from another one that it names as its base, and how many of these are looked at.
+# Members inherited from a base class, and the maximum number of bases searched.
 INHERITED = 0.9
 BASES = 20
-# Containers that the word before the dot may mean.
+# Containers that the word before the dot can mean.
 CONTAINERS_TRIED = 40
-# With filters, how many names are looked up: those that match best may all be elsewhere.
+# Names looked up if there are filters: the best matches may all be elsewhere.
 FILTERED = 5_000
-# What an empty query lists, and where from.
+# Kinds that an empty query lists.
 LISTED = frozenset(
     ("class", "struct", "union", "interface", "trait", "enum", "object", "type", "function")
 )
-# Files of which a path names the module as such.
+# Files that a module path does not name.
 _INDEX_FILES = frozenset(("__init__", "__main__", "index", "mod", "lib", "main"))
 
 
 class Symbol(Struct, frozen=True):
-    """A definition that was found. ``name`` is the name, or as much of the qualified name as a
-    qualified query asked for, with its separators: clients that filter what they are given by what
-    was typed keep it. ``place`` is what :func:`~winnow.symbols.search.weight.place_of` says."""
+    """A definition that matches.
+
+    ``name`` is its name, or the part of the qualified name that the query named, with the
+    separators as typed, because clients filter results again by the typed text. ``category`` comes
+    from :func:`~winnow.symbols.search.weight.category_of`.
+    """
 
     file: File
     definition: Definition
     score: float
     name: str
     exact: bool
-    place: Place | None
+    category: FileCategory | None
 
     @property
     def order(self) -> tuple[bool, float, str, int]:
-        """What symbols are sorted by; how long the name is, counts in the score."""
+        """The sort key of results; the score includes the length of the name."""
         return not self.exact, -self.score, self.file.path, self.definition.at
 
 
 class SymbolMatches(Struct, frozen=True):
-    """Symbols, the best first. ``total`` is how many there are; a lower bound, unless
-    ``all_seen``. ``timed_out`` says that time ran out."""
+    """Symbols, the best first. ``total`` counts all matches; it is a lower bound unless
+    ``all_seen``."""
 
     symbols: list[Symbol]
     total: int
@@ -78,15 +82,15 @@ class SymbolMatches(Struct, frozen=True):
 class Finder:
     """A search in one view.
 
-    ``accepts`` says which files count, if not all; ``only`` are the files to look at, if these are
-    few. ``seconds`` is how long it may take. ``prune`` stops as soon as the best are known: the
-    total is then a lower bound. ``exact`` confines the query to names that are what it says.
+    ``accepts`` filters files. ``only`` lists the files to search, if they are few. ``seconds``
+    limits the time. ``prune`` stops as soon as the best symbols are known; the total is then a
+    lower bound. ``exact`` requires names equal to the query.
     """
 
     def __init__(
         self,
         view: SymbolView,
-        tables: Iterable[Names],
+        tables: Iterable[NameTable],
         query: SymbolQuery,
         *,
         accepts: Callable[[File], bool] | None = None,
@@ -109,20 +113,20 @@ class Finder:
         self._filters = bool(accepts or query.kinds or query.paths or query.languages)
         self._roots = sorted((f"{root.rstrip('/')}/" for root in view.roots()), key=len)
         self._below = lru_cache(None)(self._below_root)
-        self._fits = lru_cache(None)(self._is_asked_for)
+        self._fits = lru_cache(None)(self._matches_filters)
         # Several containers of a query are often in one file.
         self._definitions_in = lru_cache(64)(view.definitions_in)
         self._found: dict[tuple[str, int, str], Symbol] = {}
-        self._best: list[tuple[bool, float]] = []  # of these, as many as are wanted
+        self._best: list[tuple[bool, float]] = []  # the scores of the best, up to ``limit``
         self._is_rewritten = False
         self._all_seen = True
         self._timed_out = False
 
     def find(self, open_files: Sequence[str] = ()) -> SymbolMatches:
-        """The symbols. An empty query lists some of ``open_files`` first."""
+        """Return the symbols. An empty query lists some of ``open_files`` first."""
         if self.only is not None:
             symbols = [symbol for path in self.only for symbol in self._in_file(path)]
-            symbols.sort(key=lambda one: one.order)
+            symbols.sort(key=attrgetter("order"))
         elif self.terms:
             self._find_by_names()
             self._find_members()
@@ -130,7 +134,7 @@ class Finder:
                 self.terms, self._is_rewritten = terms, True
                 self._find_by_names()
                 self._find_members()
-            symbols = sorted(self._found.values(), key=lambda one: one.order)
+            symbols = sorted(self._found.values(), key=attrgetter("order"))
         else:
             symbols = self._listed(open_files)
         return SymbolMatches(
@@ -140,8 +144,7 @@ class Finder:
     # --- by names --------------------------------------------------------------------------
 
     def _find_by_names(self) -> None:
-        """What is called so. Names come the best first: behind enough of them, the rest are no
-        better."""
+        """Score the definitions of matching names, best first, until the rest cannot be better."""
         for bound, name in self._names():
             if self._is_late() or (self.prune and self._is_enough(bound)):
                 self._all_seen = False
@@ -150,7 +153,7 @@ class Finder:
                 self._judge(file, definition)
 
     def _names(self) -> list[tuple[float, str]]:
-        """Names that match one of the words, and the best score that these can have as symbols."""
+        """Return names that match a word, with an upper bound for their definitions' score."""
         limit = max(FILTERED if self._filters else JUDGED, 2 * self.limit)
         names: set[str] = set()
         for matcher in self.terms:
@@ -162,7 +165,7 @@ class Finder:
             (sum(matcher.best(name) for matcher in self.terms) / len(self.terms), name)
             for name in names
         ]
-        return sorted(bounds, key=lambda one: (-one[0], len(one[1]), one[1]))
+        return sorted(bounds, key=lambda item: (-item[0], len(item[1]), item[1]))
 
     def _is_enough(self, bound: float) -> bool:
         if len(self._found) < self.limit or bound >= EXACT_BUT_CASE:
@@ -175,7 +178,7 @@ class Finder:
         return self._timed_out
 
     def _without_underscores(self) -> list[_Matcher]:
-        """The words for names that are written otherwise: getObject was asked for as get_object."""
+        """Return the words in another spelling: getObject, if the user typed get_object."""
         if self.exact or not any("_" in term.text.strip("_") for term in self.query.terms):
             return []
         return [
@@ -186,14 +189,14 @@ class Finder:
     # --- members ---------------------------------------------------------------------------
 
     def _find_members(self) -> None:
-        """What is a member of something that is called as the word before the dot."""
+        """Score the members of containers that match the word before the dot."""
         for matcher in self.terms:
             if not matcher.term.qualifiers:
                 continue
             pattern = Pattern(matcher.term.qualifiers[-1])
             found = find_names(self.tables, pattern, CONTAINERS_TRIED)
             best = found.names[0][0] if found.names else 0.0
-            # `Foo.` is not about a FooBar, where there is a Foo.
+            # If there is a Foo, `Foo.` does not mean FooBar.
             least = EXACT_BUT_CASE if best >= EXACT_BUT_CASE else min(best, PREFIX)
             for score, name in found.names:
                 if self._is_late() or score < least:
@@ -205,21 +208,21 @@ class Finder:
                             self._judge_inherited(file, definition)
 
     def _judge_inherited(self, file: File, container: Definition) -> None:
-        """Look at the members of a class's bases, and of theirs."""
+        """Score the members of a class's bases, and of their bases."""
         classes = [(file, container)]
-        known = {container.name}
-        while classes and len(known) <= BASES and not self._is_late():
+        names = {container.name}
+        while classes and len(names) <= BASES and not self._is_late():
             for base in self._bases(*classes.pop()):
-                if base in known:
+                if base in names:
                     continue
-                known.add(base)
+                names.add(base)
                 for where, definition in self.view.definitions(base):
                     if definition.kind in CLASSES:
                         classes.insert(0, (where, definition))
                         self._judge_members(where, definition, heir=container.name)
 
     def _bases(self, file: File, container: Definition) -> list[str]:
-        """The names of the classes that a class is made from."""
+        """Return the names of a class's bases."""
         scope_table = self.view.scope_table(file.path)
         if scope_table is None:
             return []
@@ -235,15 +238,17 @@ class Finder:
         if not self._fits(file):
             return
         for definition in self._definitions_in(file.path):
-            # What is around a member may be said in other words: `impl Foo`, `Foo::bar() {}`.
+            # The container may be spelled in another way: `impl Foo`, `Foo::bar() {}`.
             if definition.container.rpartition(".")[2] == container.name:
                 self._judge(file, definition, heir=heir)
 
     # --- without words ---------------------------------------------------------------------
 
     def _listed(self, open_files: Sequence[str]) -> list[Symbol]:
-        """Types and functions at the top of open files, then of the workspace: of these, what is
-        exported and no test, the shortest names first."""
+        """Return top-level types and functions of open files, then of the workspace.
+
+        Of the workspace, only exported definitions count, tests last, the shortest names first.
+        """
         listed: list[Symbol] = []
         for path in open_files:
             listed += self._in_file(path)
@@ -262,14 +267,14 @@ class Finder:
                     further.append(symbol)
         self._all_seen &= names.all_seen and names.total <= len(names.names)
         return listed + sorted(
-            further, key=lambda one: (-one.score, len(one.definition.name), one.order)
+            further, key=lambda item: (-item.score, len(item.definition.name), item.order)
         )
 
     def _in_file(self, path: str) -> list[Symbol]:
-        """The symbols of a file that are not known yet."""
+        """Return the symbols of a file that are not found yet."""
         file = self.view.file(path)
         definitions = self.view.definitions_in(path) if file else []
-        found = [self._judge(file, one, again=False) for one in definitions if file]
+        found = [self._judge(file, definition, again=False) for definition in definitions if file]
         return [symbol for symbol in found if symbol is not None]
 
     def _is_listed(self, definition: Definition) -> bool:
@@ -283,8 +288,11 @@ class Finder:
     def _judge(
         self, file: File, definition: Definition, again: bool = True, heir: str = ""
     ) -> Symbol | None:
-        """Keep a definition, if it is asked for; None if it is not, or, not ``again``, known.
-        ``heir`` is a class that has it from another one."""
+        """Score a definition and record it if it matches the query.
+
+        Returns None if it does not match, or if it is already recorded and not ``again``. ``heir``
+        is a class that inherits it.
+        """
         key = (file.path, definition.at, definition.name)
         if key in self._found:
             return self._found[key] if again else None
@@ -296,7 +304,7 @@ class Finder:
         if not self.terms and not self._is_listed(definition):
             return None
         below = self._below(file.path)
-        place = place_of(below)
+        category = category_of(below)
         name, score, exact = definition.name, 0.0, bool(self.terms) and not self._is_rewritten
         for matcher in self.terms:
             match = matcher.judge(definition, below, heir)
@@ -305,8 +313,8 @@ class Finder:
             score += match.score / len(self.terms)
             exact = exact and match.exact
             name = match.name if matcher.term.qualifiers and name == definition.name else name
-        score = (score or EXACT) * weight(definition, place, file.language)
-        symbol = Symbol(file, definition, score, name, exact, place)
+        score = (score or EXACT) * weight(definition, category, file.language)
+        symbol = Symbol(file, definition, score, name, exact, category)
         self._found[key] = symbol
         if len(self._best) < self.limit:
             heapq.heappush(self._best, (exact, score))
@@ -318,15 +326,16 @@ class Finder:
         root = next((root for root in reversed(self._roots) if path.startswith(root)), "")
         return path[len(root) :]
 
-    def _is_asked_for(self, file: File) -> bool:
+    def _matches_filters(self, file: File) -> bool:
         query = self.query
         if query.languages and not any(
-            file.language == one or file.path.lower().endswith(f".{one}") for one in query.languages
+            file.language == language or file.path.lower().endswith(f".{language}")
+            for language in query.languages
         ):
             return False
         if query.paths:
             below = self._below(file.path)
-            if not all(is_in_path(one, below) for one in query.paths):
+            if not all(is_in_path(path, below) for path in query.paths):
                 return False
         return self.accepts is None or self.accepts(file)
 
@@ -338,7 +347,7 @@ class _Match(Struct, frozen=True):
 
 
 class _Matcher:
-    """One word of a query."""
+    """A word of a query."""
 
     def __init__(self, term: Term, exact: bool) -> None:
         self.term = term
@@ -350,7 +359,7 @@ class _Matcher:
             together=term.together,
             sensitive=exact,
         )
-        # A name may have dots of its own.
+        # A name can contain dots.
         self.whole = Pattern(
             term.whole,
             start=term.start or exact,
@@ -367,7 +376,7 @@ class _Matcher:
             yield self.whole
 
     def best(self, name: str) -> float:
-        """The most that a definition of this name can have."""
+        """Return the highest score that a definition of this name can have."""
         own = max(self.score(name) if self.term.text else 0.0, self._whole(name))
         return own if self.term.qualifiers else max(own, AROUND)
 
@@ -375,11 +384,11 @@ class _Matcher:
         return self.whole.score(name) if self.term.qualifiers else 0.0
 
     def judge(self, definition: Definition, below: str, heir: str = "") -> _Match | None:
-        """How well a definition, in the file of that path, matches; None if it does not."""
+        """Return how well a definition in the file at this path matches, or None."""
         name = definition.name
         if self.term.qualifiers:
-            if whole := self._whole(name):
-                return _Match(whole, whole == EXACT, name)
+            if score := self._whole(name):
+                return _Match(score, score == EXACT, name)
             return self._qualified(definition, below) or self._inherited(definition, heir)
         if score := self.score(name):
             return _Match(score, score == EXACT, name)
@@ -417,14 +426,17 @@ class _Matcher:
 def _placed(
     qualifiers: Sequence[str], parts: Sequence[str], modules: int, exact: bool
 ) -> tuple[float, tuple[int, ...]]:
-    """How well words name the parts of a qualified name, in their order, and which of them: the
-    first ``modules`` are of a path. The last word should name the last part."""
+    """Match words to the parts of a qualified name, in order. Return the quality and the matched
+    parts.
+
+    The first ``modules`` parts come from the path. The last word should name the last part.
+    """
     if not qualifiers:
         return EXACT, ()
     best: tuple[float, tuple[int, ...]] = (0.0, ())
     for place in range(len(parts) - 1, -1, -1):
         quality = _named(qualifiers[-1], parts[place], place < modules, exact)
-        # Nothing further out can make up for what lies between.
+        # A match further out cannot make up for the skipped parts.
         bound = SKIPPED ** (len(parts) - 1 - place)
         if bound <= best[0] or (exact and bound < 1):
             break
@@ -436,7 +448,7 @@ def _placed(
 
 
 def _named(word: str, part: str, is_module: bool, exact: bool) -> float:
-    """How well a word names a part of a qualified name."""
+    """Return how well a word names a part of a qualified name."""
     if word == part:
         return MODULE if is_module else EXACT
     if exact:
@@ -444,15 +456,14 @@ def _named(word: str, part: str, is_module: bool, exact: bool) -> float:
     short, long = fold(word), fold(part)
     if short == long:
         return MODULE * EXACT_BUT_CASE if is_module else EXACT_BUT_CASE
-    # Of paths, which are not what people have in mind, only whole words.
+    # Path components must match completely: people rarely mean them.
     if is_module or not is_subsequence(short, long):
         return 0.0
     return Pattern(word).score(part)
 
 
 def _shown(term: Term, parts: Sequence[str], matched: Sequence[int], name: str) -> str:
-    """The name, and all that stands before it from the first part that the query names on, with
-    the separators that were typed."""
+    """Return the qualified name from the first part that the query names, as typed."""
     shown = ""
     typed = -1
     for place in range(matched[0], len(parts)):
@@ -462,7 +473,7 @@ def _shown(term: Term, parts: Sequence[str], matched: Sequence[int], name: str) 
 
 
 def is_in_path(text: str, path: str) -> bool:
-    """Whether a path has a text, whatever the case is; with stars, its pieces in order."""
+    """Return True if a path contains a text, ignoring case; with stars, its pieces in order."""
     path = fold(path)
     place = 0
     for piece in fold(text).removeprefix("./").split("*"):
@@ -474,7 +485,7 @@ def is_in_path(text: str, path: str) -> bool:
 
 
 def _is_of_kind(definition: Definition, kinds: frozenset[str]) -> bool:
-    """Whether a definition is of one of the kinds; a constant may have been called a variable."""
+    """Return True if a definition is of one of the kinds. Constants may be recorded as variables."""
     if definition.kind in kinds:
         return True
     is_variable = definition.kind in ("variable", "field")

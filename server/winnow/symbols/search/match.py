@@ -1,12 +1,12 @@
-"""How well a name matches what was typed for it.
+"""Score a name against the text typed for it.
 
-One function judges one name. :mod:`winnow.symbols.search.names` finds, among a million, those few
-that are worth being judged, and agrees with it on what matches at all.
+One function scores one name. :mod:`winnow.symbols.search.name_table` selects candidates among a
+million names, and agrees with it on what matches.
 
-Classes of matches, the better first: the name itself, its beginning, the initials of its words
-("qsf" of `QuerySetFilter` and `query_set_filter`), words from their beginning on ("getobjor404" of
-`get_object_or_404`), a part of it, letters of it in order. Within a class, equal case counts, then
-how much of the name was typed.
+Classes of matches, best first: the name itself, its start, the initials of its words ("qsf" for
+`QuerySetFilter` and `query_set_filter`), starts of words ("getobjor404" for `get_object_or_404`), a
+part of it, its letters in order. Within a class, equal case counts, then the share of the name that
+was typed.
 """
 
 from __future__ import annotations
@@ -21,45 +21,47 @@ BOUNDARY = 0.68
 WORDS = 0.60
 PART = 0.46
 LETTERS = 0.20
-# What is given within a class: less than what lies between two of them.
+# Bonuses within a class: smaller than the distance between two classes.
 CASE = 0.03
 LENGTH = 0.04
 TIGHTNESS = 0.16
 
 
 def fold(text: str) -> str:
-    """The text without the difference of case, as long as it was."""
+    """Return the text in lower case, with the same length."""
     if text.isascii():
         return text.lower()
     folded = text.casefold()
     if len(folded) == len(text):
         return folded
-    return "".join(one if len(one) == 1 else char for char in text for one in (char.casefold(),))
+    return "".join(low if len(low) == 1 else char for char in text for low in (char.casefold(),))
 
 
 def boundaries(name: str) -> list[bool]:
-    """For each character, whether a word of the name begins there."""
-    begins = []
+    """Return for each character whether it starts a word."""
+    starts = []
     before = ""
-    for place, char in enumerate(name):
+    for position, char in enumerate(name):
         if not char.isalnum():
-            begins.append(False)
+            starts.append(False)
         elif not before.isalnum():
-            begins.append(True)
+            starts.append(True)
         elif char.isupper():
             # `HTTPServer` is two words, and so is `getURL`.
-            after = name[place + 1 : place + 2]
-            begins.append(not before.isupper() or after.islower())
+            after = name[position + 1 : position + 2]
+            starts.append(not before.isupper() or after.islower())
         else:
-            begins.append(char.isdigit() and not before.isdigit())
+            starts.append(char.isdigit() and not before.isdigit())
         before = char
-    return begins
+    return starts
 
 
 class Pattern:
-    """What is typed for a name. ``start``, ``end`` and ``together`` confine it to exactly these
-    letters at the name's beginning, end, or anywhere; case then counts if there is a capital
-    letter, or if ``sensitive``."""
+    """The text typed for a name.
+
+    ``start``, ``end`` and ``together`` require exactly these letters at the start, at the end, or
+    anywhere in the name. Case then matters if there is a capital letter, or if ``sensitive``.
+    """
 
     def __init__(
         self,
@@ -78,7 +80,7 @@ class Pattern:
         self.sensitive = sensitive or (self.strict and self.folded != text)
 
     def score(self, name: str) -> float:
-        """How well the name matches, up to 1.0 for the very same; 0.0 if it does not."""
+        """Return the quality of a match: 1.0 for the name itself, 0.0 for no match."""
         if not self.text:
             return LETTERS
         if name == self.text:
@@ -98,7 +100,7 @@ class Pattern:
         return name.endswith(text) if self.end else text in name
 
     def _within(self, name: str, text: str, folded: str) -> float:
-        """The score of a name that is not the same; ``text`` is looked for in ``folded``."""
+        """Score a name that is not equal; ``text`` is searched in ``folded``."""
         share = LENGTH * len(text) / len(name) if name else 0.0
         at = folded.find(text)
         if at == 0:
@@ -107,73 +109,73 @@ class Pattern:
             return PREFIX + share + CASE * name.startswith(self.text)
         if not is_subsequence(text, folded):
             return 0.0
-        begins = boundaries(name)
-        initials = "".join(folded[place] for place in _true(begins))
-        # From the first word on; some may be left out behind it.
+        starts = boundaries(name)
+        initials = "".join(folded[position] for position in _true(starts))
+        # The first initial must match; later ones may be skipped.
         if len(text) > 1 and initials.startswith(text[0]) and is_subsequence(text, initials):
             return INITIALS + LENGTH * len(text) / len(initials)
         if at > 0:
-            where = next((one for one in _places(text, folded) if begins[one]), None)
+            where = next((found for found in _positions(text, folded) if starts[found]), None)
             if where is not None:
                 same = name.startswith(self.text, where)
                 return BOUNDARY + share + CASE * same
-        if (first := _by_words(text, folded, begins)) is not None:
-            return WORDS + share + CASE * (first == next(_true(begins)))
+        if (first := _by_words(text, folded, starts)) is not None:
+            return WORDS + share + CASE * (first == next(_true(starts)))
         if at > 0:
             return PART + share + CASE * (self.text in name)
         return LETTERS + share + TIGHTNESS / (1 + _gaps(text, folded))
 
 
 def is_subsequence(text: str, name: str) -> bool:
-    """Whether the name has all letters of a text, in their order."""
-    place = -1
+    """Return True if the name has all letters of a text, in order."""
+    position = -1
     for char in text:
-        place = name.find(char, place + 1)
-        if place < 0:
+        position = name.find(char, position + 1)
+        if position < 0:
             return False
     return True
 
 
-def _true(begins: list[bool]) -> Iterator[int]:
-    return (place for place, one in enumerate(begins) if one)
+def _true(starts: list[bool]) -> Iterator[int]:
+    return (position for position, is_start in enumerate(starts) if is_start)
 
 
-def _places(text: str, name: str) -> Iterator[int]:
-    place = name.find(text)
-    while place >= 0:
-        yield place
-        place = name.find(text, place + 1)
+def _positions(text: str, name: str) -> Iterator[int]:
+    position = name.find(text)
+    while position >= 0:
+        yield position
+        position = name.find(text, position + 1)
 
 
-def _by_words(text: str, name: str, begins: list[bool]) -> int | None:
-    """Where the text begins, if it is made of beginnings of the name's words; else None.
+def _by_words(text: str, name: str, starts: list[bool]) -> int | None:
+    """Return the start of the match if the text consists of starts of the name's words, else None.
 
-    All ways of reading it are followed at once: after each letter, ``ends`` are the places in the
-    name where it may have been, each with the place of the first letter.
+    All readings are followed at once: after each letter, ``ends`` maps the positions where it can
+    be to the position of the first letter.
     """
-    ends = {place: place for place in _true(begins) if name[place] == text[0]}
+    ends = {position: position for position in _true(starts) if name[position] == text[0]}
     for char in text[1:]:
         if not ends:
             return None
         earliest = min(ends)
         origin = ends[earliest]
         following: dict[int, int] = {}
-        for place in range(earliest + 1, len(name)):
-            if name[place] == char:
-                if place - 1 in ends:
-                    following[place] = ends[place - 1]
-                if begins[place]:
-                    following[place] = min(origin, following.get(place, origin))
+        for position in range(earliest + 1, len(name)):
+            if name[position] == char:
+                if position - 1 in ends:
+                    following[position] = ends[position - 1]
+                if starts[position]:
+                    following[position] = min(origin, following.get(position, origin))
         ends = following
     return min(ends.values()) if ends else None
 
 
 def _gaps(text: str, name: str) -> int:
-    """How many letters of the name stand between those of the text, read from its end."""
-    end = place = -1
+    """Count the letters of the name between those of the text, matched from the end."""
+    end = position = -1
     for char in text:
-        place = name.find(char, place + 1)
-    end = place
+        position = name.find(char, position + 1)
+    end = position
     for char in reversed(text):
-        place = name.rfind(char, 0, place + 1) - 1
-    return end - place - len(text)
+        position = name.rfind(char, 0, position + 1) - 1
+    return end - position - len(text)

@@ -1,14 +1,14 @@
-"""Queries for symbols: what people type, and agents pass, to find a definition by its name.
+"""Parse queries for symbols, as people type them and agents pass them.
 
-No text is an error: what cannot be read as syntax is a part of a name. A query is words, each of
-which the name, its container or its path has to match:
+No text is an error: anything that is not syntax is part of a name. A query consists of words; each
+must match the name, its container or its path:
 
-- ``send``, ``MigEx``, ``getobjor404``: a name, its beginning, its initials, or letters of it
-- ``Client.send``, ``Client::send``, ``Client/send``, ``Client#send``: a member of something
-- ``Client.``: all members
-- ``^prefix``, ``suffix$``, ``'part``: exactly these letters, at the beginning, end, anywhere. With
-  a capital letter, they are case-sensitive
-- ``kind:class``, ``path:src/``, ``lang:py``: only these
+- ``send``, ``MigEx``, ``getobjor404``: a name, its start, its initials, or some of its letters -
+``Client.send``, ``Client::send``, ``Client/send``, ``Client#send``: a member - ``Client.``: all
+members - ``^prefix``, ``suffix$``, ``'part``: exactly these letters, at the start, at the end,
+anywhere;
+  case-sensitive if there is a capital letter
+- ``kind:class``, ``path:src/``, ``lang:py``: filters
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from msgspec import Struct
 
 from winnow.symbols.file_symbols import Kind
 
-# More is not typed, and costs time.
+# Nobody types more, and it costs time.
 QUERY_CHARACTERS = 500
 WORDS = 8
 
 _WORD = re.compile(r'"([^"]*)"?|\S+')
 _FIELD = re.compile(r"(kind|path|file|lang|language):(?!:)(.*)", re.S)
 _SEPARATOR = re.compile(r"::|->|[.#/\\:]")
-# What stands around names in code and in messages: `foo(a, b)`; `get(`, `Vec<T>`, `(*Client).Do`.
+# The surroundings of names in code and messages: `foo(a, b)`; `get(`, `Vec<T>`, `(*Client).Do`.
 _ARGUMENTS = re.compile(r"(?<=\w)\([^()]*\)")
 _AROUND = re.compile(r"(?<=\w)(?:\(.*$|<[^<>]*>)|^[(*&]+(?=\w)|[()*&]+(?=[.:])", re.S)
 
-# What may be asked for, and the kinds that answer. Callers do not know how a language calls a
-# thing: "function" finds methods, "class" finds structs, and a more precise word is more precise.
+# The kinds that a word selects. Callers do not know a language's terms: "function" also finds
+# methods, "class" also finds structs; a more precise word is more precise.
 _TYPES: tuple[Kind, ...] = (
     "class",
     "struct",
@@ -67,7 +67,7 @@ KINDS: Mapping[str, frozenset[Kind]] = {
     "operator": frozenset(("operator",)),
     "section": frozenset(("section",)),
 }
-# Other words for them, as they are typed after `kind:`.
+# Synonyms, as typed after `kind:`.
 _KIND_WORDS = {
     "constant": "const", "fn": "function", "func": "function", "def": "function", "cls": "class",
     "var": "variable", "let": "variable", "protocol": "interface", "mod": "module",
@@ -79,10 +79,10 @@ _KIND_WORDS = {
 class Term(Struct, frozen=True):
     """A word of a query.
 
-    ``text`` is for the name; empty, every member matches. ``qualifiers`` stand before it, the
-    outermost first, each with one of ``separators`` behind it, as it was typed. ``start``, ``end``
-    and ``together`` are ``^``, ``$`` and ``'``. ``whole`` is the word without its signs: a name may
-    have dots.
+    ``text`` matches the name; if it is empty, every member matches. ``qualifiers`` precede it, the
+    outermost first; each is followed by the corresponding entry of ``separators``. ``start``,
+    ``end`` and ``together`` stand for ``^``, ``$`` and ``'``. ``whole`` is the word without these
+    signs, because a name can contain dots.
     """
 
     text: str
@@ -95,8 +95,8 @@ class Term(Struct, frozen=True):
 
 
 class SymbolQuery(Struct, frozen=True):
-    """A query. ``kinds`` are None if every kind will do; no paths or languages are all of them.
-    ``unknown`` are words after ``kind:`` that name none, and do not count."""
+    """A parsed query. ``kinds`` is None for all kinds; empty paths or languages mean all.
+    ``unknown`` are words after ``kind:`` that name no kind; they are ignored."""
 
     terms: tuple[Term, ...] = ()
     kinds: frozenset[str] | None = None
@@ -106,7 +106,7 @@ class SymbolQuery(Struct, frozen=True):
 
 
 def kinds_of(word: str) -> frozenset[str] | None:
-    """The kinds that a word asks for; None if it is no word for any."""
+    """Return the kinds that a word selects, or None if it names no kind."""
     word = word.lower().replace("-", "_")
     for name in (word, word.rstrip("s"), word.removesuffix("es")):
         if found := KINDS.get(_KIND_WORDS.get(name, name)):
@@ -115,7 +115,7 @@ def kinds_of(word: str) -> frozenset[str] | None:
 
 
 def parse(text: str) -> SymbolQuery:
-    """The query that a text is."""
+    """Parse a query."""
     terms: list[Term] = []
     kinds: set[str] = set()
     paths: list[str] = []
@@ -128,12 +128,12 @@ def parse(text: str) -> SymbolQuery:
             term = Term(quoted, together=True, whole=quoted) if quoted else _term(word)
             terms += [term] if term else []
         elif not (value := field[2].strip("\"'`")):
-            continue  # it is being typed
+            continue  # the user is still typing
         elif field[1] == "kind":
-            for one in value.split(","):
-                named = kinds_of(one)
+            for kind in value.split(","):
+                named = kinds_of(kind)
                 kinds |= named or frozenset()
-                unknown += [one] * (named is None and bool(one))
+                unknown += [kind] * (named is None and bool(kind))
         elif field[1] in ("path", "file"):
             paths.append(value)
         else:
@@ -152,7 +152,7 @@ def _term(word: str) -> Term | None:
     start, together = bare.startswith("^"), bare.startswith("'")
     end = bare.endswith("$") and len(bare) > 1
     inner = bare[start or together : len(bare) - end]
-    if not inner:  # a sign alone is a name, if of an operator
+    if not inner:  # a sign alone is the name of an operator
         return Term(bare, whole=bare) if bare and bare != "'" else None
     inner = _AROUND.sub("", inner) or inner
     parts = [part.strip("()*&'\"`") for part in _SEPARATOR.split(inner)]
@@ -160,7 +160,7 @@ def _term(word: str) -> Term | None:
     typed = zip(qualifiers, _SEPARATOR.findall(inner), strict=True)
     pairs = [(part, separator) for part, separator in typed if part]
     return Term(
-        # Where nothing stands before the name, it may be no word at all.
+        # Without qualifiers, the name may consist of separators only.
         name or ("" if pairs else inner),
         tuple(part for part, _ in pairs),
         tuple(separator for _, separator in pairs),

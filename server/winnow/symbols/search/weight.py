@@ -1,4 +1,4 @@
-"""What a definition is worth, apart from its name: where it stands, and what it is."""
+"""Weigh definitions apart from their names: by file, kind and visibility."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 from winnow.symbols.file_symbols import Definition
 
-Place = Literal["test", "vendored", "generated"]
+FileCategory = Literal["test", "vendored", "generated"]
 
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|mocks?)/"
@@ -21,18 +21,18 @@ _GENERATED = re.compile(
     r"|[._](?:generated|gen|g)\.[a-z]+$",
     re.I,
 )
-# By how much what stands there counts less.
-PLACES = {"test": 0.75, "vendored": 0.6, "generated": 0.6}
-# What is no code: a key of settings or a selector is seldom meant where code has the name, too.
+# Factors for definitions in such files.
+CATEGORIES = {"test": 0.75, "vendored": 0.6, "generated": 0.6}
+# Not code: where code defines the same name, a settings key or a selector is rarely meant.
 DATA = frozenset(
     ("toml", "yaml", "json", "ini", "properties", "markdown", "rst", "org", "latex", "css", "scss")
 )
 WRITTEN = 0.7
 UNEXPORTED = 0.93
 LOCAL = 0.7
-# For each thing around it, of which at most three count.
+# For each container; at most three count.
 NESTED = 0.98
-# Between what is alike otherwise: what holds others, what does something, what is a part of it.
+# Breaks ties: containers first, then functions, then parts.
 _KINDS = {
     "class": 1.0, "struct": 1.0, "interface": 1.0, "trait": 1.0, "enum": 1.0, "object": 1.0,
     "union": 0.999, "type": 0.998, "function": 0.997, "macro": 0.996, "namespace": 0.995,
@@ -42,8 +42,8 @@ _KINDS = {
 }  # fmt: skip
 
 
-def place_of(path: str) -> Place | None:
-    """Whether a file, by its path below the root, is a test, of others, or made by a program."""
+def category_of(path: str) -> FileCategory | None:
+    """Return "test", "vendored" or "generated" for a path below the root, or None."""
     if _VENDORED.search(path):
         return "vendored"
     if _GENERATED.search(path):
@@ -51,13 +51,13 @@ def place_of(path: str) -> Place | None:
     return "test" if _TEST.search(path) else None
 
 
-def weight(definition: Definition, place: Place | None, language: str) -> float:
-    """A factor for the score of a definition, up to 1.0."""
+def weight(definition: Definition, category: FileCategory | None, language: str) -> float:
+    """Return a factor for the score of a definition, up to 1.0."""
     found = _KINDS.get(definition.kind, 0.97)
     if language in DATA:
         found *= WRITTEN
-    if place:
-        found *= PLACES[place]
+    if category:
+        found *= CATEGORIES[category]
     if definition.local:
         found *= LOCAL
     elif not definition.exported:

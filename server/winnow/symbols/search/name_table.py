@@ -1,62 +1,63 @@
-"""Names: a million of them in little memory, and those that match what was typed, in milliseconds.
+"""A table of a million names in little memory, searched in milliseconds.
 
-Judging a name in Python takes microseconds (:mod:`winnow.symbols.search.match`). So all names are
-looked at by numpy first, in blocks, as rows of bytes:
+Scoring a name in Python takes microseconds (:mod:`winnow.symbols.search.match`). So numpy first
+scans all names, in blocks, as rows of bytes:
 
-1. a number with a bit for each letter leaves out names that lack one that was typed;
-2. for each letter typed, another number has a bit for each place where the rest have it. With
-   shifts and subtractions of these, all ways to read a name are followed at once: which match at
-   all, and in which class;
-3. the best of these are judged one by one.
+1. A number with a bit per letter excludes names that lack a typed letter. 2. For each typed letter,
+another number has a bit for each position where the remaining names have
+   the letter. Shifts and subtractions follow all ways to read a name at once. They show which names
+   match, and in which class.
+3. Only the best candidates are scored individually.
 
-What is longer than a row or no ASCII is rare, and judged behind step 1.
+Names that are longer than a row or not ASCII are rare, and are scored after step 1.
 
-A million names take 50 MB. Where there are many, blocks that are full go to a file without a name,
-which is mapped: the system has that memory back when it wants it.
+A million names take 50 MB. Full blocks of a large table move to an unnamed, memory-mapped file, so
+that the system can reclaim the memory.
 """
 
 from __future__ import annotations
 
 import heapq
 import mmap
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
 
-from winnow.storage.writing import temporary_file
 from winnow.symbols.search.match import Pattern, fold, is_subsequence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Bits = NDArray[Any]  # unsigned numbers, as wide as the rows they are made of
+    Bits = NDArray[Any]  # unsigned integers as wide as their rows
     Bytes = NDArray[np.uint8]
 
-# Rows have as many bytes as a number has bits.
+# The row widths in bytes, and the integer types with that many bits.
 WIDTHS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-# Names of a block: what is made of them in a search stays in the processor's cache.
+# Names per block: the arrays of a search then fit in the CPU cache.
 BLOCK = 16_384
-# Full blocks that have so many bytes together go to a file: more than a tree of ordinary size has,
-# and few files for the largest.
+# Full blocks of this total size move to a file: an average project stays in memory, and the largest
+# needs few files.
 MOVED_BYTES = 8 * 1024 * 1024
-# How many names are judged one by one.
+# Names that are scored individually.
 JUDGED = 400
-# With enough names that match from the beginning of a word on, those that do not are looked for
-# only if no more rows than this have the letters.
+# If enough names match from the start of a word, the others are searched only if at most this many
+# rows have the letters.
 FURTHER = 100_000
 
 _LETTERS = {chr(code): place for place, code in enumerate(range(ord("a"), ord("z") + 1))}
 _DIGITS = {str(digit): 26 + digit for digit in range(10)}
-_SIGN, _STRANGE = 36, 37  # `_` and the like; from there on, what is no ASCII
+_SIGN, _STRANGE = (
+    36,
+    37,
+)  # `_` and other ASCII signs; non-ASCII characters share the bits from there on
 _ALL_DIGITS = np.uint64(sum(1 << place for place in _DIGITS.values()))
 _OTHER, _LOWER, _UPPER, _DIGIT = range(4)
 
 
 def _bit(char: str) -> int:
-    """The place of a folded character among the bits for letters."""
+    """Return the bit of a folded character."""
     found = _LETTERS.get(char, _DIGITS.get(char))
     if found is not None:
         return found
@@ -79,8 +80,8 @@ _BITS = _table((1 << _bit(chr(code).lower()) if code else 0 for code in range(12
 
 
 class Matches(Struct, frozen=True):
-    """Names that match, with their scores, the best first. ``total`` is how many do; a lower bound,
-    unless ``all_seen``."""
+    """Matching names with their scores, the best first. ``total`` is a lower bound unless
+    ``all_seen``."""
 
     names: list[tuple[float, str]]
     total: int
@@ -89,8 +90,8 @@ class Matches(Struct, frozen=True):
 
 class _Block:
     """Names in rows of one width. ``letters`` has the bits of all letters of a name, ``initials``
-    of those that begin it or a word, ``begins`` a bit for each place where a word begins. ``moved``
-    says that they are in a file."""
+    of those that begin a word, ``begins`` a bit for each position where a word begins. ``moved``
+    blocks are in a file."""
 
     def __init__(
         self, rows: Bytes, letters: Bits, initials: Bits, begins: Bits, moved: bool = False
@@ -128,7 +129,7 @@ class _Block:
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in self.arrays)
+        return sum(array.nbytes for array in self.arrays)
 
     def name(self, row: int) -> str:
         return bytes(self.rows[row]).rstrip(b"\0").decode("ascii")
@@ -136,11 +137,11 @@ class _Block:
     def names(self, rows: NDArray[np.intp]) -> list[str]:
         """The names of some rows."""
         found: list[bytes] = self.rows[rows].view(f"S{self.rows.shape[1]}")[:, 0].tolist()
-        return [one.decode("ascii") for one in found]
+        return [name.decode("ascii") for name in found]
 
 
 def _begins(rows: Bytes) -> NDArray[np.bool_]:
-    """For each character, whether a word begins there, as `match.boundaries` has it."""
+    """Return for each character whether it begins a word, as `match.boundaries` does."""
     kinds = _KINDS[rows]
     before = np.zeros_like(kinds)
     before[:, 1:] = kinds[:, :-1]
@@ -152,60 +153,60 @@ def _begins(rows: Bytes) -> NDArray[np.bool_]:
     return found
 
 
-def _packed(places: NDArray[np.bool_]) -> Bits:
-    """One number a row, in which bit n is what the row has at place n."""
-    packed = np.packbits(places, axis=1, bitorder="little")
-    width = WIDTHS[places.shape[1]]
+def _packed(positions: NDArray[np.bool_]) -> Bits:
+    """Return one number per row. Bit n is the value at position n."""
+    packed = np.packbits(positions, axis=1, bitorder="little")
+    width = WIDTHS[positions.shape[1]]
     bits: Bits = packed.view(np.dtype(width).newbyteorder("<"))[:, 0].astype(width, copy=False)
     return bits
 
 
 class _Reading:
-    """The ways in which rows can be read as what was typed, letter by letter.
+    """The ways to read rows as the typed text, letter by letter.
 
-    Each array has a bit for each place of a row where the last letter may have been: ``loose`` if
-    letters may lie between, ``together`` if not, ``word`` if not and a word began with the first,
-    ``words`` for beginnings of words, ``initials`` for these letters alone.
+    Each array has a bit for each position where the last letter can be: ``loose`` allows gaps,
+    ``together`` does not, ``word`` starts at the start of a word and has no gaps, ``words``
+    consists of starts of words, ``initials`` of first letters only.
     """
 
-    def __init__(self, begins: Bits, places: Bits) -> None:
+    def __init__(self, begins: Bits, positions: Bits) -> None:
         self.begins: Bits = begins
-        self.loose: Bits = places
-        self.together: Bits = places
-        self.word: Bits = places & begins
+        self.loose: Bits = positions
+        self.together: Bits = positions
+        self.word: Bits = positions & begins
         self.words: Bits = self.word
         self.initials: Bits = self.word & np.negative(begins)
 
-    def step(self, places: Bits) -> None:
-        """Go on with the next letter, which stands at these places."""
-        self.loose = places & _behind(self.loose)
-        self.together = places & (self.together << 1)
-        self.word = places & (self.word << 1)
+    def step(self, positions: Bits) -> None:
+        """Advance to the next letter, which the rows have at these positions."""
+        self.loose = positions & _behind(self.loose)
+        self.together = positions & (self.together << 1)
+        self.word = positions & (self.word << 1)
         later = self.begins & _behind(self.words)
-        self.words = places & ((self.words << 1) | later)
-        self.initials = places & self.begins & _behind(self.initials)
+        self.words = positions & ((self.words << 1) | later)
+        self.initials = positions & self.begins & _behind(self.initials)
 
     def keep(self, rows: NDArray[np.intp]) -> None:
         for name, value in vars(self).items():
             setattr(self, name, value[rows])
 
 
-def _behind(places: Bits) -> Bits:
-    """All places behind the first of these."""
-    first = places & np.negative(places)
+def _behind(positions: Bits) -> Bits:
+    """Return all positions after the first of these."""
+    first = positions & np.negative(positions)
     behind: Bits = np.negative(first << 1)
     return behind
 
 
-class Names:
-    """The names of a workspace folder, or of the documents that are not saved.
+class NameTable:
+    """The names of a workspace folder, or of unsaved documents.
 
-    Names are added, never removed. Threads may search while one adds. If there are many, most are
-    in files in a ``folder``, where one is given and can be written.
+    Names are added, never removed. Threads may search while another adds. If ``open_file`` is
+    given, most of a large table moves to files that it opens, until it raises OSError.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
+    def __init__(self, open_file: Callable[[], IO[bytes]] | None = None) -> None:
+        self._open_file = open_file
         self._blocks: tuple[_Block, ...] = ()
         self._long: tuple[str, ...] = ()
         self._long_letters: NDArray[np.uint64] = np.zeros(0, np.uint64)
@@ -215,24 +216,24 @@ class Names:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the names take, about, beside files."""
+        """The approximate memory of the names, without files."""
         blocks = sum(block.nbytes for block in self._blocks if not block.moved)
         return blocks + sum(map(len, self._long))
 
     def add(self, names: Iterable[str]) -> None:
-        """Add names, each of which is new."""
+        """Add names that the table does not have."""
         widths: dict[int, list[bytes]] = {width: [] for width in WIDTHS}
         long: list[str] = []
         for name in names:
-            width = next((one for one in WIDTHS if len(name) <= one), 0)
+            width = next((width for width in WIDTHS if len(name) <= width), 0)
             if width and name.isascii() and "\0" not in name:
                 widths[width].append(name.encode())
             else:
                 long.append(name)
         blocks = list(self._blocks)
-        for width, some in widths.items():
-            if some:
-                blocks = _grown(blocks, some, width)
+        for width, encoded in widths.items():
+            if encoded:
+                blocks = _grown(blocks, encoded, width)
         if long:
             letters = np.array([_letters(fold(name)) for name in long], dtype=np.uint64)
             self._long_letters = np.concatenate((self._long_letters, letters))
@@ -240,21 +241,24 @@ class Names:
         self._blocks = tuple(self._with_room(blocks))
 
     def _with_room(self, blocks: list[_Block]) -> list[_Block]:
-        """The blocks, of which those that are full are in a file if they are many."""
-        full = [one for one in blocks if len(one) == BLOCK and not one.moved]
-        if self._folder is None or sum(one.nbytes for one in full) < MOVED_BYTES:
+        """Move the full blocks to a file if they are large."""
+        full = [block for block in blocks if len(block) == BLOCK and not block.moved]
+        if self._open_file is None or sum(block.nbytes for block in full) < MOVED_BYTES:
             return blocks
         try:
-            moved = _in_file(full, self._folder)
-        except OSError:  # the disk is full, or nothing can be written there
-            self._folder = None
+            moved = _in_file(full, self._open_file)
+        except OSError:  # the disk is full or read-only
+            self._open_file = None
             return blocks
-        places = {id(one): there for one, there in zip(full, moved, strict=True)}
-        return [places.get(id(one), one) for one in blocks]
+        moved_by_id = {id(block): there for block, there in zip(full, moved, strict=True)}
+        return [moved_by_id.get(id(block), block) for block in blocks]
 
     def like(self, word: str, mistakes: int, limit: int) -> list[str]:
-        """Names in which a word has the first letter of the given one, and that lack at most so
-        many of its letters: the ``limit`` that lack fewest, of these the shortest."""
+        """Return names similar to a word, at most ``limit``: those that lack the fewest letters,
+        then the shortest.
+
+        A word of the name has the same first letter, and at most ``mistakes`` letters are missing.
+        """
         text = fold(word)
         letters, first = np.uint64(_letters(text)), np.uint64(_letters(text[:1]))
         found: list[tuple[int, int, str]] = []
@@ -262,7 +266,7 @@ class Names:
             if block.rows.shape[1] < len(text) - mistakes:
                 continue
             lacking = np.bitwise_count(letters & ~block.letters)
-            # What follows a digit may be a word, too, and is no beginning of one here.
+            # A word may also start after a digit; ``initials`` does not include it.
             begins = (block.initials & first) | (block.letters & _ALL_DIGITS)
             rows = np.flatnonzero((lacking <= mistakes) & (begins != 0))
             rows = rows[np.lexsort((_lengths(block.rows[rows]), lacking[rows]))][:limit]
@@ -297,9 +301,11 @@ class Names:
 
 
 def _grown(blocks: list[_Block], names: Sequence[bytes], width: int) -> list[_Block]:
-    """The blocks with names of one width, which fill up the last one first."""
-    tail = next((one for one in blocks if one.rows.shape[1] == width and len(one) < BLOCK), None)
-    grown = [one for one in blocks if one is not tail]
+    """Return the blocks with more names of one width. The last block is filled up first."""
+    tail = next(
+        (block for block in blocks if block.rows.shape[1] == width and len(block) < BLOCK), None
+    )
+    grown = [block for block in blocks if block is not tail]
     room = BLOCK - (len(tail) if tail else 0)
     first = _Block.of(names[:room], width)
     grown.append(tail.joined(first) if tail else first)
@@ -308,9 +314,9 @@ def _grown(blocks: list[_Block], names: Sequence[bytes], width: int) -> list[_Bl
     return grown
 
 
-def _in_file(blocks: Sequence[_Block], folder: Path) -> list[_Block]:
-    """The same blocks in a file that ends with them. Raises OSError."""
-    with temporary_file(folder) as file:
+def _in_file(blocks: Sequence[_Block], open_file: Callable[[], IO[bytes]]) -> list[_Block]:
+    """Return the same blocks, mapped from a new file. Raises OSError."""
+    with open_file() as file:
         for block in blocks:
             for array in block.arrays:
                 file.write(array.data.cast("B"))
@@ -335,7 +341,7 @@ def _letters(text: str) -> int:
 
 
 class _Candidates:
-    """Names that match, as they are found; of the many, those that look best."""
+    """The matching names found so far; if there are too many, the most promising ones."""
 
     def __init__(self, pattern: Pattern, limit: int) -> None:
         self.pattern = pattern
@@ -356,7 +362,7 @@ class _Candidates:
         self.total += len(self._long)
 
     def add(self, block: _Block, rows: NDArray[np.intp]) -> None:
-        """Look at rows of a block, which have all the letters."""
+        """Search rows of a block that have all the letters."""
         if not len(rows):
             return
         if not self.pattern.text:
@@ -376,19 +382,19 @@ class _Candidates:
     def _read(
         self, block: _Block, rows: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], _Reading, Bytes] | None:
-        """Those rows that have the letters in their order, and how."""
+        """Return the rows that have the letters in order, and their readings."""
         sensitive = self.pattern.sensitive
         raw = block.rows[rows]
         folded = raw if sensitive else raw | 0x20
         reading: _Reading | None = None
         for char in self.pattern.text if sensitive else self.pattern.folded:
-            # 0x20 makes letters small; of other signs it makes others.
+            # 0x20 lowercases letters, and changes other characters.
             source = folded if char.isalpha() else raw
-            places = _packed(source == ord(char))
+            positions = _packed(source == ord(char))
             if reading is None:
-                reading = _Reading(block.begins[rows], places)
+                reading = _Reading(block.begins[rows], positions)
             else:
-                reading.step(places)
+                reading.step(positions)
             alive = np.flatnonzero(reading.loose)
             if not len(alive):
                 return None
@@ -414,7 +420,7 @@ class _Candidates:
         return allowed
 
     def _keys(self, reading: _Reading, raw: Bytes) -> NDArray[np.int32]:
-        """A number for each row, the greater the better, in the order of `match.Pattern.score`."""
+        """Return a number per row, higher is better, in the order of `match.Pattern.score`."""
         last = len(self.pattern.text) - 1
         lengths = _lengths(raw)
         prefix = (reading.together >> last) & 1 != 0
@@ -447,7 +453,7 @@ class _Candidates:
         self._found.append((block, rows, keys))
 
     def best(self) -> Iterator[str]:
-        """The names that look best, and all long ones."""
+        """Yield the most promising names, and all long ones."""
         yield from self._long
         if not self._found:
             return
@@ -464,13 +470,13 @@ def _lengths(rows: Bytes) -> NDArray[np.int32]:
     return counted
 
 
-def find_names(tables: Iterable[Names], pattern: Pattern, limit: int = JUDGED) -> Matches:
-    """The best names of all tables that match a pattern, each once."""
+def find_names(tables: Iterable[NameTable], pattern: Pattern, limit: int = JUDGED) -> Matches:
+    """Return the best matches in all tables, each once."""
     scores: dict[str, float] = {}
     total, all_seen = 0, True
     for table in tables:
         found = table.candidates(pattern, limit)
-        known = len(scores)
+        count_before = len(scores)
         judged = passed = 0
         for name in found.best():
             judged += 1
@@ -478,8 +484,10 @@ def find_names(tables: Iterable[Names], pattern: Pattern, limit: int = JUDGED) -
             passed += score > 0
             if score > 0:
                 scores[name] = score
-        # A name in two tables counts once, as far as is seen.
-        total += max(0, found.total - judged) + len(scores) - known
+        # A name in two tables counts once, if both were scored.
+        total += max(0, found.total - judged) + len(scores) - count_before
         all_seen = all_seen and found.all_seen
-    best = heapq.nsmallest(limit, scores.items(), key=lambda one: (-one[1], len(one[0]), one[0]))
+    best = heapq.nsmallest(
+        limit, scores.items(), key=lambda item: (-item[1], len(item[0]), item[0])
+    )
     return Matches([(score, name) for name, score in best], total, all_seen)

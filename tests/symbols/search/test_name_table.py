@@ -1,4 +1,4 @@
-"""Many names: those that numpy finds are those that match, and the best come first."""
+"""The table of names finds exactly the names that match, best first."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import itertools
 import random
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.symbols.search import names as names_module
+from winnow.storage.writing import temporary_file
+from winnow.symbols.search import name_table as names_module
 from winnow.symbols.search.match import CASE, LENGTH, TIGHTNESS, Pattern
-from winnow.symbols.search.names import Names, find_names
+from winnow.symbols.search.name_table import NameTable, find_names
 
 SIGNS = [
     {}, {"start": True}, {"end": True}, {"together": True}, {"start": True, "end": True},
@@ -26,8 +28,8 @@ TEXTS = st.text(st.sampled_from("abAB_1$ é"), min_size=1, max_size=9) | st.text
 )
 
 
-def table(*names: str) -> Names:
-    made = Names()
+def table(*names: str) -> NameTable:
+    made = NameTable()
     made.add(names)
     return made
 
@@ -37,16 +39,18 @@ def table(*names: str) -> Names:
     st.text(st.sampled_from("abAB_1$ é"), max_size=4) | TEXTS,
     st.sampled_from(SIGNS),
 )
-def test_what_is_found_is_what_matches(names: list[str], text: str, signs: dict[str, bool]) -> None:
+def test_the_table_finds_exactly_the_matching_names(
+    names: list[str], text: str, signs: dict[str, bool]
+) -> None:
     pattern = Pattern(text, **signs)
     expected = {name: pattern.score(name) for name in names if pattern.score(name) > 0}
     found = find_names([table(*names)], pattern)
     assert {name: score for score, name in found.names} == expected
     assert (found.total, found.all_seen) == (len(expected), True)
-    assert found.names == sorted(found.names, key=lambda one: (-one[0], len(one[1]), one[1]))
+    assert found.names == sorted(found.names, key=lambda item: (-item[0], len(item[1]), item[1]))
 
 
-# What a score may differ by within a class.
+# The largest difference of two scores within a class.
 WITHIN = max(CASE + LENGTH, LENGTH + TIGHTNESS)
 WORDS = "get set object query user file name id list map test http request for of or 404 2".split()
 
@@ -85,41 +89,44 @@ def test_of_many_the_best_are_found() -> None:
                 assert found.names[0] == (1, text)
 
 
-def test_names_are_added_in_whatever_portions() -> None:
+def test_names_can_be_added_in_portions_of_any_size() -> None:
     names = made_up_names(40_000)
-    at_once, bit_by_bit = table(*names), Names()
+    at_once, bit_by_bit = table(*names), NameTable()
     rest = iter(names)
     for size in itertools.cycle([1, 7, 3_000, 20_000]):
-        some = list(itertools.islice(rest, size))
-        if not some:
+        portion = list(itertools.islice(rest, size))
+        if not portion:
             break
-        bit_by_bit.add(some)
+        bit_by_bit.add(portion)
     assert len(bit_by_bit) == len(at_once) == 40_000
     for text in ("getuser", "User", "x"):
         assert find_names([bit_by_bit], Pattern(text)) == find_names([at_once], Pattern(text))
 
 
-def test_names_in_a_file_are_found_as_those_in_memory(
+def test_names_in_a_file_are_found_like_names_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = made_up_names(60_000)
     monkeypatch.setattr(names_module, "MOVED_BYTES", 1)
-    in_files, nowhere, in_memory = Names(tmp_path), Names(tmp_path / "missing"), table(*names)
+    in_memory = table(*names)
+    in_files, read_only = (
+        NameTable(partial(temporary_file, folder)) for folder in (tmp_path, tmp_path / "missing")
+    )
     for start in range(0, len(names), 25_000):
-        for searched in (in_files, nowhere):
+        for searched in (in_files, read_only):
             searched.add(names[start : start + 25_000])
     assert len(in_files) == 60_000
-    assert in_files.nbytes < in_memory.nbytes / 2  # no block that is full
-    assert nowhere.nbytes == in_memory.nbytes
+    assert in_files.nbytes < in_memory.nbytes / 2  # only blocks that are not full
+    assert read_only.nbytes == in_memory.nbytes
     for text in ("getuser", "User", "x"):
         expected = find_names([in_memory], Pattern(text))
         assert find_names([in_files], Pattern(text)) == expected
-        assert find_names([nowhere], Pattern(text)) == expected
-    if sys.platform != "win32":  # what has a name there goes when it is closed
+        assert find_names([read_only], Pattern(text)) == expected
+    if sys.platform != "win32":  # Windows deletes a named file when it is closed
         assert list(tmp_path.iterdir()) == []
 
 
-def test_several_tables_are_one() -> None:
+def test_several_tables_are_searched_as_one() -> None:
     found = find_names([table("send", "sender"), table("send", "resend"), table()], Pattern("send"))
     assert [name for _, name in found.names] == ["send", "sender", "resend"]
     assert found.total == 3
@@ -136,13 +143,13 @@ def test_names_that_do_not_fit_a_row_are_found() -> None:
         assert [name for _, name in find_names([searched], Pattern(text)).names] == names
 
 
-def test_without_letters_the_shortest_names_are_found() -> None:
+def test_an_empty_pattern_finds_the_shortest_names() -> None:
     found = find_names([table("ccc", "a", "dddd", "bb")], Pattern(""), 2)
     assert [name for _, name in found.names] == ["a", "bb"]
     assert found.total == 4
 
 
-def test_of_a_great_many_those_that_begin_with_a_word_are_enough(
+def test_many_matches_at_word_starts_end_the_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(names_module, "FURTHER", 100)
@@ -151,12 +158,12 @@ def test_of_a_great_many_those_that_begin_with_a_word_are_enough(
     )
     found = find_names([searched], Pattern("get"), 50)
     assert (found.total, found.all_seen) == (500, False)
-    # Where there are not as many of them, all are looked at.
+    # If fewer match, all are searched.
     found = find_names([searched], Pattern("get"), 600)
     assert (found.total, found.all_seen) == (700, True)
 
 
-def test_names_are_searched_while_others_are_added() -> None:
+def test_a_table_can_be_searched_while_names_are_added() -> None:
     searched = table("needle")
     done = threading.Event()
     failures: list[BaseException] = []
