@@ -41,8 +41,8 @@ from winnow.ranking.providers import ModelError, ModelRequest
 from winnow.ranking.providers.editor import EditorProvider
 from winnow.storage.user_folders import state_folder
 from winnow.tools import TOOLS
-from winnow.types.audit import AuditResult
-from winnow.types.consent import ConsentResult
+from winnow.tools.audit import AuditResult
+from winnow.tools.consent import ConsentResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.workspace import Workspace
 
@@ -398,7 +398,7 @@ async def test_only_destinations_that_models_have_can_be_consented_to(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
 ) -> None:
     workspace = make_workspace(project, config=remote_config(model_server), environment=KEYS)
-    with pytest.raises(InvalidParams, match="no model that has all it needs is at"):
+    with pytest.raises(InvalidParams, match="no usable model is at"):
         await decide(workspace, "give", destinations=["https://evil.example"])
     assert [one.state for one in (await decide(workspace)).destinations] == ["needed"]
 

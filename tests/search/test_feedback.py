@@ -11,7 +11,7 @@ from conftest import MakeWorkspace, write_files
 from winnow.config import Config, merged
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace, UnknownSearch
 from winnow.index.store.file_record import FULL
-from winnow.search.feedback import OFF
+from winnow.tools.feedback import LEARNING_OFF
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.workspace import Workspace
@@ -37,7 +37,7 @@ async def test_feedback_is_taken_down_for_the_search(
     metrics = await call(other, "search_metrics")
     assert (metrics.enabled, metrics.returned, metrics.hit_rate) == (True, 1, 1.0)
     assert metrics.satisfaction.up == 2
-    assert TOOLS["feedback"].plain(result) == "src/loader.py: noted, for 'load_plugin' (grep)"
+    assert TOOLS["feedback"].plain(result) == "src/loader.py: recorded for 'load_plugin' (grep)"
 
 
 async def test_what_is_not_known_is_refused(make_workspace: MakeWorkspace, project: Path) -> None:
@@ -70,11 +70,11 @@ async def test_turned_off_both_say_so(make_workspace: MakeWorkspace, project: Pa
     found = await call(workspace, "grep", pattern="load_plugin")
     told = {"search_id": found.search_id, "path": "src/loader.py", "action": "opened"}
     result = await call(workspace, "feedback", **told)
-    assert (result.returned, result.warnings) == (0, [OFF])
-    assert TOOLS["feedback"].plain(result) == f"[note: {OFF}]"
+    assert (result.returned, result.warnings) == (0, [LEARNING_OFF])
+    assert TOOLS["feedback"].plain(result) == f"[note: {LEARNING_OFF}]"
     metrics = await call(workspace, "search_metrics")
-    assert (metrics.enabled, metrics.returned, metrics.warnings) == (False, 0, [OFF])
-    assert TOOLS["search_metrics"].plain(metrics).endswith(f"[note: {OFF}]")
+    assert (metrics.enabled, metrics.returned, metrics.warnings) == (False, 0, [LEARNING_OFF])
+    assert TOOLS["search_metrics"].plain(metrics).endswith(f"[note: {LEARNING_OFF}]")
 
 
 async def test_metrics_say_once_that_there_is_no_room(

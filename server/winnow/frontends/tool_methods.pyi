@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Literal
 
-from winnow.types.audit import AuditResult
+from winnow.tools.audit import AuditResult
 from winnow.types.bash import BashResult
 from winnow.types.code_search import CodeSearchResult
-from winnow.types.consent import ConsentResult
+from winnow.tools.consent import ConsentResult
 from winnow.types.document_text import DocumentTextResult
 from winnow.types.feedback import FeedbackResult
 from winnow.types.find_references import FindReferencesResult

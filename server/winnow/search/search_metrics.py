@@ -7,7 +7,7 @@ import asyncio
 from winnow.errors import SearchError
 from winnow.index.store.file_record import EXCLUDED, FULL, OF_SECRETS
 from winnow.ranking.history.metrics import IndexFacts, SearchStatistics, improvements
-from winnow.search.feedback import NOTHING_SKIPPED, OFF
+from winnow.tools.feedback import LEARNING_OFF
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.paths import shown_path
 from winnow.types.search_metrics import SearchMetricsParams, SearchMetricsResult

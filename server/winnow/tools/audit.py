@@ -1,56 +1,156 @@
-"""audit: what left this machine."""
+"""audit: show what left this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from msgspec import Meta
 
 from winnow.errors import StateUnavailable
+from winnow.privacy.outbound.audit import Logged, Outcome, now
+from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.registry import tool
 from winnow.tools.terminal import Style
-from winnow.types import Progress
-from winnow.types.audit import AuditedRequest, AuditParams, AuditResult
+from winnow.types import COMPLETE, Answer, Params, Progress, Purpose, Result
 from winnow.workspace import Workspace
 
-# Of the files of a request, what is shown to people; the answer has them all.
+# Files of a request that the rendered text names; the answer has all of them.
 SHOWN_FILES = 5
 
 
+class AuditParams(Params, frozen=True, kw_only=True):
+    """How much to show."""
+
+    limit: Annotated[
+        int, Meta(description="Maximum number of requests, newest first.", ge=1, le=100_000)
+    ] = 50
+
+
+class AuditedRequest(Result, frozen=True, kw_only=True):
+    """A request to a model: its destination and a summary. Contents are never stored."""
+
+    time: Annotated[str, Meta(description="When the request was made, in ISO 8601, UTC.")]
+    purpose: Annotated[
+        Purpose,
+        Meta(
+            description="'keyword_search': ranking of matching lines. 'index_order': names of"
+            " folders, sent by earlier versions only."
+        ),
+    ]
+    workspace: Annotated[list[str], Meta(description="The folders that were searched.")]
+    model: Annotated[str, Meta(description="Name of the model.")]
+    answered_by: Annotated[
+        str | None, Meta(description="The model that answered, if the editor chose it.")
+    ] = None
+    provider: Annotated[str, Meta(description="The wire format.")]
+    destination: Annotated[
+        str,
+        Meta(
+            description="Scheme, host and port; 'editor' for the editor's own model, which may run"
+            " anywhere."
+        ),
+    ]
+    remote: Annotated[
+        bool,
+        Meta(description="True if it counts as leaving this machine: the model is not local."),
+    ]
+    files: Annotated[
+        list[str],
+        Meta(description="The files whose lines were sent, relative to their workspace folder."),
+    ]
+    bytes: Annotated[int, Meta(description="Size of the system prompt and the prompt.")]
+    redactions: Annotated[
+        Mapping[str, int], Meta(description="Number of secrets that were redacted, by kind.")
+    ]
+    outcome: Annotated[
+        Outcome | None,
+        Meta(
+            description="'broken_off': the answer was incomplete or cancelled. 'failed': the"
+            " request did not arrive or was refused. Absent while it runs, and if the process was"
+            " killed."
+        ),
+    ] = None
+    tokens: Annotated[
+        int,
+        Meta(
+            description="Tokens counted towards `llm.daily_tokens`: the provider's figure, else"
+            " the maximum possible; 0 if the request failed."
+        ),
+    ]
+    input_tokens: Annotated[
+        int | None, Meta(description="Input tokens, as the provider reports them.")
+    ] = None
+    output_tokens: Annotated[
+        int | None, Meta(description="Output tokens, as the provider reports them.")
+    ] = None
+    cost_usd: Annotated[
+        float | None, Meta(description="Cost counted in US dollars, if prices are known.")
+    ] = None
+
+
+class DaysUse(Result, frozen=True, kw_only=True):
+    """What has left this machine since midnight UTC, and the daily caps."""
+
+    requests: Annotated[int, Meta(description="Number of requests.")]
+    tokens: Annotated[int, Meta(description="Their tokens.")]
+    cost_usd: Annotated[float, Meta(description="Their cost, for models with known prices.")]
+    daily_tokens: Annotated[int | None, Meta(description="The cap on tokens, if set.")] = None
+    daily_usd: Annotated[float | None, Meta(description="The cap on costs, if set.")] = None
+
+
+class AuditResult(Answer, frozen=True, kw_only=True):
+    """What left this machine. `total_found` counts the requests in the log, which drops its oldest
+    entries when it is full."""
+
+    requests: Annotated[list[AuditedRequest], Meta(description="The requests, newest first.")]
+    today: Annotated[DaysUse, Meta(description="Usage today.")]
+    log: Annotated[
+        str | None, Meta(description="The folder of the log, whose files are JSON lines.")
+    ] = None
+
+
+# --- rendering -----------------------------------------------------------------------------
+
+
 def plain(result: AuditResult) -> str:
-    """A line for each request, its files below it, and what the day has used."""
+    """Render one line per request, its files, and today's usage."""
     return text(result, Style(colour=False), "")
 
 
 def text(result: AuditResult, style: Style, folder: str) -> str:
-    """The same, with quiet files and notes."""
-    lines = [line for one in result.requests for line in _request(one, style)]
+    """Render the same with colors."""
+    lines = [line for request in result.requests for line in _lines(request, style)]
     return "\n".join([*(lines or ["No request was made to any model."]), *_notes(result, style)])
 
 
-def _request(one: AuditedRequest, style: Style) -> Iterator[str]:
-    who = one.answered_by or one.model
-    where = one.destination if one.remote else f"{one.destination} (this machine)"
+def _lines(request: AuditedRequest, style: Style) -> Iterator[str]:
+    who = request.answered_by or request.model
+    where = request.destination if request.remote else f"{request.destination} (this machine)"
     yield printable(
-        f"{one.time}  {who} at {where}: {_count(len(one.files), 'file')}, {one.bytes:,} bytes,"
-        f" {_took(one)}, {(one.outcome or 'not ended').replace('_', ' ')}"
+        f"{request.time}  {who} at {where}: {_count(len(request.files), 'file')},"
+        f" {request.bytes:,} bytes, {_usage(request)},"
+        f" {(request.outcome or 'not ended').replace('_', ' ')}"
     )
-    if one.redactions:
-        kinds = ", ".join(f"{kind} {count}" for kind, count in one.redactions.items())
+    if request.redactions:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in request.redactions.items())
         yield style.dim(printable(f"    redacted: {kinds}"))
-    for path in one.files[:SHOWN_FILES]:
+    for path in request.files[:SHOWN_FILES]:
         yield style.dim(printable(f"    {path}"))
-    if len(one.files) > SHOWN_FILES:
-        yield style.dim(f"    and {len(one.files) - SHOWN_FILES} more")
+    if len(request.files) > SHOWN_FILES:
+        yield style.dim(f"    and {len(request.files) - SHOWN_FILES} more")
 
 
-def _took(one: AuditedRequest) -> str:
-    told = one.input_tokens is not None or one.tokens == 0
-    tokens = f"{one.tokens:,} tokens" if told else f"at most {one.tokens:,} tokens"
-    return tokens if one.cost_usd is None else f"{tokens}, ${one.cost_usd:.6f}"
+def _usage(request: AuditedRequest) -> str:
+    is_exact = request.input_tokens is not None or request.tokens == 0
+    tokens = f"{request.tokens:,} tokens" if is_exact else f"at most {request.tokens:,} tokens"
+    return tokens if request.cost_usd is None else f"{tokens}, ${request.cost_usd:.6f}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _notes(result: AuditResult, style: Style) -> Iterator[str]:
@@ -73,6 +173,9 @@ def _notes(result: AuditResult, style: Style) -> Iterator[str]:
         yield style.dim(printable(f"[log: {result.log}]"))
 
 
+# --- the tool ------------------------------------------------------------------------------
+
+
 @tool(
     plain=plain,
     text=text,
@@ -81,13 +184,56 @@ def _notes(result: AuditResult, style: Style) -> Iterator[str]:
     for_agents=False,
 )
 async def audit(workspace: Workspace, params: AuditParams, progress: Progress) -> AuditResult:
-    """Show what left this machine: each request to a language model, from all workspaces.
+    """Show what left this machine: every request to a language model, from all workspaces.
 
-    When, where to, which files, how many bytes, what was redacted, tokens and costs; never
-    contents, never keys. A request is in the log before it is sent. The log is kept for the user,
-    outside of all workspaces, and forgets its oldest part when it is full.
+    Shows the time, destination, files, bytes, redactions, tokens and cost of each request, never
+    its contents or keys. A request is logged before it is sent. The log belongs to the user, lies
+    outside all workspaces, and drops its oldest entries when it is full.
     """
-    # Not needed to start a server or to print help.
-    from winnow.search.consent import read_audit
+    log, settings = workspace.models.egress.log, workspace.config.llm
+    try:
+        logged, used = await asyncio.to_thread(lambda: (log.read(), log.used_on(now()[:10])))
+    except OSError as error:
+        raise StateUnavailable(str(log.folder), error.strerror or str(error)) from error
+    requests = [_request(entry) for entry in reversed(logged.requests[-params.limit :])]
+    damaged = f"skipped {logged.unreadable} damaged lines of the log"
+    return AuditResult(
+        root=shown_path(str(next(iter(workspace.roots()), log.folder)))[0],
+        requests=requests,
+        today=DaysUse(
+            requests=used.requests,
+            tokens=used.tokens,
+            cost_usd=round(used.usd, 6),
+            daily_tokens=settings.daily_tokens,
+            daily_usd=settings.daily_usd,
+        ),
+        log=shown_path(str(log.folder))[0] if log.folder else None,
+        total_found=len(logged.requests),
+        returned=len(requests),
+        truncated=len(requests) < len(logged.requests),
+        completeness=COMPLETE,
+        warnings=[damaged] * bool(logged.unreadable),
+    )
 
-    return await read_audit(workspace, params)
+
+def _request(entry: Logged) -> AuditedRequest:
+    """Merge the two lines that the log has of a request: when it was sent, and when it ended."""
+    sent, ended = entry.sent, entry.ended
+    return AuditedRequest(
+        time=sent.time,
+        purpose=sent.purpose,
+        workspace=list(sent.workspace),
+        model=sent.model,
+        answered_by=ended.answered_by if ended else None,
+        provider=sent.provider,
+        destination=sent.destination,
+        remote=sent.remote,
+        files=list(sent.files),
+        bytes=sent.bytes,
+        redactions=sent.redactions,
+        outcome=ended.outcome if ended else None,
+        tokens=entry.tokens,
+        input_tokens=ended.input_tokens if ended else None,
+        output_tokens=ended.output_tokens if ended else None,
+        cost_usd=None if sent.usd is None else entry.usd,
+    )

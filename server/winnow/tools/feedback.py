@@ -1,20 +1,67 @@
-"""feedback: what became of a result."""
+"""feedback: record what happened to a search result."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace, UnknownSearch
+from winnow.storage.paths import shown_path
+from winnow.text.paths import locate
 from winnow.tools.registry import Effects, tool
-from winnow.types import Progress
-from winnow.types.feedback import FeedbackParams, FeedbackResult
+from winnow.types import COMPLETE, Answer, FeedbackAction, Params, Progress
 from winnow.workspace import Workspace
+
+LEARNING_OFF = "learning.enabled is off: searches and feedback are not recorded"
+
+
+class FeedbackParams(Params, frozen=True, kw_only=True):
+    """A result of a search, and what happened to it."""
+
+    search_id: Annotated[
+        str,
+        Meta(description="The `search_id` of the answer.", min_length=1, max_length=100),
+    ]
+    path: Annotated[
+        str,
+        Meta(
+            description="The file of the result, as the answer shows it or absolute.",
+            min_length=1,
+            max_length=4_000,
+        ),
+    ]
+    action: Annotated[
+        FeedbackAction,
+        Meta(
+            description="'opened': the user opened it. 'kept': it was the right result."
+            " 'dismissed': it was not. 'up' or 'down': an explicit rating, which counts most."
+        ),
+    ]
+    rank: Annotated[
+        int,
+        Meta(
+            description="The position of the result in the answer, from 1; 0 if unknown.",
+            ge=0,
+            le=1_000_000,
+        ),
+    ] = 0
+
+
+class FeedbackResult(Answer, frozen=True, kw_only=True):
+    """The recorded feedback. `total_found` and `returned` are 1, or 0 if nothing was recorded."""
+
+    query: Annotated[str, Meta(description="The query of the search.")]
+    tool: Annotated[str, Meta(description="The tool that answered the search.")]
+    path: Annotated[str, Meta(description="The file, relative to `root`.")]
 
 
 def plain(result: FeedbackResult) -> str:
-    """What was taken down, in a line."""
+    """Render one line about the recorded feedback."""
     notes = [f"[note: {warning}]" for warning in result.warnings]
     if not result.returned:
         return "\n".join(notes)
-    return "\n".join([f"{result.path}: noted, for {result.query!r} ({result.tool})", *notes])
+    return "\n".join([f"{result.path}: recorded for {result.query!r} ({result.tool})", *notes])
 
 
 @tool(
@@ -26,15 +73,33 @@ def plain(result: FeedbackResult) -> str:
 async def feedback(
     workspace: Workspace, params: FeedbackParams, progress: Progress
 ) -> FeedbackResult:
-    """Say what became of a result of a search: it was opened, kept, dismissed, or judged.
+    """Record what happened to a search result: it was opened, kept, dismissed or rated.
 
     Effective use:
     - Pass the `search_id` of the answer and the `path` of the result
-    - `kept` says that it was what you looked for, `dismissed` that it was not
-    - Later searches that ask something similar rank the file higher or lower, within bounds
-    - It stays on this machine, in the workspace's `.winnow` folder
+    - `kept` means that it was the right result, `dismissed` that it was not
+    - Later searches for something similar rank the file slightly higher or lower
+    - Feedback stays on this machine, in the workspace's `.winnow` folder
     """
-    # Not needed to start a server or to print help.
-    from winnow.search.feedback import take_feedback
-
-    return await take_feedback(workspace, params)
+    roots = workspace.search_roots()
+    located = locate(params.path, roots, tuple(workspace.buffers))
+    root = roots[located.place]
+    enabled = workspace.history.enabled
+    query = tool_name = ""
+    if enabled:
+        path = str(root / located.below)
+        search = await workspace.history.add_feedback(
+            params.search_id, path, params.action, params.rank
+        )
+        query, tool_name = search.query, search.tool
+    return FeedbackResult(
+        root=shown_path(str(root))[0],
+        query=query,
+        tool=tool_name,
+        path=shown_path(located.below)[0],
+        total_found=int(enabled),
+        returned=int(enabled),
+        truncated=False,
+        completeness=COMPLETE,
+        warnings=[] if enabled else [LEARNING_OFF],
+    )

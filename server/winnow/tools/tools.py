@@ -1,31 +1,57 @@
-"""tools: what there is, for whoever hands tools to a model."""
+"""tools: the list of tools, for a client that offers them to a model."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from winnow.tools.registry import tool
-from winnow.types import Progress
-from winnow.types.tools import ToolDescription, ToolsParams, ToolsResult
+from winnow.types import Params, Progress, Result
 from winnow.workspace import Workspace
 
 
+class ToolsParams(Params, frozen=True, kw_only=True):
+    """No parameters."""
+
+
+class ToolDescription(Result, frozen=True, kw_only=True):
+    """A tool as it is described to a model."""
+
+    name: Annotated[str, Meta(description="The tool's name.")]
+    description: Annotated[str, Meta(description="What the tool does and when to use it.")]
+    input_schema: Annotated[
+        dict[str, object], Meta(description="Self-contained JSON Schema of the params.")
+    ]
+    method: Annotated[str, Meta(description="The language server request that calls the tool.")]
+
+
+class ToolsResult(Result, frozen=True, kw_only=True):
+    """The tools that are enabled."""
+
+    tools: Annotated[
+        list[ToolDescription], Meta(description="The tools for agents, sorted by name.")
+    ]
+
+
 def plain(result: ToolsResult) -> str:
-    """Name and first sentence of each tool."""
-    return "\n".join(f"{one.name}: {one.description.splitlines()[0]}" for one in result.tools)
+    """Render the name and first sentence of each tool."""
+    return "\n".join(f"{tool.name}: {tool.description.splitlines()[0]}" for tool in result.tools)
 
 
 @tool(plain=plain, example={}, for_agents=False)
 async def tools(workspace: Workspace, params: ToolsParams, progress: Progress) -> ToolsResult:
-    """List the tools with their descriptions and input schemas, to hand to a language model."""
-    from winnow.tools import for_agents  # the registry, which this module is itself a part of
+    """List the tools with their descriptions and input schemas, to offer to a language model."""
+    from winnow.tools import for_agents  # a cycle at import time: the registry loads this module
 
     return ToolsResult(
         tools=[
             ToolDescription(
-                name=one.name,
-                description=one.description,
-                input_schema=one.input_schema,
-                method=one.method,
+                name=tool.name,
+                description=tool.description,
+                input_schema=tool.input_schema,
+                method=tool.method,
             )
-            for one in for_agents(workspace.config).values()
+            for tool in for_agents(workspace.config).values()
         ]
     )

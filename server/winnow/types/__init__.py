@@ -88,6 +88,10 @@ class Completeness(Result, frozen=True, kw_only=True):
     ] = None
 
 
+COMPLETE = Completeness(complete=True, reasons=[], skipped=Skipped(), timed_out=False)
+"""The completeness of an answer that cannot miss anything."""
+
+
 class Answer(Result, frozen=True, kw_only=True):
     """What every answer of a tool says beside what it found."""
 
