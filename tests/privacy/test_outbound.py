@@ -472,7 +472,7 @@ def test_consent_at_the_command_line(project: Path) -> None:
     key: dict[str, Any] = {"OPENAI_API_KEY": FAKE_KEY, "home": project.parent / "home"}
     asked = ("keyword-search", "how are plugins loaded", "load_plugin")
     assert "run `winnow consent give` in it" in command_line(project, *asked, **key)
-    assert "consent give` allows it" in command_line(project, "consent", **key)
+    assert "allow it with `winnow consent give`" in command_line(project, "consent", **key)
     assert "by your consent" in command_line(project / "src", "consent", "give", **key)
     doctor = command_line(project, "doctor", **key)
     assert "ok ranking: by gpt-5-thinking-mini" in doctor

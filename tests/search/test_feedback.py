@@ -11,8 +11,8 @@ from conftest import MakeWorkspace, write_files
 from winnow.config import Config, merged
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace, UnknownSearch
 from winnow.index.store.file_record import FULL
-from winnow.tools.feedback import LEARNING_OFF
 from winnow.tools import TOOLS
+from winnow.tools.feedback import LEARNING_OFF
 from winnow.types import no_progress
 from winnow.workspace import Workspace
 

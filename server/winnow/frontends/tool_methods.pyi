@@ -5,11 +5,13 @@ from os import PathLike
 from typing import Literal
 
 from winnow.tools.audit import AuditResult
+from winnow.tools.consent import ConsentResult
+from winnow.tools.feedback import FeedbackResult
+from winnow.tools.search_metrics import SearchMetricsResult
+from winnow.tools.tools import ToolsResult
 from winnow.types.bash import BashResult
 from winnow.types.code_search import CodeSearchResult
-from winnow.tools.consent import ConsentResult
 from winnow.types.document_text import DocumentTextResult
-from winnow.types.feedback import FeedbackResult
 from winnow.types.find_references import FindReferencesResult
 from winnow.types.find_symbol import FindSymbolResult
 from winnow.types.glob import GlobResult
@@ -21,9 +23,7 @@ from winnow.types.read_file import ReadFileResult
 from winnow.types.read_file import Span
 from winnow.types.refresh import RefreshResult
 from winnow.types.search_docs import SearchDocsResult
-from winnow.types.search_metrics import SearchMetricsResult
 from winnow.types.semantic_search import SemanticSearchResult
-from winnow.types.tools import ToolsResult
 from winnow.types.tree import TreeResult
 
 class ToolMethods:
@@ -32,7 +32,7 @@ class ToolMethods:
         *,
         limit: int = 50,
     ) -> AuditResult:
-        """Show what left this machine: each request to a language model, from all workspaces."""
+        """Show what left this machine: every request to a language model, from all workspaces."""
     async def bash(
         self,
         command: str,
@@ -82,7 +82,7 @@ class ToolMethods:
         *,
         rank: int = 0,
     ) -> FeedbackResult:
-        """Say what became of a result of a search: it was opened, kept, dismissed, or judged."""
+        """Record what happened to a search result: it was opened, kept, dismissed or rated."""
     async def find_references(
         self,
         *,
@@ -234,7 +234,7 @@ class ToolMethods:
     async def search_metrics(
         self,
     ) -> SearchMetricsResult:
-        """Show what is remembered of searches in this workspace, and what would make them better."""
+        """Show statistics of the searches in this workspace, and how to improve them."""
     async def semantic_search(
         self,
         query: str,
@@ -251,7 +251,7 @@ class ToolMethods:
     async def tools(
         self,
     ) -> ToolsResult:
-        """List the tools with their descriptions and input schemas, to hand to a language model."""
+        """List the tools with their descriptions and input schemas, to offer to a language model."""
     async def tree(
         self,
         *,

@@ -1,25 +1,87 @@
-"""search_metrics: what is remembered of searches."""
+"""search_metrics: show what the search history says, and how to improve searches."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
-from winnow.errors import NotFound, NoWorkspace
+import msgspec
+from msgspec import Meta
+
+from winnow.errors import NotFound, NoWorkspace, SearchError
+from winnow.ranking.history.report import (
+    FallbackCount,
+    Improvement,
+    Latency,
+    QueryPattern,
+    Satisfaction,
+    TermCount,
+)
+from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
+from winnow.tools.feedback import LEARNING_OFF
 from winnow.tools.registry import tool
 from winnow.tools.terminal import Style
-from winnow.types import Progress
-from winnow.types.search_metrics import SearchMetricsParams, SearchMetricsResult
+from winnow.types import COMPLETE, Answer, Params, Progress
 from winnow.workspace import Workspace
+
+if TYPE_CHECKING:
+    from winnow.ranking.history.metrics import IndexFacts
+
+
+class SearchMetricsParams(Params, frozen=True, kw_only=True):
+    """No parameters."""
+
+
+class SearchMetricsResult(Answer, frozen=True, kw_only=True):
+    """Statistics of the recorded searches, which `total_found` and `returned` count. Rates are
+    between 0 and 1, and absent if there is nothing to count."""
+
+    enabled: Annotated[bool, Meta(description="The setting `learning.enabled`.")]
+    patterns: Annotated[
+        list[QueryPattern], Meta(description="The forms of queries, most frequent first.")
+    ]
+    terms: Annotated[
+        list[TermCount], Meta(description="The words in queries, most frequent first.")
+    ]
+    hit_rate: Annotated[
+        float | None,
+        Meta(description="Share of the searches after which a result was opened or kept."),
+    ] = None
+    index_hit_rate: Annotated[
+        float | None,
+        Meta(description="Share of the searches that need the index and that it answered."),
+    ] = None
+    fallback_rate: Annotated[
+        float | None,
+        Meta(
+            description="Share of the searches that were answered in another way than requested,"
+            " or followed by a text search."
+        ),
+    ] = None
+    fallbacks: Annotated[
+        list[FallbackCount], Meta(description="The reasons for that, most frequent first.")
+    ]
+    latencies: Annotated[
+        list[Latency], Meta(description="Response times, by tool and form of query.")
+    ]
+    satisfaction: Annotated[Satisfaction, Meta(description="What happened to the results.")]
+    improvements: Annotated[
+        list[Improvement], Meta(description="Suggested changes, most helpful first.")
+    ]
+
+
+# --- rendering -----------------------------------------------------------------------------
 
 
 def plain(result: SearchMetricsResult) -> str:
-    """A line for each thing that was counted, then what would help."""
+    """Render one line per figure, then the suggestions."""
     return text(result, Style(colour=False), "")
 
 
 def text(result: SearchMetricsResult, style: Style, folder: str) -> str:
-    """The same, with quiet notes."""
+    """Render the same with dimmed notes."""
     return "\n".join([*map(printable, _lines(result)), *_notes(result, style)])
 
 
@@ -27,13 +89,13 @@ def _lines(result: SearchMetricsResult) -> Iterator[str]:
     yield f"{result.total_found} searches"
     for pattern in result.patterns:
         yield (
-            f"  {pattern.kind}: {pattern.searches}, {pattern.satisfied} of them of use,"
+            f"  {pattern.kind}: {pattern.searches}, {pattern.satisfied} useful,"
             f" {pattern.found_nothing} found nothing"
         )
     if result.terms:
-        yield "asked for: " + ", ".join(f"{one.term} ({one.searches})" for one in result.terms)
+        yield "terms: " + ", ".join(f"{term.term} ({term.searches})" for term in result.terms)
     for name, rate in (
-        ("of use", result.hit_rate),
+        ("useful", result.hit_rate),
         ("answered by the index", result.index_hit_rate),
         ("fell back", result.fallback_rate),
     ):
@@ -41,22 +103,25 @@ def _lines(result: SearchMetricsResult) -> Iterator[str]:
             yield f"{name}: {rate:.0%}"
     for fallback in result.fallbacks:
         yield f"  {fallback.reason}: {fallback.searches}"
-    said = result.satisfaction
+    counts = result.satisfaction
     yield (
-        f"results: {said.opened} opened, {said.kept} kept, {said.dismissed} dismissed,"
-        f" {said.up} up, {said.down} down; {said.repeated} searches repeated"
+        f"results: {counts.opened} opened, {counts.kept} kept, {counts.dismissed} dismissed,"
+        f" {counts.up} up, {counts.down} down; {counts.repeated} searches repeated"
     )
-    for one in result.latencies:
-        if one.kind is None:
-            yield f"{one.tool}: {one.p50_ms:g} ms in the middle, {one.p95_ms:g} ms at most of 95%"
+    for latency in result.latencies:
+        if latency.kind is None:
+            yield f"{latency.tool}: median {latency.p50_ms:g} ms, 95% within {latency.p95_ms:g} ms"
 
 
 def _notes(result: SearchMetricsResult, style: Style) -> Iterator[str]:
-    for one in result.improvements:
-        how = ", ".join(filter(None, (one.setting, one.request)))
-        yield style.dim(printable(f"[to improve: {one.what}" + (f" ({how})]" if how else "]")))
+    for row in result.improvements:
+        how = ", ".join(filter(None, (row.setting, row.request)))
+        yield style.dim(printable(f"[to improve: {row.what}" + (f" ({how})]" if how else "]")))
     for warning in result.warnings:
         yield style.dim(f"[note: {warning}]")
+
+
+# --- the tool ------------------------------------------------------------------------------
 
 
 @tool(
@@ -68,14 +133,68 @@ def _notes(result: SearchMetricsResult, style: Style) -> Iterator[str]:
 async def search_metrics(
     workspace: Workspace, params: SearchMetricsParams, progress: Progress
 ) -> SearchMetricsResult:
-    """Show what is remembered of searches in this workspace, and what would make them better.
+    """Show statistics of the searches in this workspace, and how to improve them.
 
-    Kinds of queries and words that are asked for, how often something of use was found, how often
-    a search fell back and why, how long tools take, and settings that would help. All of it is kept
-    on this machine, in the workspace's `.winnow` folder, and not at all if `learning.enabled` is
-    off.
+    Shows the forms of queries and their words, how often searches were useful or fell back and why,
+    response times, and settings that would help. The data stays on this machine, in the workspace's
+    `.winnow` folder. Nothing is recorded if `learning.enabled` is off.
     """
-    # Not needed to start a server or to print help.
-    from winnow.search.search_metrics import measure_searches
+    # Importing the index takes a tenth of a second.
+    from winnow.ranking.history.metrics import SearchStatistics, improvements
 
-    return await measure_searches(workspace, params)
+    root = workspace.search_roots()[0]
+    enabled = workspace.history.enabled
+    searches, events = await workspace.history.all()
+    indexing = await _indexing(workspace, f"{root.as_posix().rstrip('/')}/")
+    seen = SearchStatistics(searches, events)
+
+    def result() -> SearchMetricsResult:
+        rate, fallbacks = seen.fallbacks()
+        return SearchMetricsResult(
+            root=shown_path(str(root))[0],
+            enabled=enabled,
+            patterns=seen.patterns(),
+            terms=seen.terms(),
+            hit_rate=seen.hit_rate(),
+            index_hit_rate=seen.index_hit_rate(),
+            fallback_rate=rate,
+            fallbacks=fallbacks,
+            latencies=seen.latencies(),
+            satisfaction=seen.satisfaction(),
+            improvements=improvements(seen, indexing),
+            total_found=len(seen.searches),
+            returned=len(seen.searches),
+            truncated=False,
+            completeness=COMPLETE,
+            warnings=[] if enabled else [LEARNING_OFF],
+        )
+
+    return await asyncio.to_thread(result)
+
+
+async def _indexing(workspace: Workspace, prefix: str) -> IndexFacts:
+    """Return the state of the index; only its settings if it has not been used yet."""
+    from winnow.index.store.file_record import EXCLUDED, FULL, OF_SECRETS
+    from winnow.ranking.history.metrics import IndexFacts
+    from winnow.storage.database import DatabaseError, StoreDamaged
+
+    settings = workspace.config.index
+    indexing = IndexFacts(settings.enabled, settings.exclude_patterns, settings.max_index_size_mb)
+    if not workspace.has_index:
+        return indexing
+    try:
+        problems = await workspace.index.problems()
+        status = await workspace.index.status()
+    except (SearchError, StoreDamaged, DatabaseError):
+        return indexing
+    return msgspec.structs.replace(
+        indexing,
+        # Deliberate exclusions are not problems; files without room are counted below.
+        problems={
+            path.removeprefix(prefix): problem
+            for path, problem in problems.items()
+            if not problem.startswith((EXCLUDED, FULL, OF_SECRETS))
+        },
+        hindrances=tuple(one for one in workspace.index.hindrances() if FULL not in one),
+        left_out=sum(folder.not_covered.size_limit or 0 for folder in status.folders),
+    )

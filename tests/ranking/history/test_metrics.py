@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from winnow.ranking.history.metrics import IndexFacts, SearchStatistics, improvements, percentile
-from winnow.ranking.history.store import SearchEvent, SearchRecord, Signal
-from winnow.types.search_metrics import (
-    Fallback,
+from winnow.ranking.history.report import (
+    FallbackCount,
     Improvement,
     Latency,
     QueryPattern,
     Satisfaction,
     TermCount,
 )
+from winnow.ranking.history.store import SearchEvent, SearchRecord, Signal
 
 ON = IndexFacts(enabled=True)
 
@@ -70,8 +70,8 @@ def test_fallbacks_are_counted_with_their_reasons() -> None:
     assert seen.fallbacks() == (
         0.75,
         [
-            Fallback(reason=building, searches=2),
-            Fallback(reason="code_search was followed by bash", searches=1),
+            FallbackCount(reason=building, searches=2),
+            FallbackCount(reason="code_search was followed by bash", searches=1),
         ],
     )
     assert seen.index_hit_rate() == 0.333

@@ -10,16 +10,16 @@ from msgspec import Struct
 
 from winnow.config.globs import glob_regex
 from winnow.ranking.history.boosts import words_of
-from winnow.ranking.history.store import SATISFYING, SearchEvent, SearchRecord, satisfied
-from winnow.types import QueryForm
-from winnow.types.search_metrics import (
-    Fallback,
+from winnow.ranking.history.report import (
+    FallbackCount,
     Improvement,
     Latency,
     QueryPattern,
     Satisfaction,
     TermCount,
 )
+from winnow.ranking.history.store import SATISFYING, SearchEvent, SearchRecord, satisfied
+from winnow.types import QueryForm
 
 MAX_TERMS = 20
 MAX_REASONS = 10
@@ -75,12 +75,13 @@ class SearchStatistics:
         """Return the share that the index answered, of the searches that use it."""
         return _rate(search.indexed for search in self.searches if search.indexed is not None)
 
-    def fallbacks(self) -> tuple[float | None, list[Fallback]]:
+    def fallbacks(self) -> tuple[float | None, list[FallbackCount]]:
         """Return the share of searches that fell back or led to a text search, and the reasons."""
         reasons = [self._fallback(search) for search in self.searches]
         counts = Counter(filter(None, reasons))
         return _rate(map(bool, reasons)), [
-            Fallback(reason=reason, searches=counts[reason]) for reason in _top(counts, MAX_REASONS)
+            FallbackCount(reason=reason, searches=counts[reason])
+            for reason in _top(counts, MAX_REASONS)
         ]
 
     def _fallback(self, search: SearchRecord) -> str:
