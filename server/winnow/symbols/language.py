@@ -121,6 +121,12 @@ class Language(Struct, frozen=True, kw_only=True):
     scripts: str = ""
 
 
+def hidden_by(pattern: str) -> Callable[[str, str], bool]:
+    """Return a function for ``exported``: other files see a name unless its header matches."""
+    search = re.compile(pattern).search
+    return lambda header, name: search(header) is None
+
+
 @functools.cache
 def languages() -> dict[str, Language]:
     """Return the languages that have a module, by name."""

@@ -17,7 +17,7 @@ import tree_sitter_language_pack
 from winnow.symbols.extract.definitions import find_definitions
 from winnow.symbols.extract.grammars import PATTERNS
 from winnow.symbols.file_symbols import Definition
-from winnow.symbols.language import Language
+from winnow.symbols.language import Language, hidden_by
 
 # The kind that a node defines, by the words of its type; the first match counts.
 _KINDS = tuple(
@@ -94,7 +94,6 @@ _DEPTH = 5
 _LOCAL = re.compile(r"variable|var|let|val|binding|const|object")
 _AROUND = frozenset(("function", "method", "constructor", "variable", "constant", "macro"))
 _NAME = re.compile(r"[^\s(){},;]{1,100}")
-_PRIVATE = re.compile(r"\b(?:private|local)\b")
 
 
 def generic_definitions(grammar: str, source: bytes, root: tree_sitter.Node) -> list[Definition]:
@@ -156,7 +155,7 @@ def _shapes(grammar: str) -> tuple[Language, tree_sitter.Query]:
         + "\n".join(f"({node}) @definition.{kind}" for node, kind in defined.items() if kind),
         clauses=True,
         comments=[kind for kind in types if kind.endswith("comment")],
-        exported=lambda header, name: _PRIVATE.search(header) is None,
+        exported=hidden_by(r"\b(?:private|local)\b"),
         name_of=_name_of,
     )
     comments = "".join(f"\n({kind}) @comment" for kind in language.comments)

@@ -1,1 +1,1 @@
-"""Languages with queries of their own, one module each: a new file here is a new language."""
+"""Languages with their own queries, one module each. A new file here adds a language."""

@@ -1,4 +1,4 @@
-"""Bash and its relatives."""
+"""Bash and related shells."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from winnow.symbols.language import Language
 
 
 def _top_level(pattern: str) -> str:
-    """The pattern at the top of a file, and under a condition there."""
+    """Return patterns that match at the top level of a file, and inside conditions there."""
     return f"(program {pattern})\n(program (if_statement {pattern}))\n"
 
 

@@ -1,4 +1,4 @@
-"""Files of build tools: Makefiles, Dockerfiles, CMake, HCL (Terraform)."""
+"""Build files: Makefiles, Dockerfiles, CMake, HCL (Terraform)."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""C, and what C++ has in common with it."""
+"""C, and the parts that C++ shares with it."""
 
 from __future__ import annotations
 
 import re
 
-from winnow.symbols.language import STATEMENTS, Language
+from winnow.symbols.language import STATEMENTS, Language, hidden_by
 from winnow.symbols.scopes import c as scoping
 
 
 def wrapped(leaf: str, depth: int = 3) -> str:
-    """A declarator: the leaf, or one with pointers and arrays around it, as deep as ``depth``."""
+    """Return a declarator pattern: the leaf, also inside up to ``depth`` pointers and arrays."""
     if depth == 0:
         return leaf
     inner = wrapped(leaf, depth - 1)
@@ -17,7 +17,8 @@ def wrapped(leaf: str, depth: int = 3) -> str:
 
 
 def function(name: str) -> str:
-    """The declarator of a function: with a pointer to return, or a pointer to a function."""
+    """Return a pattern for function declarators: also returning a pointer, or a pointer to a
+    function."""
     declarator = f"(function_declarator declarator: [{name} (parenthesized_declarator {name})])"
     return f"""[
       {declarator}
@@ -43,7 +44,7 @@ ENUMERATOR = "(enumerator name: (identifier) @name) @definition.enum_member"
 
 
 def records(specifier: str, kind: str) -> str:
-    """Patterns of a struct or the like, by its name or by that of its typedef."""
+    """Return patterns for a struct, union or enum, named by its tag or its typedef."""
     return f"""
 ({specifier} name: (type_identifier) @name body: (_)) @definition.{kind}
 (type_definition type: ({specifier} !name body: (_))
@@ -52,7 +53,8 @@ def records(specifier: str, kind: str) -> str:
 
 
 def unnamed_records(specifier: str) -> str:
-    """Patterns of fields and variables whose type has no name, so its fields are theirs."""
+    """Return patterns for fields and variables of an unnamed type: they get the members of that
+    type."""
     field = wrapped("(field_identifier) @name", 1)
     variable = wrapped("(identifier) @name", 1)
     return f"""
@@ -85,11 +87,10 @@ DEFINITIONS = (
 """
 )
 
-# What stands before brackets in a text that macros keep from being understood.
+# Words before parentheses, in text that macros make unparsable.
 KEYWORDS = frozenset("if else for while do switch case return sizeof defined double".split())
-_STATIC = re.compile(r"\bstatic\b")
-# What only C++ has, by a word that is looked for first: that takes a hundredth of the time. C has
-# variables called `class` or `private`, attributes with `::`, and from C23 on `constexpr`.
+# Patterns that only C++ has, with a word to search for first, which takes a hundredth of the time.
+# C has variables named `class` or `private`, attributes with `::`, and from C23 `constexpr`.
 _CPP = tuple(
     (word, re.compile(pattern, re.MULTILINE))
     for word, pattern in (
@@ -124,37 +125,32 @@ _ONLY_CPP = re.compile(rb"(?!n|.*!\s*defined).*\b__cplusplus\b")
 CONSTANT = re.compile(r"\bconstexpr\b|\bconst\b[^*]*$")
 
 
-def exported(header: str, name: str) -> bool:
-    """What is not `static`."""
-    return _STATIC.search(header) is None
-
-
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """A variable that is `const` itself, not only what it points to, is a constant."""
+    """A variable that is `const` itself, not only its pointee, is a constant."""
     if name in KEYWORDS:
         return ""
     return "constant" if kind == "variable" and CONSTANT.search(header) else kind
 
 
 def instead(source: bytes) -> str:
-    """Headers of C++ have the names of those of C."""
+    """Return "cpp" for headers of C++, which share their file extension with C."""
     signs = [sign for word, sign in _CPP if word in source]
     if not signs:
         return ""
-    text = _read_by_both(_UNREAD.sub(b" ", source))
+    text = _without_cpp_branches(_UNREAD.sub(b" ", source))
     return "cpp" if any(sign.search(text) for sign in signs) else ""
 
 
-def _read_by_both(source: bytes) -> bytes:
-    """A text without what stands behind `#ifdef __cplusplus`, which headers of C have, too."""
+def _without_cpp_branches(source: bytes) -> bytes:
+    """Remove branches of `#ifdef __cplusplus`, which headers of C have, too."""
     if b"__cplusplus" not in source:
         return source
     kept = bytearray()
-    behind = depth = skipped = 0  # ``skipped`` is the depth of what is left out
+    copied = depth = skipped = 0  # ``skipped`` is the depth of the removed branch
     for line in _CONDITION.finditer(source):
         if not skipped:
-            kept += source[behind : line.start()]
-        behind = line.start()
+            kept += source[copied : line.start()]
+        copied = line.start()
         word, rest = line.groups()
         if word == b"if":
             depth += 1
@@ -164,7 +160,7 @@ def _read_by_both(source: bytes) -> bytes:
             if depth == skipped:
                 skipped = 0
             depth -= word == b"endif"
-    return bytes(kept if skipped else kept + source[behind:])
+    return bytes(kept if skipped else kept + source[copied:])
 
 
 C = Language(
@@ -177,7 +173,7 @@ C = Language(
     prepare=scoping.prepare,
     collect=scoping.collect,
     rules=scoping.RULES,
-    exported=exported,
+    exported=hidden_by(r"\bstatic\b"),
     kind=kind,
     flat=True,
     instead=instead,

@@ -1,4 +1,4 @@
-"""Components with scripts in them: Vue, Svelte, Astro."""
+"""Components with embedded scripts: Vue, Svelte, Astro."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from winnow.symbols.scopes.c import clean
 
 
 def _qualified(name: str, depth: int = 3) -> str:
-    """The name behind up to as many `Scope::`."""
+    """Return a pattern for a name after up to ``depth`` scopes (`Scope::`)."""
     inner = f"[{name}]" if depth == 1 else f"[{name} {_qualified(name, depth - 1)}]"
     return f"""(qualified_identifier
       scope: [(namespace_identifier) @container (template_type name: (_) @container)]
@@ -17,7 +17,7 @@ def _qualified(name: str, depth: int = 3) -> str:
 
 
 def _wrapped(leaf: str, depth: int) -> str:
-    """A declarator: the leaf, or one with pointers, references and arrays around it."""
+    """Return a declarator pattern: the leaf, also inside pointers, references and arrays."""
     if depth == 0:
         return leaf
     inner = _wrapped(leaf, depth - 1)
@@ -26,7 +26,7 @@ def _wrapped(leaf: str, depth: int) -> str:
 
 
 def _function(name: str) -> str:
-    """The declarator of a function, with what it returns around it."""
+    """Return a pattern for function declarators, also inside the declarator of the return type."""
     declarator = f"(function_declarator declarator: [{name}])"
     return f"""[
       {declarator}
@@ -36,7 +36,7 @@ def _function(name: str) -> str:
     ]"""
 
 
-# Alternatives without brackets around: an alternation right in another one does not match.
+# Alternatives without brackets: a nested alternation does not match.
 _PLAIN = """
   (identifier) @name (field_identifier) @name (destructor_name) @name (operator_name) @name
   (template_function name: (identifier) @name)
@@ -104,7 +104,8 @@ DEFINITIONS = (
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """What has the name of its class is a constructor; `operator` begins no other name."""
+    """A method with the name of its class is a constructor; only operators start with
+    `operator`."""
     if name in KEYWORDS:
         return ""
     if kind == "method" and name == container.rpartition(".")[2]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from winnow.symbols.language import STATEMENTS, Language
+from winnow.symbols.language import STATEMENTS, Language, hidden_by
 
 DEFINITIONS = """
 (namespace_declaration name: (_) @name) @definition.namespace
@@ -35,18 +33,11 @@ DEFINITIONS = """
   (variable_declaration (variable_declarator name: (identifier) @name))) @definition.field
 """
 
-_PRIVATE = re.compile(r"\bprivate\b(?! protected)")
-
-
-def exported(header: str, name: str) -> bool:
-    """What is not `private`."""
-    return _PRIVATE.search(header) is None
-
 
 CSHARP = Language(
     name="csharp",
     files=(".cs", ".csx"),
     definitions=DEFINITIONS,
     reserved=STATEMENTS | {"foreach", "catch", "finally", "try", "lock", "using", "throw"},
-    exported=exported,
+    exported=hidden_by(r"\bprivate\b(?! protected)"),
 )

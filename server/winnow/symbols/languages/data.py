@@ -1,11 +1,11 @@
-"""Formats of data: TOML, YAML, JSON, INI, properties. Only keys near the top are symbols."""
+"""Data formats: TOML, YAML, JSON, INI, properties. Only keys near the top level are symbols."""
 
 from __future__ import annotations
 
 from winnow.symbols.language import Language
 from winnow.symbols.scopes import projects
 
-# A file with more of them is a table, not something to find one's way in.
+# A file with more keys is a data table; nobody navigates it.
 KEYS = 500
 
 TOML = Language(
@@ -21,7 +21,7 @@ TOML = Language(
     most=KEYS,
 )
 
-# `jobs:` and `build:` below it; deeper, and in lists, it is data.
+# Keys like `jobs:` and `build:` below it. Deeper keys, and keys in lists, are data.
 YAML = Language(
     name="yaml",
     files=(".yaml", ".yml", ".clang-format", ".clang-tidy"),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from winnow.symbols.language import Language, hidden_by
 
-from winnow.symbols.language import Language
-
-# A function where it is defined: called or not, with a guard or without.
+# The head of a function definition: with or without arguments, with or without a guard.
 _HEAD = """(arguments . [
     (call target: (identifier) @name)
     (identifier) @name
@@ -15,7 +13,7 @@ _HEAD = """(arguments . [
 _MODULE_DOC = """(do_block . (unary_operator operand: (call target: (identifier) @_doc
     (arguments [(string) (sigil)] @doc) (#eq? @_doc "moduledoc"))))"""
 _KEYS = "[(atom) @name (keywords (pair key: (keyword) @name))]"
-# Attributes of a module that mean something to the compiler or to the tools of the language.
+# Module attributes that the compiler or the tools interpret.
 _ATTRIBUTES = (
     "after_compile|after_verify|before_compile|behaviour|callback|compile|deprecated|"
     "derive|dialyzer|doc|docs|enforce_keys|external_resource|file|fallback_to_any|for|"
@@ -68,20 +66,14 @@ DEFINITIONS = f"""
   @definition.namespace (#eq? @_def "describe"))
 """
 
-_PRIVATE = re.compile(r"def(?:macro|guard|n)?p\b|@typep\b|@\w*$")
-
-
-def exported(header: str, name: str) -> bool:
-    """What is not defined with `defp` and the like; attributes are private to their module."""
-    return _PRIVATE.match(header) is None
-
 
 ELIXIR = Language(
     name="elixir",
     files=(".ex", ".exs"),
     programs=("elixir", "iex"),
     definitions=DEFINITIONS,
-    exported=exported,
+    # Attributes are private to their module.
+    exported=hidden_by(r"^(?:def(?:macro|guard|n)?p\b|@typep\b|@\w*$)"),
     name_part=r"[^:\"'\s](?:.*[^:\"'\s])?",
     clauses=True,
 )

@@ -45,12 +45,12 @@ DEFINITIONS = f"""
 
 
 def exported(header: str, name: str) -> bool:
-    """Names with a capital."""
+    """Names that start with a capital are exported."""
     return name[:1].isupper()
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """The blank name names nothing."""
+    """The blank identifier defines nothing."""
     return "" if name == "_" else kind
 
 

@@ -1,4 +1,4 @@
-"""Groovy: Gradle's build files, Jenkins' pipelines. Its grammar knows words and blocks, no more."""
+"""Groovy: Gradle build files and Jenkins pipelines. Its grammar only knows words and blocks."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from winnow.symbols.language import Language
 
 
 def _functions(around: str, kind: str) -> str:
-    """Patterns for the equations and signatures that stand in a node of this type."""
+    """Return patterns for equations and signatures directly inside a node type."""
     return f"""
 ({around} (signature name: (_) @name) @definition.{kind})
 ({around} (signature names: (binding_list name: (_) @name)) @definition.{kind})

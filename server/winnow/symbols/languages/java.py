@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from winnow.symbols.language import STATEMENTS, Language
+from winnow.symbols.language import STATEMENTS, Language, hidden_by
 from winnow.symbols.scopes import java as scoping
 
 _ANONYMOUS = "(object_creation_expression (class_body))"
@@ -32,13 +32,7 @@ DEFINITIONS = f"""
 (module_declaration name: (_) @name) @definition.module
 """
 
-_PRIVATE = re.compile(r"\bprivate\b")
 _CONSTANT = re.compile(r"\bstatic\b.*\bfinal\b|\bfinal\b.*\bstatic\b", re.DOTALL)
-
-
-def exported(header: str, name: str) -> bool:
-    """What is not `private`."""
-    return _PRIVATE.search(header) is None
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
@@ -56,7 +50,7 @@ JAVA = Language(
     collect=scoping.collect,
     rules=scoping.RULES,
     skipped=frozenset(("this", "super")),
-    exported=exported,
+    exported=hidden_by(r"\bprivate\b"),
     kind=kind,
     comments=("line_comment", "block_comment"),
 )

@@ -1,4 +1,4 @@
-"""JavaScript, and what TypeScript has in common with it."""
+"""JavaScript, and the parts that TypeScript shares with it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _VALUES = (
 
 
 def values(place: str) -> str:
-    """Patterns of what `const`, `let` and `var` bind directly in a place."""
+    """Return patterns for names that `const`, `let` and `var` bind directly in a node type."""
     return "\n".join(f"({place} {pattern})" for pattern in _VALUES)
 
 
 def definitions(class_name: str) -> str:
-    """The query of both languages; ``class_name`` is the node type of names of classes."""
+    """Return the query of both languages; ``class_name`` is the node type of class names."""
     return f"""
 ((program (expression_statement (assignment_expression
   left: (member_expression
@@ -86,7 +86,7 @@ _PRIVATE = re.compile(r"\bprivate\b")
 
 
 def exported(header: str, name: str) -> bool:
-    """Declarations with `export` or `declare`, and members that are not private."""
+    """Declarations need `export` or `declare`; members are visible unless private."""
     return (
         _DECLARATION.match(header) is None
         and not name.startswith("#")
@@ -95,7 +95,7 @@ def exported(header: str, name: str) -> bool:
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """Getters and setters are properties, what `const` binds is constant."""
+    """Getters and setters are properties; `const` binds constants."""
     if kind == "variable" and _CONST.match(header):
         return "constant"
     if kind == "method":
@@ -116,7 +116,7 @@ HEADER = (
 _ASSIGNS = """(statement_block (expression_statement (assignment_expression
   left: (member_expression object: (this) property: (property_identifier) @name)
 ) @definition.field))"""
-# What functions that make objects write down for these.
+# Members of constructor functions and their prototypes.
 _MADE = f"""
 ((function_declaration name: (identifier) @container body: {_ASSIGNS})
   (#match? @container "^[A-Z]"))

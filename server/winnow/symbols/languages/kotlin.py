@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from winnow.symbols.language import Language
+from winnow.symbols.language import Language, hidden_by
 
 DEFINITIONS = """
 (package_header (identifier) @name) @definition.namespace
@@ -50,19 +48,12 @@ DEFINITIONS = """
   (property_declaration (variable_declaration (simple_identifier) @name)) @definition.property)
 """
 
-_PRIVATE = re.compile(r"\bprivate\b")
-
-
-def exported(header: str, name: str) -> bool:
-    """What is not `private`."""
-    return _PRIVATE.search(header) is None
-
 
 KOTLIN = Language(
     name="kotlin",
     files=(".kt", ".kts"),
     programs=("kotlin",),
     definitions=DEFINITIONS,
-    exported=exported,
+    exported=hidden_by(r"\bprivate\b"),
     comments=("line_comment", "multiline_comment"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from winnow.symbols.language import Language
 
-# What is defined by lists that begin with these words.
+# The kinds of definitions, by the first word of the list.
 _WORDS = {
     "function": "defn defn- defun defsubst defmulti definline defadvice cl-defun defgeneric",
     "method": "defmethod cl-defmethod",
@@ -20,7 +20,7 @@ _WORDS = {
 
 
 def _lists(node: str, symbol: str) -> str:
-    """Patterns for lists of these node types."""
+    """Return patterns for lists of these node types."""
     return "\n".join(
         f"""(({node} . ({symbol}) @_word . ({symbol}) @name) @definition.{kind}
   (#any-of? @_word {" ".join(f'"{word}"' for word in words.split())}))"""

@@ -43,7 +43,7 @@ DEFINITIONS = """
 
 
 def exported(header: str, name: str) -> bool:
-    """What is not `local`."""
+    """Names are exported unless `local`."""
     return not header.startswith("local ")
 
 

@@ -1,4 +1,4 @@
-"""Texts with headings: Markdown, reStructuredText, Org, LaTeX, Typst. A heading is a section."""
+"""Texts with headings: Markdown, reStructuredText, Org, LaTeX, Typst. Each heading is a section."""
 
 from __future__ import annotations
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from winnow.symbols.language import Language
+from winnow.symbols.language import Language, hidden_by
 
 DEFINITIONS = """
 (namespace_definition name: (namespace_name) @name) @definition.namespace
@@ -29,16 +27,9 @@ DEFINITIONS = """
   (assignment_expression left: (variable_name (name) @name)) @definition.variable))
 """
 
-_PRIVATE = re.compile(r"\bprivate\b(?!\(set\))")
-
-
-def exported(header: str, name: str) -> bool:
-    """What is not `private`."""
-    return _PRIVATE.search(header) is None
-
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """A promoted parameter of a constructor is a property of the class."""
+    """A promoted constructor parameter is a property of the class."""
     return "property" if kind == "field" else kind
 
 
@@ -47,6 +38,6 @@ PHP = Language(
     files=(".php", ".phtml", ".php3", ".php4", ".php5", ".phps", ".phpt", ".inc"),
     programs=("php",),
     definitions=DEFINITIONS,
-    exported=exported,
+    exported=hidden_by(r"\bprivate\b(?!\(set\))"),
     kind=kind,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from winnow.symbols.language import Language
 from winnow.symbols.scopes import python as scoping
 
-# What an assignment binds; attributes of `self` are captured wherever they stand.
+# The targets of an assignment; attributes of `self` are captured anywhere.
 _TARGET = """[
   (identifier) @name
   (pattern_list [(identifier) @name (_ [(identifier) @name (_ (identifier) @name)])])
@@ -18,7 +18,7 @@ _BINDINGS = (
     """(with_statement (with_clause (with_item
       value: (as_pattern alias: (as_pattern_target (identifier) @name))))) @definition.variable""",
 )
-# Blocks that are no scopes. (One pattern for each is faster than one with alternatives.)
+# Blocks that are not scopes. (A pattern per block type is faster than alternatives.)
 _NESTED = "\n".join(
     f"(module ({block}) @nested)\n(class_definition body: (block ({block}) @nested))"
     for block in (
@@ -56,12 +56,12 @@ DEFINITIONS = f"""
 
 
 def exported(header: str, name: str) -> bool:
-    """Names that do not begin with an underscore, and special ones."""
+    """Names without a leading underscore, and special names, are exported."""
     return not name.startswith("_") or name.endswith("__")
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """Names in capitals are constants, `__init__` makes an instance."""
+    """Names in capitals are constants; `__init__` is a constructor."""
     if kind in ("variable", "field") and name.isupper() and len(name) > 1:
         return "constant"
     if kind == "method" and name == "__init__":

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from winnow.symbols.language import Language
+from winnow.symbols.language import Language, hidden_by
 
 DEFINITIONS = """
 ((body_statement (identifier) @access) (#any-of? @access "private" "protected" "public"))
@@ -41,16 +39,9 @@ DEFINITIONS = """
   (#match? @_call "^(class_|thread_|[cm])?(mattr|cattr|attr|attribute)_(accessor|reader|writer)$"))
 """
 
-_PRIVATE = re.compile(r"private(?:_class_method)?\b")
-
-
-def exported(header: str, name: str) -> bool:
-    """What no `private` stands before; lines of it are for the driver."""
-    return _PRIVATE.match(header) is None
-
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """Functions in modules are methods too."""
+    """Functions in modules are methods, too."""
     return "method" if kind == "function" and container else kind
 
 
@@ -63,7 +54,7 @@ RUBY = Language(
     ),
     programs=("ruby", "jruby", "rake"),
     definitions=DEFINITIONS,
-    exported=exported,
+    exported=hidden_by(r"^private(?:_class_method)?\b"),
     kind=kind,
     header=("argument_list", "call"),
     name_part="[^:'\"].*",

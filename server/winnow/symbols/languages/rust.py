@@ -17,7 +17,7 @@ _TYPE = """[
 
 
 def _members(outer: str, exported: str) -> str:
-    """Patterns of what stands in a trait or an `impl`."""
+    """Return patterns for members of a trait or an `impl`."""
     return f"""
 ({outer} body: (declaration_list [
   (function_item name: (identifier) @name) @definition.method
@@ -64,12 +64,12 @@ _PUBLIC = re.compile(r"\bpub\b|^macro_rules")
 
 
 def exported(header: str, name: str) -> bool:
-    """What is `pub`, as far as that may go."""
+    """Items are exported if they are `pub`, however restricted."""
     return _PUBLIC.search(header) is not None
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """A constant without a name is only there to be checked."""
+    """A constant without a name only serves a compile-time check."""
     return "" if name == "_" else kind
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
-from winnow.symbols.language import Language
+from winnow.symbols.language import Language, hidden_by
 
 
 def _values(around: str, kind: str) -> str:
-    """Patterns for the values that stand in a node of this type."""
+    """Return patterns for values directly inside a node type."""
     return "".join(
         f"({around} ({node} {name}) @definition.{kind})\n"
         for node in ("val_definition", "var_definition")
@@ -55,20 +53,13 @@ DEFINITIONS = (
     + _values("enum_body", "property")
 )
 
-_PRIVATE = re.compile(r"\bprivate\b")
-
-
-def exported(header: str, name: str) -> bool:
-    """What is not `private`."""
-    return _PRIVATE.search(header) is None
-
 
 SCALA = Language(
     name="scala",
     files=(".scala", ".sc", ".sbt"),
     programs=("scala", "amm"),
     definitions=DEFINITIONS,
-    exported=exported,
+    exported=hidden_by(r"\bprivate\b"),
     comments=("comment", "block_comment"),
     header=("enum_case_definitions",),
 )

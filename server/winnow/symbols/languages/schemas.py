@@ -1,4 +1,5 @@
-"""Schemas and interfaces of data: SQL, Protocol Buffers, GraphQL, Prisma, Thrift, Cap'n Proto."""
+"""Schemas and interface definitions: SQL, Protocol Buffers, GraphQL, Prisma, Thrift, Cap'n
+Proto."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Style sheets: CSS and SCSS. A selector is what others refer to: classes, ids, variables."""
+"""Style sheets: CSS and SCSS. Classes, ids and variables are symbols."""
 
 from __future__ import annotations
 

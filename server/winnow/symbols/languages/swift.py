@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from winnow.symbols.language import Language
+from winnow.symbols.language import Language, hidden_by
 
 DEFINITIONS = """
 (class_declaration declaration_kind: "class" name: (type_identifier) @name) @definition.class
@@ -40,19 +38,12 @@ DEFINITIONS = """
 (macro_declaration . (modifiers)? . "macro" . (simple_identifier) @name) @definition.macro
 """
 
-_PRIVATE = re.compile(r"\b(?:file)?private\b(?!\s*\(set\))")
-
-
-def exported(header: str, name: str) -> bool:
-    """What is neither `private` nor `fileprivate`."""
-    return _PRIVATE.search(header) is None
-
 
 SWIFT = Language(
     name="swift",
     files=(".swift",),
     programs=("swift",),
     definitions=DEFINITIONS,
-    exported=exported,
+    exported=hidden_by(r"\b(?:file)?private\b(?!\s*\(set\))"),
     comments=("comment", "multiline_comment"),
 )

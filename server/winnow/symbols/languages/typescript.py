@@ -1,4 +1,4 @@
-"""TypeScript, with and without TSX."""
+"""TypeScript, with and without JSX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MEMBERS = f"""
 _CAST = "[(as_expression {0}) (satisfies_expression {0})]"
 _CAST_OBJECT = f"""(lexical_declaration (variable_declarator
   name: (identifier) @name value: {_CAST.format("(object)")}) @inside)"""
-# All that stands in `declare module` and `declare global` is for others.
+# Everything in `declare module` and `declare global` is exported.
 _AMBIENT = """[
   (interface_declaration name: (type_identifier) @name) @definition.interface
   (class_declaration name: (type_identifier) @name) @definition.class
@@ -69,7 +69,7 @@ DEFINITIONS = f"""
   pattern: (identifier) @name) @definition.field
 {definitions("type_identifier")}
 """
-# In namespaces; what stands in functions there is local all the same.
+# Definitions in namespaces; those in functions there are still local.
 NESTED = f"""
 (module body: (statement_block {_AMBIENT}))
 (module body: (statement_block (export_statement {_AMBIENT})))

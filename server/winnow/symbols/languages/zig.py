@@ -6,7 +6,7 @@ from winnow.symbols.language import Language
 
 
 def _declared(kind: str, pattern: str) -> str:
-    """The declaration with `pub` before it, or without."""
+    """Return a pattern for a declaration with or without `pub`."""
     return f'("pub"? @first . (Decl {pattern}) @definition.{kind})\n'
 
 
@@ -46,7 +46,7 @@ DEFINITIONS = (
 
 
 def exported(header: str, name: str) -> bool:
-    """What begins with `pub` or `export`; fields are as public as what they stand in."""
+    """`pub` and `export` declarations are exported; fields are as visible as their container."""
     header = header.rpartition("\n")[2].strip()
     return not header or header.startswith(("pub", "export"))
 

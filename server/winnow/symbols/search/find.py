@@ -485,7 +485,7 @@ def is_in_path(text: str, path: str) -> bool:
 
 
 def _is_of_kind(definition: Definition, kinds: frozenset[str]) -> bool:
-    """Return True if a definition is of one of the kinds. Constants may be recorded as variables."""
+    """Return True if a definition has one of the kinds; constants may be recorded as variables."""
     if definition.kind in kinds:
         return True
     is_variable = definition.kind in ("variable", "field")
