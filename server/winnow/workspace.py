@@ -34,7 +34,6 @@ from winnow.types import FileParams, ScopeParams, SearchParams
 
 if TYPE_CHECKING:
     from winnow.documents.library.library import Library, Reporting
-    from winnow.index.index import Index
     from winnow.index.postings.corpus import Corpus
     from winnow.index.symbol_names import NameTables
     from winnow.processes.sandbox import ReadablePath
@@ -269,7 +268,7 @@ class Workspace:
         """The index, loaded on first use."""
         from winnow.index.index import Index
 
-        return Index(
+        return WorkspaceIndex(
             self.processes,
             self.environment,
             config=lambda: self.config,

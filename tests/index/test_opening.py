@@ -141,7 +141,7 @@ async def test_an_index_that_most_files_have_changed_since_is_no_complete_one(
 async def test_an_index_with_many_changes_says_how_much_of_it_holds(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.index.index.FEW", 2)
+    monkeypatch.setattr("winnow.index.workspace_index.FEW", 2)
     write_files(project, {f"src/part{n}.py": f"def other{n}(): ...\n" for n in range(9)})
     workspace = server(make_workspace(project))
     assert await open_index(workspace, seconds=SECONDS)
@@ -190,7 +190,7 @@ async def test_an_index_that_takes_long_to_open_is_waited_for_a_bounded_time(
 async def test_a_build_in_a_server_leaves_an_index_that_is_open_ready(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.index.index.LATER_SECONDS", SECONDS)
+    monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", SECONDS)
     workspace = make_workspace(project)
     workspace.index.keep_watching()
     building = asyncio.create_task(workspace.index.build())
@@ -199,7 +199,7 @@ async def test_a_build_in_a_server_leaves_an_index_that_is_open_ready(
         assert told.state == "ready"
     assert not building.done()
     building.cancel()
-    monkeypatch.setattr("winnow.index.index.LATER_SECONDS", 0.0)
+    monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", 0.0)
     await workspace.index.build()
     assert state(workspace) == ("ready", TOTAL, TOTAL)
 

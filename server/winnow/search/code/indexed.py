@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.index.build.disk_scan import Emptied
-from winnow.index.index import CATCH_UP_SECONDS
+from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.local import LEARNED
 from winnow.search.answer.hits import Hit
 from winnow.search.index.requests import Covers, left_out_of

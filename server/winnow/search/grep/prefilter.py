@@ -28,7 +28,7 @@ from winnow.types import FileParams, SearchParams
 from winnow.workspace import Workspace
 
 if TYPE_CHECKING:
-    from winnow.index.index import Candidates
+    from winnow.index.workspace_index import MatchCandidates
 
 # Of more files than this part, ripgrep reads all about as fast as those that are named.
 MOST_SHARE = 0.25
@@ -109,7 +109,7 @@ async def narrowed(
 
 
 def _of_scope(
-    found: Candidates,
+    found: MatchCandidates,
     scope: Scope,
     params: SearchParams,
     types: Sequence[re.Pattern[str]],

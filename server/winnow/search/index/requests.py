@@ -12,9 +12,9 @@ import msgspec
 
 from winnow.errors import IndexUnavailable, NotFound
 from winnow.index.build.folder import BEGUN
-from winnow.index.index import Index
 from winnow.index.snapshot import StoreView
 from winnow.index.status import not_covered
+from winnow.index.workspace_index import WorkspaceIndex
 from winnow.processes.memory import give_back_what_is_freed
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged
@@ -45,7 +45,7 @@ NO_INDEX = "there is no index: `index` with action 'build' makes one"
 PAUSED = "it is paused until `index` with action 'resume'"
 
 
-def state_in_words(index: Index, state: IndexState) -> str:
+def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
     """What is to be said of an index that is not ready, or has turned out not to be."""
     if damages := index.damages():
         return "; ".join(damages)
@@ -66,7 +66,7 @@ async def left_out_of(
     workspace: Workspace, scope: Scope, covers: Covers | None, view: StoreView | None = None
 ) -> NotCovered:
     """How many files the index leaves out of those that are asked for, by reason; see
-    :meth:`Index.left_out`. What was not counted is absent: where not all files are asked for, the
+    :meth:`WorkspaceIndex.left_out`. What was not counted is absent: where not all files are asked for, the
     binary ones."""
     left_out = await workspace.index.left_out(view)
     if covers is None:

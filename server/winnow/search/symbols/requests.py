@@ -19,8 +19,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from winnow.errors import NoSymbol, SearchError, SearchTimedOut
-from winnow.index.index import CATCH_UP_SECONDS
 from winnow.index.store.file_record import may_have_facts
+from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.symbols.navigation import Navigation

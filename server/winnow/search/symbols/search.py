@@ -17,10 +17,10 @@ from pathlib import Path
 
 import msgspec
 
-from winnow.index.index import CATCH_UP_SECONDS
 from winnow.index.snapshot import StoreView
 from winnow.index.store.file_record import may_have_facts
 from winnow.index.symbol_names import NameTables
+from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED, fractions
 from winnow.search.answer.shorten import shorten

@@ -79,7 +79,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Candidates(Struct, frozen=True):
+class MatchCandidates(Struct, frozen=True):
     """The files of a workspace that may match, by folder: all others of its ``paths`` cannot, but
     for the ``binary`` ones, which ripgrep passes over. ``total`` is the number of all others."""
 
@@ -104,7 +104,7 @@ class Candidates(Struct, frozen=True):
         return sorted(map(self.paths[folder].__getitem__, numbers[folder]))
 
 
-class Index:
+class WorkspaceIndex:
     """The index of a workspace's folders.
 
     ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
@@ -304,7 +304,7 @@ class Index:
 
     async def candidates(
         self, conditions: Sequence[Condition], seconds: float
-    ) -> list[Candidates] | None:
+    ) -> list[MatchCandidates] | None:
         """The files that may match, by what any text has that does: for each of some such
         conditions. None where that is not known for certain: where an index is not complete, or
         cannot say in so many seconds that it is up to date."""
@@ -782,7 +782,7 @@ def _by_folder(
 
 def _candidates(
     folders: Sequence[FolderIndex], readers: Sequence[Reader], conditions: Sequence[Condition]
-) -> list[Candidates]:
+) -> list[MatchCandidates]:
     """The files that may match, by the trigrams of all texts. Raises StoreDamaged."""
     import numpy as np
 
@@ -802,7 +802,7 @@ def _candidates(
                 found.append(part.files[has[part.documents]])
             below[folder.root] = np.concatenate(found).tolist()
         total += table.count
-    return [Candidates(below, paths, total, binary) for below in numbers]
+    return [MatchCandidates(below, paths, total, binary) for below in numbers]
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[None] | None]) -> None:
