@@ -39,7 +39,7 @@ from winnow.index.postings.contents import Contents
 from winnow.index.postings.corpus import Corpus, Part
 from winnow.index.postings.segment import MOST_DOCUMENTS, Segment, write_segment
 from winnow.index.postings.terms import words
-from winnow.index.store.file_record import Job
+from winnow.index.store.file_record import IndexJob
 from winnow.index.vectors import vector_search
 from winnow.index.vectors.embeddings import AUTO, OFF, Model, Rows, model_at
 
@@ -92,7 +92,7 @@ def facts_with(setting: str) -> None:
     most = 0.0
     begun = time.process_time()
     for file in django_files():
-        job = Job(
+        job = IndexJob(
             os.fsencode(root), os.fsencode(file.relative_to(root)), LARGEST, embeddings=setting
         )
         found = extract_file(job)
@@ -196,7 +196,7 @@ def kernel_corpus(folder: Path, count: int) -> Corpus:
         texts.clear()
 
     for path in paths[:count]:
-        job = Job(os.fsencode(root), os.fsencode(path), LARGEST, embeddings=AUTO)
+        job = IndexJob(os.fsencode(root), os.fsencode(path), LARGEST, embeddings=AUTO)
         found = extract_file(job)
         if found is not None and found.contents is not None:
             texts[len(kept).to_bytes(16, "little")] = found.contents

@@ -13,7 +13,7 @@ from winnow.index.build.extraction import extract_file
 from winnow.index.postings.contents import Contents
 from winnow.index.postings.corpus import Corpus, Part
 from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory
-from winnow.index.store.file_record import Job
+from winnow.index.store.file_record import IndexJob
 from winnow.symbols.extract.packed import unpack
 from winnow.symbols.file_symbols import Definition
 
@@ -28,7 +28,7 @@ def corpus_of(folder: Path, embeddings: str) -> Corpus:
     contents: dict[int, Contents] = {}
     definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
     for number, path in enumerate(paths):
-        job = Job(os.fsencode(folder), os.fsencode(path), MOST_BYTES, embeddings=embeddings)
+        job = IndexJob(os.fsencode(folder), os.fsencode(path), MOST_BYTES, embeddings=embeddings)
         facts = extract_file(job)
         if facts is None:
             continue

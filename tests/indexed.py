@@ -9,7 +9,7 @@ from pathlib import Path
 
 from winnow.index.build.extraction import extract_file
 from winnow.index.snapshot import Overlay, StoreView
-from winnow.index.store.file_record import Job
+from winnow.index.store.file_record import IndexJob
 from winnow.index.store.store import Store
 from winnow.symbols.language import language_of
 
@@ -24,7 +24,7 @@ def fill(store: Store, root: Path) -> int:
         for name in files:
             path = os.path.relpath(os.path.join(folder, name), root)
             if language_of(path):
-                job = Job(os.fsencode(root), os.fsencode(path), MAX_BYTES)
+                job = IndexJob(os.fsencode(root), os.fsencode(path), MAX_BYTES)
                 facts = extract_file(job)
                 if facts is not None:
                     batch[path.replace(os.sep, "/")] = facts

@@ -13,7 +13,7 @@ import pytest_asyncio
 import winnow
 from conftest import write_files
 from winnow.index.build.workers import Workers
-from winnow.index.store.file_record import FileFacts, Job
+from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.processes.children import Processes
 
 # No extraction takes this long, even on a very busy machine.
@@ -80,14 +80,14 @@ async def make_workers(
         await workers.aclose()
 
 
-def jobs(root: Path, *names: str, max_bytes: int = 4 * 1024 * 1024) -> list[Job]:
-    return [Job(os.fsencode(root), os.fsencode(name), max_bytes) for name in names]
+def jobs(root: Path, *names: str, max_bytes: int = 4 * 1024 * 1024) -> list[IndexJob]:
+    return [IndexJob(os.fsencode(root), os.fsencode(name), max_bytes) for name in names]
 
 
 async def extracted(
-    workers: Workers, wanted: list[Job], urgent: bool = False
-) -> dict[str, FileFacts | None]:
-    async def collect() -> dict[str, FileFacts | None]:
+    workers: Workers, wanted: list[IndexJob], urgent: bool = False
+) -> dict[str, FileRecord | None]:
+    async def collect() -> dict[str, FileRecord | None]:
         return {
             os.fsdecode(job.path): facts async for job, facts in workers.extract(wanted, urgent)
         }
@@ -95,7 +95,7 @@ async def extracted(
     return await asyncio.wait_for(collect(), SECONDS)
 
 
-def outcome(facts: FileFacts | None) -> str:
+def outcome(facts: FileRecord | None) -> str:
     """The names that a file defines, or why they are not known."""
     if facts is None:
         return "gone"

@@ -11,7 +11,7 @@ import pytest
 from winnow.index.build import extraction
 from winnow.index.build.extraction import extract_file
 from winnow.index.postings.trigrams import trigrams_of
-from winnow.index.store.file_record import FileFacts, Job
+from winnow.index.store.file_record import FileRecord, IndexJob
 
 MOST = 1_000
 
@@ -21,9 +21,9 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extraction, "PIECE_BYTES", 300)
 
 
-def extracted(folder: Path, raw: bytes, name: str = "large.txt", masked: bool = True) -> FileFacts:
+def extracted(folder: Path, raw: bytes, name: str = "large.txt", masked: bool = True) -> FileRecord:
     (folder / name).write_bytes(raw)
-    found = extract_file(Job(os.fsencode(folder), os.fsencode(name), MOST, masked=masked))
+    found = extract_file(IndexJob(os.fsencode(folder), os.fsencode(name), MOST, masked=masked))
     assert found is not None
     return found
 

@@ -23,7 +23,7 @@ from winnow.index.build import folder as module
 from winnow.index.build.disk_scan import Changes, Covers
 from winnow.index.build.folder import FolderIndex
 from winnow.index.build.workers import Workers
-from winnow.index.store.file_record import FileFacts, Job
+from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.search.symbols.references import find_references
 from winnow.text.listing import Listing
 from winnow.types import no_progress
@@ -146,8 +146,8 @@ def held_looks(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.
     read, may_be_written = asyncio.Event(), asyncio.Event()
 
     async def held(
-        self: Workers, jobs: Sequence[Job], urgent: bool = False
-    ) -> AsyncGenerator[tuple[Job, FileFacts | None], None]:
+        self: Workers, jobs: Sequence[IndexJob], urgent: bool = False
+    ) -> AsyncGenerator[tuple[IndexJob, FileRecord | None], None]:
         is_first = not read.is_set()
         async with contextlib.aclosing(extract(self, jobs, urgent)) as answers:
             async for answer in answers:

@@ -21,7 +21,7 @@ from winnow.index.build.workers import Workers
 from winnow.index.postings.corpus import Corpus
 from winnow.index.postings.trigrams import Condition, Required, required_by
 from winnow.index.store import rows
-from winnow.index.store.file_record import EXCLUDED, FULL, FileFacts, Job
+from winnow.index.store.file_record import EXCLUDED, FULL, FileRecord, IndexJob
 from winnow.index.store.store import Store
 from winnow.storage.database import value_of
 from winnow.text.ripgrep import TextPattern
@@ -43,7 +43,7 @@ def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     extract = Workers.extract
 
-    def recorded(self: Workers, jobs: Sequence[Job], urgent: bool = False) -> object:
+    def recorded(self: Workers, jobs: Sequence[IndexJob], urgent: bool = False) -> object:
         asked.extend(os.fsdecode(job.path) for job in jobs)
         return extract(self, jobs, urgent)
 
@@ -331,11 +331,11 @@ def test_what_is_parked_is_bounded(tmp_path: Path) -> None:
     store.close()
 
 
-def facts_of_text(folder: Path, text: str) -> FileFacts:
+def facts_of_text(folder: Path, text: str) -> FileRecord:
     from winnow.index.build.extraction import extract_file
 
     write_files(folder, {"a.py": text})
-    found = extract_file(Job(os.fsencode(folder), b"a.py", 1_000_000))
+    found = extract_file(IndexJob(os.fsencode(folder), b"a.py", 1_000_000))
     assert found is not None
     return msgspec.structs.replace(found)
 
@@ -515,9 +515,9 @@ async def test_added_rules_hold_for_what_is_kept_also_where_they_come_later(
 
 
 def test_added_rules_hold_for_a_file(tmp_path: Path) -> None:
-    def taken(text: str, *rules: str) -> FileFacts:
+    def taken(text: str, *rules: str) -> FileRecord:
         (tmp_path / "a.py").write_text(text)
-        found = extract_file(Job(os.fsencode(tmp_path), b"a.py", 10_000, rules=rules))
+        found = extract_file(IndexJob(os.fsencode(tmp_path), b"a.py", 10_000, rules=rules))
         assert found is not None
         return found
 

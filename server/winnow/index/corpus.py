@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from winnow.index.postings.corpus import Corpus, Part
 from winnow.index.postings.segment import in_memory
-from winnow.index.store.file_record import FileFacts
+from winnow.index.store.file_record import FileRecord
 from winnow.index.store.file_table import TableState
 from winnow.index.store.reader import Reader
 from winnow.symbols.file_symbols import Definition
@@ -26,7 +26,7 @@ def joined(
     view: SymbolView,
     stores: Sequence[tuple[str, Reader]],
     states: Sequence[TableState],
-    unsaved: Mapping[str, FileFacts],
+    unsaved: Mapping[str, FileRecord],
     replaced: Mapping[str, object],
 ) -> Corpus:
     """All that can be ranked: ``stores`` are prefixes of paths and readers, ``states`` their files,

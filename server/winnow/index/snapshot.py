@@ -19,7 +19,7 @@ from winnow.text.paths import read_below
 
 if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
-    from winnow.index.store.file_record import FileFacts
+    from winnow.index.store.file_record import FileRecord
     from winnow.index.store.file_table import FileTable
     from winnow.symbols.search.name_table import NameTable
 
@@ -113,7 +113,7 @@ class StoreView:
         found = [tables.of_store(prefix, reader) for prefix, reader in self._stores]
         return [*found, tables.of_unsaved(self._overlay)] if self._overlay else found
 
-    def corpus(self, tables: Sequence[FileTable], unsaved: Mapping[str, FileFacts]) -> Corpus:
+    def corpus(self, tables: Sequence[FileTable], unsaved: Mapping[str, FileRecord]) -> Corpus:
         """All that can be ranked: the texts of the stores, whose tables are given in their order,
         with unsaved documents, by absolute path, in the place of their files."""
         # numpy takes time to load.

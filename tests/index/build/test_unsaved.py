@@ -9,10 +9,10 @@ from typing import cast
 from winnow.index.build.folder import FolderSettings
 from winnow.index.build.unsaved import Documents, Unsaved
 from winnow.index.build.workers import Workers
-from winnow.index.store.file_record import FileFacts, FileState, Job
+from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 
 SETTINGS = FolderSettings(max_bytes=100, max_parsed=100, max_size_mb=1, threshold=0)
-FACTS = FileFacts(FileState(0, 0, 0), "python")
+FACTS = FileRecord(FileState(0, 0, 0), "python")
 
 
 class Slowly:
@@ -23,8 +23,8 @@ class Slowly:
         self.may = {b"a": asyncio.Event(), b"b": asyncio.Event()}
 
     async def extract(
-        self, jobs: Sequence[Job], urgent: bool = False
-    ) -> AsyncGenerator[tuple[Job, FileFacts | None], None]:
+        self, jobs: Sequence[IndexJob], urgent: bool = False
+    ) -> AsyncGenerator[tuple[IndexJob, FileRecord | None], None]:
         for job in jobs:
             self.asked.append(job.path)
             await self.may[job.path].wait()

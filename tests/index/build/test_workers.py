@@ -20,12 +20,12 @@ from index.conftest import MakeWorkers, extracted, jobs, outcome
 from waiting_for import until
 from winnow.errors import SearchFailed
 from winnow.index.build import workers as module
-from winnow.index.store.file_record import Job
+from winnow.index.store.file_record import IndexJob
 from winnow.processes import workers as workers_of_all_kinds
 from winnow.processes.children import Child, Processes
 
 
-async def outcomes(workers: module.Workers, wanted: list[Job]) -> dict[str, str]:
+async def outcomes(workers: module.Workers, wanted: list[IndexJob]) -> dict[str, str]:
     found = await extracted(workers, wanted)
     return {path: outcome(facts) for path, facts in found.items()}
 
@@ -67,7 +67,7 @@ async def test_facts_come_from_files_of_any_encoding(
 async def test_a_text_stands_in_the_place_of_its_file(
     make_workers: MakeWorkers, tmp_path: Path
 ) -> None:
-    job = Job(os.fsencode(tmp_path), b"not/there.py", 100, b"def unsaved(): pass\n" * 100)
+    job = IndexJob(os.fsencode(tmp_path), b"not/there.py", 100, b"def unsaved(): pass\n" * 100)
     found = await extracted(make_workers(shared=True), [job])
     assert outcome(found["not/there.py"]).split() == ["unsaved"] * 100
 

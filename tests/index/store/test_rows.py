@@ -10,12 +10,12 @@ import pytest
 
 from index.store.test_store import file_facts
 from winnow.index.store import rows
-from winnow.index.store.file_record import FileFacts, FileState
+from winnow.index.store.file_record import FileRecord, FileState
 from winnow.index.store.store import Store
 from winnow.storage.database import value_of
 
 
-def version(name: str, mtime: int = 1) -> FileFacts:
+def version(name: str, mtime: int = 1) -> FileRecord:
     """A file whose text is told by the name that it defines."""
     return msgspec.structs.replace(file_facts(name, mtime=mtime), key=name.encode().ljust(16, b"-"))
 

@@ -18,7 +18,7 @@ import pytest
 from conftest import requires_posix
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import store as module
-from winnow.index.store.file_record import FileFacts, FileState
+from winnow.index.store.file_record import FileRecord, FileState
 from winnow.index.store.reader import Counts, ScopeTableCache
 from winnow.index.store.store import CONSENT, REPLACED, Store
 from winnow.storage import database
@@ -35,7 +35,7 @@ def scope_table_of(*bases: str, size: int = 100) -> ScopeTable:
     )
 
 
-def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> FileFacts:
+def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> FileRecord:
     """A file that defines these names, each of which stands in it twice."""
     definitions = [
         Definition(name, "function", place, 0, 9, place, place, (0, 0, 0))
@@ -43,7 +43,7 @@ def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> File
     ]
     occurrences = {name: name.encode() * 2 for name in names}
     facts = FileSymbols("python", definitions, scope_table_of(*bases), occurrences)
-    return FileFacts(FileState(mtime, 2, 3), "python", pack(facts))
+    return FileRecord(FileState(mtime, 2, 3), "python", pack(facts))
 
 
 def defined(store: Store, name: str) -> list[str]:
@@ -59,7 +59,7 @@ def occurring(store: Store, name: str) -> dict[str, bytes]:
 def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     strange = os.fsdecode(b"dir/\xff.py")
-    failed = FileFacts(FileState(1, 2, 3, "it is too large"), "python")
+    failed = FileRecord(FileState(1, 2, 3, "it is too large"), "python")
     store.write(
         {
             "a.py": file_facts("one", "two"),

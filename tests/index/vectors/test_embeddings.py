@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from conftest import CI
 from winnow.index.build.extraction import extract_file
-from winnow.index.store.file_record import FileFacts, Job
+from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.index.vectors import embeddings
 from winnow.index.vectors.embeddings import (
     AUTO,
@@ -105,8 +105,8 @@ def loaded(setting: str | Path) -> Model:
     return found.model
 
 
-def facts_of(text: str, setting: str | Path) -> FileFacts:
-    found = extract_file(Job(b"", b"a.py", 0, text.encode(), embeddings=str(setting)))
+def facts_of(text: str, setting: str | Path) -> FileRecord:
+    found = extract_file(IndexJob(b"", b"a.py", 0, text.encode(), embeddings=str(setting)))
     assert found is not None
     assert found.contents is not None
     return found
@@ -207,7 +207,7 @@ def test_a_worker_makes_a_vector_of_each_chunk_and_of_the_document() -> None:
 
 def test_a_text_has_the_same_vectors_wherever_it_stands() -> None:
     one, other = (
-        extract_file(Job(b"", path, 0, CODE.encode(), embeddings=AUTO))
+        extract_file(IndexJob(b"", path, 0, CODE.encode(), embeddings=AUTO))
         for path in (b"a.py", b"folder/other.py")
     )
     assert one is not None

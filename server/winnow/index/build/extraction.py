@@ -19,9 +19,9 @@ from winnow.index.store.file_record import (
     NO_SOURCE,
     OF_SECRETS,
     TOO_LARGE,
-    FileFacts,
+    FileRecord,
     FileState,
-    Job,
+    IndexJob,
     failed,
     file_state,
     key_begun,
@@ -56,7 +56,7 @@ UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF_32_LE_MARK = b"\xff\xfe\x00\x00"
 
 
-def extract_file(job: Job) -> FileFacts | None:
+def extract_file(job: IndexJob) -> FileRecord | None:
     """What is kept of a file, or why there is nothing; None where no such file is in the folder."""
     root, path = os.fsdecode(job.root), os.fsdecode(job.path)
     if job.text is not None:
@@ -75,7 +75,7 @@ def extract_file(job: Job) -> FileFacts | None:
     return _taken(job, path, state, raw)
 
 
-def _large(job: Job, path: str, state: FileState, file: BinaryIO) -> FileFacts:
+def _large(job: IndexJob, path: str, state: FileState, file: BinaryIO) -> FileRecord:
     """Of a file that is too large for more, which strings it can hold: without that, each search
     for any would have to read it."""
     language = language_of(path)
@@ -105,7 +105,7 @@ class _NotInPieces(Exception):
     """A large file has a secret, or a line that is too long."""
 
 
-def _harmless(job: Job, key: hashlib.blake2b, pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _harmless(job: IndexJob, key: hashlib.blake2b, pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces, of which none has a secret, added to the key. Raises _NotInPieces."""
     for piece in pieces:
         key.update(piece)
@@ -127,7 +127,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
     yield rest
 
 
-def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
+def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord:
     language = language_at(path, raw)
     if job.masked and is_secret_file(path):
         return without_facts(state, OF_SECRETS, language)
@@ -140,7 +140,7 @@ def _taken(job: Job, path: str, state: FileState, raw: bytes) -> FileFacts:
     if job.masked:
         source, secrets = masked(source, job.rules)
     facts, problem = _facts(job, path, language, source)
-    return FileFacts(
+    return FileRecord(
         FileState(state.mtime_ns, state.ctime_ns, state.size, problem),
         facts.language if facts else language.name if language else "",
         pack(facts) if facts else None,
@@ -159,7 +159,7 @@ def _in_utf_8(raw: bytes) -> bytes | None:
 
 
 def _facts(
-    job: Job, path: str, language: Language | None, source: bytes
+    job: IndexJob, path: str, language: Language | None, source: bytes
 ) -> tuple[FileSymbols | None, str]:
     """The facts of a text, or why there are none."""
     if language is None:

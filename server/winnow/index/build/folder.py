@@ -33,9 +33,9 @@ from winnow.errors import IndexUnavailable
 from winnow.index.store.file_record import (
     EXCLUDED,
     FULL,
-    FileFacts,
+    FileRecord,
     FileState,
-    Job,
+    IndexJob,
     failed,
 )
 from winnow.index.build.write_retry import Hindrance
@@ -702,7 +702,7 @@ class FolderIndex:
         for at in range(0, len(paths), LEFT_OUT):
             some = paths[at : at + LEFT_OUT]
             await self._write(
-                {path: failed(Job(root, os.fsencode(path), 0), problem) for path in some}
+                {path: failed(IndexJob(root, os.fsencode(path), 0), problem) for path in some}
             )
 
     async def _adopted(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
@@ -744,11 +744,11 @@ class FolderIndex:
 
     async def _batches(
         self, paths: Sequence[str], urgent: bool
-    ) -> AsyncGenerator[dict[str, FileFacts | None], None]:
+    ) -> AsyncGenerator[dict[str, FileRecord | None], None]:
         """The facts of files in portions to be written; None for a file that is gone."""
         few = urgent and len(paths) <= MOST_URGENT
         seconds = URGENT_SECONDS if few else BATCH_SECONDS
-        batch: dict[str, FileFacts | None] = {}
+        batch: dict[str, FileRecord | None] = {}
         size, started = 0, time.monotonic()
         for at in range(0, len(paths), IN_HAND):
             jobs = self._jobs(paths[at : at + IN_HAND])
@@ -762,10 +762,10 @@ class FolderIndex:
         if batch:
             yield batch
 
-    def _jobs(self, paths: Iterable[str]) -> list[Job]:
+    def _jobs(self, paths: Iterable[str]) -> list[IndexJob]:
         root, settings = os.fsencode(self.root), self._settings()
         return [
-            Job(
+            IndexJob(
                 root,
                 os.fsencode(path),
                 settings.max_bytes,
@@ -777,7 +777,7 @@ class FolderIndex:
             for path in paths
         ]
 
-    async def _write(self, batch: Mapping[str, FileFacts | None], are_deleted: bool = True) -> None:
+    async def _write(self, batch: Mapping[str, FileRecord | None], are_deleted: bool = True) -> None:
         """Write the facts of files; those without facts ``are_deleted`` or no longer covered."""
         found = {path: facts for path, facts in batch.items() if facts is not None}
         gone = [path for path, facts in batch.items() if facts is None]
@@ -1054,7 +1054,7 @@ def _known_of(store: Store, paths: Iterable[str]) -> dict[str, FileState]:
         return reader.known(paths)
 
 
-def _size(taken: FileFacts | None) -> int:
+def _size(taken: FileRecord | None) -> int:
     """About how many bytes what is kept of a file takes in the store."""
     if taken is None:
         return 0

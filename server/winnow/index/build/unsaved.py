@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from msgspec import Struct
 
 from winnow.errors import SearchError
-from winnow.index.store.file_record import FileFacts, FileState, Job
+from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 from winnow.index.build.folder import FolderIndex, FolderSettings
 from winnow.index.build.disk_scan import is_as_known, text_of
 from winnow.index.build.workers import Workers
@@ -34,7 +34,7 @@ class Unsaved(Struct, frozen=True):
     known."""
 
     text: str
-    taken: FileFacts | None = None
+    taken: FileRecord | None = None
     facts: FileSymbols | None = None
 
 
@@ -102,8 +102,8 @@ class Documents:
             if self._taking[path][1] is asyncio.current_task():
                 del self._taking[path]
 
-    async def _extracted(self, path: str, text: str, settings: FolderSettings) -> FileFacts | None:
-        job = Job(
+    async def _extracted(self, path: str, text: str, settings: FolderSettings) -> FileRecord | None:
+        job = IndexJob(
             b"",
             os.fsencode(path),
             0,

@@ -11,18 +11,18 @@ import sys
 import msgspec
 
 from winnow.index.build.extraction import extract_file
-from winnow.index.store.file_record import FileFacts, Job, failed
+from winnow.index.store.file_record import FileRecord, IndexJob, failed
 from winnow.processes.worker_side import serve
 
 
 def main() -> None:
     """Answer jobs until the input ends."""
     encode = msgspec.msgpack.Encoder().encode
-    decoder = msgspec.msgpack.Decoder(Job)
+    decoder = msgspec.msgpack.Decoder(IndexJob)
     serve(lambda message: encode(_answer(decoder.decode(message))), float(sys.argv[1]))
 
 
-def _answer(job: Job) -> FileFacts | None:
+def _answer(job: IndexJob) -> FileRecord | None:
     try:
         return extract_file(job)
     except (RecursionError, MemoryError) as error:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Optional
 
-from winnow.index.store.file_record import FileFacts, Job, failed
+from winnow.index.store.file_record import FileRecord, IndexJob, failed
 from winnow.processes import workers
 from winnow.processes.children import Processes
 
@@ -34,7 +34,7 @@ class Workers(workers.WorkerPool[Job, Optional[FileFacts]]):  # noqa: UP045
     ) -> None:
         kind = workers.WorkerKind[Job, Optional[FileFacts]](  # noqa: UP045
             module="winnow.index.build.worker",
-            answer=Optional[FileFacts],  # noqa: UP045
+            answer=Optional[FileRecord],  # noqa: UP045
             failed=failed,
             memory_bytes=MEMORY_BYTES,
             batch=BATCH,
@@ -44,7 +44,7 @@ class Workers(workers.WorkerPool[Job, Optional[FileFacts]]):  # noqa: UP045
         super().__init__(processes, environment, kind, seconds, limit, regulator)
 
 
-def weight(job: Job) -> int:
+def weight(job: IndexJob) -> int:
     """About how much memory the facts of a file take while they are made, in bytes."""
     if job.text is not None:
         return len(job.text) * TIMES_TEXT

@@ -43,7 +43,7 @@ class FileState(Struct, frozen=True, array_like=True, gc=False):
     problem: str = ""
 
 
-class FileFacts(Struct, frozen=True, array_like=True):
+class FileRecord(Struct, frozen=True, array_like=True):
     """What is kept of a file: what it was like when it was read, its facts, and its contents.
 
     ``key`` stands for the text and what counts of the name. ``binary`` says that ripgrep passes
@@ -58,7 +58,7 @@ class FileFacts(Struct, frozen=True, array_like=True):
     binary: bool = False
 
 
-class Job(Struct, frozen=True, array_like=True):
+class IndexJob(Struct, frozen=True, array_like=True):
     """A file to take facts from: ``path`` is below ``root``. Where a ``text`` is given, it stands
     in the place of the file's. Paths are bytes: they need not be Unicode. Secrets are kept unless
     they are to be ``masked``, for which ``rules`` are added ones. A text of more than
@@ -113,13 +113,13 @@ def told_state(told: os.stat_result) -> FileState:
     return FileState(min(told.st_mtime_ns, LAST_NS), min(told.st_ctime_ns, LAST_NS), told.st_size)
 
 
-def without_facts(state: FileState, problem: str, language: Language | None) -> FileFacts:
+def without_facts(state: FileState, problem: str, language: Language | None) -> FileRecord:
     """A file of which no facts are taken, and its language, if that is known."""
     named = language.name if language is not None else ""
-    return FileFacts(FileState(state.mtime_ns, state.ctime_ns, state.size, problem), named)
+    return FileRecord(FileState(state.mtime_ns, state.ctime_ns, state.size, problem), named)
 
 
-def failed(job: Job, problem: str) -> FileFacts | None:
+def failed(job: IndexJob, problem: str) -> FileRecord | None:
     """A file of which no facts can be taken; None where there is no file."""
     language = language_of(os.fsdecode(job.path))
     if job.text is not None:

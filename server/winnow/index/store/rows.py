@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from winnow.index.store.file_record import FULL, FileFacts, FileState
+from winnow.index.store.file_record import FULL, FileRecord, FileState
 from winnow.index.store.reader import unpacked_names
 from winnow.storage.database import Connection, row_of, rows_of, value_of
 
@@ -201,7 +201,7 @@ def _remove_facts(connection: Connection, number: int) -> None:
 
 def insert(
     connection: Connection,
-    batch: Mapping[str, FileFacts],
+    batch: Mapping[str, FileRecord],
     places: Mapping[bytes, tuple[int, int]],
     stamp: int,
 ) -> None:

@@ -37,7 +37,7 @@ import winnow.privacy.secrets
 import winnow.symbols
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import rows
-from winnow.index.store.file_record import FileFacts, FileState
+from winnow.index.store.file_record import FileRecord, FileState
 from winnow.index.store.reader import KnownText, Reader, ScopeTableCache
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.store.segments import Segments
@@ -310,7 +310,7 @@ class Store:
 
     def write(
         self,
-        batch: Mapping[str, FileFacts],
+        batch: Mapping[str, FileRecord],
         gone: Iterable[str] = (),
         is_still: IsStill = lambda path, state: True,
     ) -> None:
@@ -379,7 +379,7 @@ class Store:
 
     def _keep(
         self,
-        batch: Mapping[str, FileFacts],
+        batch: Mapping[str, FileRecord],
         gone: Iterable[str],
         name: str,
         size: int,
@@ -626,9 +626,9 @@ def _inode(file: Path) -> int:
         return 0
 
 
-def _taken(known: KnownText, state: FileState, key: bytes) -> FileFacts:
+def _taken(known: KnownText, state: FileState, key: bytes) -> FileRecord:
     state = FileState(state.mtime_ns, state.ctime_ns, state.size, known.problem)
-    return FileFacts(state, known.language, known.facts, key, binary=known.binary)
+    return FileRecord(state, known.language, known.facts, key, binary=known.binary)
 
 
 def generations(folder: Path, kind: str) -> list[Path]:
