@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from winnow.index.build.extraction import extract_file
-from winnow.index.snapshot import Overlay, StoreView
+from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.store.file_record import IndexJob
 from winnow.index.store.store import Store
 from winnow.symbols.language import language_of
@@ -33,7 +33,7 @@ def fill(store: Store, root: Path) -> int:
 
 
 @contextlib.contextmanager
-def indexed(*roots: Path, overlay: Overlay | None = None) -> Iterator[StoreView]:
+def indexed(*roots: Path, overlay: Overlay | None = None) -> Iterator[Snapshot]:
     """A view of all files of these folders; nothing is written there."""
     with contextlib.ExitStack() as stack:
         readers = []
@@ -42,4 +42,4 @@ def indexed(*roots: Path, overlay: Overlay | None = None) -> Iterator[StoreView]
             stack.callback(store.close)
             fill(store, root)
             readers.append(store.reader())
-        yield stack.enter_context(StoreView([root.as_posix() for root in roots], readers, overlay))
+        yield stack.enter_context(Snapshot([root.as_posix() for root in roots], readers, overlay))

@@ -11,7 +11,7 @@ import pytest
 from conftest import write_files
 from indexed import fill, indexed
 from waiting_for import until
-from winnow.index.snapshot import StoreView
+from winnow.index.snapshot import Snapshot
 from winnow.index.store.reader import Reader, ReaderStopped, ScopeTableCache
 from winnow.index.store.store import Store
 from winnow.storage.database import Connection
@@ -114,7 +114,7 @@ class Readers:
 async def test_a_request_that_is_cancelled_leaves_the_readers_to_its_thread(tmp_path: Path) -> None:
     readers = Readers(write_files(tmp_path, FILES))
     reader = readers.reader()
-    view = StoreView([tmp_path.as_posix()], [reader])
+    view = Snapshot([tmp_path.as_posix()], [reader])
     reading, closed, ended = threading.Event(), threading.Event(), threading.Event()
     seen: list[object] = []
 
@@ -149,7 +149,7 @@ async def test_a_request_that_is_cancelled_leaves_the_readers_to_its_thread(tmp_
 async def test_a_view_hands_its_readers_back_once_and_is_not_read_any_more(tmp_path: Path) -> None:
     readers = Readers(write_files(tmp_path, FILES))
     first, second = readers.reader(), readers.reader()
-    with StoreView([f"{tmp_path}/app", f"{tmp_path}/lib"], [first, second]) as view:
+    with Snapshot([f"{tmp_path}/app", f"{tmp_path}/lib"], [first, second]) as view:
         assert await view.read(view.roots) == [f"{tmp_path}/app", f"{tmp_path}/lib"]
         assert readers.handed_back == []
     view.close()
@@ -163,7 +163,7 @@ async def test_a_view_hands_its_readers_back_once_and_is_not_read_any_more(tmp_p
 
 async def test_an_error_of_the_work_is_the_callers(tmp_path: Path) -> None:
     readers = Readers(write_files(tmp_path, FILES))
-    with StoreView([tmp_path.as_posix()], [readers.reader()]) as view:
+    with Snapshot([tmp_path.as_posix()], [readers.reader()]) as view:
         with pytest.raises(ZeroDivisionError):
             await view.read(lambda: 1 // 0)
         assert len(await view.read(names, view, "save")) == 2

@@ -53,7 +53,7 @@ class StoreView:
         self._uses = 1  # the caller's, until the view is closed
         self._closed = False
 
-    def __enter__(self) -> StoreView:
+    def __enter__(self) -> Snapshot:
         return self
 
     def __exit__(self, *error: object) -> None:

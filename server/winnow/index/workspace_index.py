@@ -37,7 +37,7 @@ from winnow.index.build.folder import FolderIndex, FolderSettings, Ordered, Repo
 from winnow.index.build.throttle import Governor, most_parsed
 from winnow.index.build.unsaved import Documents, Unsaved, texts_in_place
 from winnow.index.build.workers import Workers
-from winnow.index.snapshot import Overlay, StoreView
+from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.status import folder_status, total_of
 from winnow.index.store.file_record import FULL
 from winnow.index.store.reader import Reader, ReaderStopped, Written
@@ -224,13 +224,13 @@ class WorkspaceIndex:
         seconds: float = CATCH_UP_SECONDS,
         asked: Collection[str] = (),
         begin: bool = True,
-    ) -> AsyncIterator[tuple[StoreView, IndexState]]:
+    ) -> AsyncIterator[tuple[Snapshot, IndexState]]:
         """All that is known now, with unsaved documents, and how true it is.
 
         ``asked`` are files that the request is about: they are known as they are now, also those
         that no search covers. Waits ``seconds`` at most for files that have changed. A small folder
         comes to be indexed by that, unless nothing is to ``begin``. One thread at a time may read
-        the view, with :meth:`StoreView.read`, until the block ends.
+        the view, with :meth:`Snapshot.read`, until the block ends.
         """
         async with self._snapshot(buffers, seconds, asked, begin) as (view, state, _, _):
             yield view, state
@@ -242,7 +242,7 @@ class WorkspaceIndex:
         seconds: float,
         asked: Collection[str],
         begin: bool = True,
-    ) -> AsyncIterator[tuple[StoreView, IndexState, Sequence[FolderIndex], Mapping[str, Unsaved]]]:
+    ) -> AsyncIterator[tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, Unsaved]]]:
         """As :meth:`snapshot`, with the folders of the view, and its documents."""
         with self.governor.requests():
             await self._catch_up(seconds, begin)
@@ -260,7 +260,7 @@ class WorkspaceIndex:
     @contextlib.asynccontextmanager
     async def _view(
         self, folders: Sequence[FolderIndex], overlay: Overlay | None = None
-    ) -> AsyncIterator[tuple[StoreView, Sequence[Reader]]]:
+    ) -> AsyncIterator[tuple[Snapshot, Sequence[Reader]]]:
         """All that folders know now. Where something cannot be read for what is wrong with a store,
         that is mended, and StoreDamaged raised."""
         readers: list[Reader] = []
@@ -269,7 +269,7 @@ class WorkspaceIndex:
                 for folder in folders:
                     readers.append(await folder.reader())
                     stack.callback(readers[-1].close)
-                view = StoreView([one.root.as_posix() for one in folders], readers, overlay)
+                view = Snapshot([one.root.as_posix() for one in folders], readers, overlay)
                 stack.pop_all()
             with view:
                 yield view, readers
@@ -293,7 +293,7 @@ class WorkspaceIndex:
     @contextlib.asynccontextmanager
     async def corpus(
         self, buffers: Mapping[Path, str], seconds: float = CATCH_UP_SECONDS
-    ) -> AsyncIterator[tuple[Callable[[], Corpus], IndexState, StoreView]]:
+    ) -> AsyncIterator[tuple[Callable[[], Corpus], IndexState, Snapshot]]:
         """All texts as they are now, to be ranked, as far as they are known: what gives them; how
         true that is; and the view that they are read through. All reading is done in a thread: by
         the view's `read`, until the block ends."""
@@ -423,7 +423,7 @@ class WorkspaceIndex:
             embeddings=told_of(index.embeddings),
         )
 
-    async def left_out(self, view: StoreView | None = None) -> NotCovered:
+    async def left_out(self, view: Snapshot | None = None) -> NotCovered:
         """How many files there are of which nothing can be found, by reason. A ``view`` of now
         saves a look at the stores."""
         written = view.written() if view else [await one.written() for one in self._current()]

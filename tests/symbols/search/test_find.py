@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import write_files
 from indexed import indexed
-from winnow.index.snapshot import StoreView
+from winnow.index.snapshot import Snapshot
 from winnow.index.symbol_names import NameTables
 from winnow.symbols.file_symbols import FileSymbols, LexicalScope, ScopeTable
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
@@ -67,7 +67,7 @@ def names(view: StoreView, text: str, **options: object) -> list[str]:
     return [found.definition.qualified_name for found in find(view, text, **options).symbols]
 
 
-def below(view: StoreView, symbol: Symbol) -> str:
+def below(view: Snapshot, symbol: Symbol) -> str:
     return symbol.file.path[len(view.roots()[0]) + 1 :]
 
 
@@ -195,7 +195,7 @@ def test_a_timeout_returns_partial_results(view: StoreView) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(text=st.text(st.sampled_from("seQnd.:/#^$' klas:pthmy\"")) | st.text())
-def test_no_text_is_an_error(view: StoreView, text: str) -> None:
+def test_no_text_is_an_error(view: Snapshot, text: str) -> None:
     found = find(view, text, limit=5)
     assert len(found.symbols) == min(5, found.total)
     assert [each.order for each in found.symbols] == sorted(

@@ -29,7 +29,7 @@ from winnow.workspace import Workspace
 
 if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
-    from winnow.index.snapshot import StoreView
+    from winnow.index.snapshot import Snapshot
     from winnow.index.vectors.embeddings import Model
     from winnow.ranking.semantic.search import Found
     from winnow.symbols.file_symbols import Definition
@@ -146,7 +146,7 @@ async def lacking(
     )
 
 
-def _look(view: StoreView, make: Callable[[], Corpus], asked: _Asked, state: IndexState) -> _Looked:
+def _look(view: Snapshot, make: Callable[[], Corpus], asked: _Asked, state: IndexState) -> _Looked:
     """Search what is known at this moment; in a thread."""
     from winnow.index.vectors.embeddings import model_at
 
@@ -164,7 +164,7 @@ def _look(view: StoreView, make: Callable[[], Corpus], asked: _Asked, state: Ind
 
 
 def _search(
-    view: StoreView, corpus: Corpus, files: _Files, asked: _Asked, model: Model | None
+    view: Snapshot, corpus: Corpus, files: _Files, asked: _Asked, model: Model | None
 ) -> tuple[list[Hit], list[str]]:
     """Hits, and the files that were found, by absolute path."""
     from winnow.ranking.semantic.search import search

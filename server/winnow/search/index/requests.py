@@ -12,7 +12,7 @@ import msgspec
 
 from winnow.errors import IndexUnavailable, NotFound
 from winnow.index.build.folder import BEGUN
-from winnow.index.snapshot import StoreView
+from winnow.index.snapshot import Snapshot
 from winnow.index.status import not_covered
 from winnow.index.workspace_index import WorkspaceIndex
 from winnow.processes.memory import give_back_what_is_freed
@@ -63,7 +63,7 @@ def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
 
 
 async def left_out_of(
-    workspace: Workspace, scope: Scope, covers: Covers | None, view: StoreView | None = None
+    workspace: Workspace, scope: Scope, covers: Covers | None, view: Snapshot | None = None
 ) -> NotCovered:
     """How many files the index leaves out of those that are asked for, by reason; see
     :meth:`WorkspaceIndex.left_out`. What was not counted is absent: where not all files are asked for, the

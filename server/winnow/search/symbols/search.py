@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from winnow.index.snapshot import StoreView
+from winnow.index.snapshot import Snapshot
 from winnow.index.store.file_record import may_have_facts
 from winnow.index.symbol_names import NameTables
 from winnow.index.workspace_index import CATCH_UP_SECONDS
@@ -71,7 +71,7 @@ TYPING_SECONDS = 1.0
 
 
 def search_symbols(
-    view: StoreView,
+    view: Snapshot,
     tables: NameTables,
     text: str,
     *,
@@ -117,7 +117,7 @@ async def typed_symbols(
     async def read_candidates() -> None:
         await find_symbols(workspace, FindSymbolParams(name=text, max_results=limit), progress)
 
-    def find(view: StoreView) -> tuple[Sequence[Symbol], list[str]]:
+    def find(view: Snapshot) -> tuple[Sequence[Symbol], list[str]]:
         symbols = search_symbols(
             view, workspace.names, text, limit=limit, open_files=opened
         ).symbols
