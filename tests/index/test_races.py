@@ -375,7 +375,7 @@ async def test_a_look_that_is_a_precaution_is_not_waited_for_and_finds_what_nobo
     folder = folder_of(workspace)
     may_look = asyncio.Event()
     monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", 0.0)
-    monkeypatch.setattr(workspace.index.governor, "turn", may_look.wait)
+    monkeypatch.setattr(workspace.index.throttle, "turn", may_look.wait)
     monkeypatch.setattr(folder, "_next_check", 0.0)
     async with workspace.index.snapshot({}) as (view, state):
         assert state.state == "ready"

@@ -34,7 +34,7 @@ from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.build.disk_scan import Changes, Covers
 from winnow.index.build.folder import FolderIndex, FolderSettings, Ordered, Report
-from winnow.index.build.throttle import Governor, most_parsed
+from winnow.index.build.throttle import Throttle, most_parsed
 from winnow.index.build.unsaved import Documents, Unsaved, texts_in_place
 from winnow.index.build.workers import Workers
 from winnow.index.snapshot import Overlay, Snapshot
@@ -137,9 +137,9 @@ class WorkspaceIndex:
         self._ripgrep = ripgrep
         self._ordered = ordered
         self._environment = environment
-        self.governor = Governor(lambda: config().index, lambda: self._workers.pids)
+        self.throttle = Throttle(lambda: config().index, lambda: self._workers.pids)
         self._workers = Workers(
-            processes, environment, limits.parse_seconds, regulator=self.governor
+            processes, environment, limits.parse_seconds, regulator=self.throttle
         )
         self._known: dict[Path, FolderIndex] = {}
         self._documents = Documents(self._workers, self._settings)
@@ -206,7 +206,7 @@ class WorkspaceIndex:
 
     async def _open_one(self, folder: FolderIndex) -> Changes:
         changes = Changes()
-        with _logged(folder), self.governor.requests():
+        with _logged(folder), self.throttle.requests():
             changes = await folder.open(self._covers(folder), FEW)
         return changes
 
@@ -244,7 +244,7 @@ class WorkspaceIndex:
         begin: bool = True,
     ) -> AsyncIterator[tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, Unsaved]]]:
         """As :meth:`snapshot`, with the folders of the view, and its documents."""
-        with self.governor.requests():
+        with self.throttle.requests():
             await self._catch_up(seconds, begin)
             folders = self._current()
             texts = await self._texts_in_place(folders, buffers, asked)
@@ -395,7 +395,7 @@ class WorkspaceIndex:
                 folders.append(await asyncio.to_thread(folder_status, folder, reader, state))
             finally:
                 reader.close()
-        paused = self.governor.state == "paused"
+        paused = self.throttle.state == "paused"
         if paused:
             folders = [
                 msgspec.structs.replace(one, state="paused")
@@ -416,10 +416,10 @@ class WorkspaceIndex:
                 embeddings=index.embeddings,
             ),
             workers=len(self._workers.pids),
-            memory_mb=round(self.governor.memory() / 1e6, 1),
+            memory_mb=round(self.throttle.memory() / 1e6, 1),
             workers_memory_mb=round(sum(map(anonymous_bytes, self._workers.pids)) / 1e6, 1),
             paused=paused,
-            waits_for=self.governor.reason or None,
+            waits_for=self.throttle.reason or None,
             embeddings=told_of(index.embeddings),
         )
 
@@ -483,7 +483,7 @@ class WorkspaceIndex:
         found += self.damages()
         if left_out := sum(one.left_out for one in folders):
             found.append(f"{left_out} files are left out: {FULL}")
-        waits_for = self.governor.reason
+        waits_for = self.throttle.reason
         if waits_for and self._builds and not all(one.complete for one in folders):
             found.append(f"the background waits: {waits_for}")
         return found
@@ -530,7 +530,7 @@ class WorkspaceIndex:
         pause = self._opened_at + LATER_SECONDS - time.monotonic()
         if pause > 0 and all(one.complete for one in self._current()):
             await asyncio.sleep(pause)
-            await self.governor.turn()
+            await self.throttle.turn()
 
     async def _build(self, report: Report | None, consent: bool) -> None:
         self._asked = True
@@ -574,10 +574,10 @@ class WorkspaceIndex:
 
     def pause(self) -> None:
         """Have the background begin nothing more; what somebody asks for is still read."""
-        self.governor.pause()
+        self.throttle.pause()
 
     def resume(self) -> None:
-        self.governor.resume()
+        self.throttle.resume()
 
     async def follow_settings(self) -> None:
         """Have the settings say anew whether there is to be an index. Where there is to be none,
@@ -671,7 +671,7 @@ class WorkspaceIndex:
     async def _check_later(self, folders: Iterable[FolderIndex]) -> None:
         """Look, though every change is told, when nobody waits for an answer."""
         await asyncio.sleep(LATER_SECONDS)
-        await self.governor.turn()
+        await self.throttle.turn()
         await self._check(folders, begin=False)
 
     async def _check(self, folders: Iterable[FolderIndex], begin: bool) -> None:

@@ -1,4 +1,4 @@
-"""The governor: when the background may go on, and how wide."""
+"""The throttle: when the background may go on, and how wide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conftest import write_files
 from index.conftest import extracted, jobs, outcome
 from winnow.config import IndexSettings
 from winnow.index.build import throttle as module
-from winnow.index.build.throttle import MB, Governor, Machine, most_parsed
+from winnow.index.build.throttle import MB, Throttle, Machine, most_parsed
 from winnow.index.build.workers import Workers
 from winnow.processes import workers as workers_of_all_kinds
 from winnow.processes.children import Processes
@@ -84,11 +84,11 @@ def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.0)
 
 
-async def held_for(governor: Governor, machine: OtherMachine, most: float = 10.0) -> float:
+async def held_for(throttle: Throttle, machine: OtherMachine, most: float = 10.0) -> float:
     """Seconds of the machine until the background has its turn; what is told while it waits is that
     it does."""
     started = machine.seconds
-    turn = asyncio.create_task(governor.turn())
+    turn = asyncio.create_task(throttle.turn())
     while not turn.done() and machine.seconds - started < most:
         await asyncio.sleep(0)
         if not turn.done():
@@ -99,44 +99,44 @@ async def held_for(governor: Governor, machine: OtherMachine, most: float = 10.0
     return machine.seconds - started
 
 
-async def loaded(governor: Governor, machine: OtherMachine) -> None:
-    """Have the governor look at the use of processors twice."""
-    await governor.turn()
+async def loaded(throttle: Throttle, machine: OtherMachine) -> None:
+    """Have the throttle look at the use of processors twice."""
+    await throttle.turn()
     machine.pass_time(1.0)
 
 
-async def told_while_held(governor: Governor) -> tuple[str, str]:
-    turn = asyncio.create_task(governor.turn())
+async def told_while_held(throttle: Throttle) -> tuple[str, str]:
+    turn = asyncio.create_task(throttle.turn())
     await asyncio.sleep(0)
-    told = (governor.state, governor.reason)
+    told = (throttle.state, throttle.reason)
     turn.cancel()
     await asyncio.gather(turn, return_exceptions=True)
     return told
 
 
 async def test_nothing_holds_the_background_back_on_a_quiet_machine(
-    governor: Governor, machine: OtherMachine
+    throttle: Throttle, machine: OtherMachine
 ) -> None:
     machine.others, machine.own = 0.5, 0.5
-    await loaded(governor, machine)
-    assert await held_for(governor, machine) == 0
-    assert (governor.state, governor.reason) == ("running", "")
+    await loaded(throttle, machine)
+    assert await held_for(throttle, machine) == 0
+    assert (throttle.state, throttle.reason) == ("running", "")
 
 
 async def test_other_programs_go_first_and_a_batch_begins_now_and_then(
-    governor: Governor, machine: OtherMachine
+    throttle: Throttle, machine: OtherMachine
 ) -> None:
     machine.others = 0.93
-    await loaded(governor, machine)
-    assert await told_while_held(governor) == (
+    await loaded(throttle, machine)
+    assert await told_while_held(throttle) == (
         "throttled",
         "other programs use 93 % of the processors",
     )
-    assert [await held_for(governor, machine) for _ in range(3)] == [module.LOADED_SECONDS] * 3
-    assert governor.state == "running"
+    assert [await held_for(throttle, machine) for _ in range(3)] == [module.LOADED_SECONDS] * 3
+    assert throttle.state == "running"
     machine.others = 0.1
     machine.pass_time(1.0)
-    assert await held_for(governor, machine) == 0
+    assert await held_for(throttle, machine) == 0
 
 
 async def test_the_threshold_is_the_setting(machine: OtherMachine) -> None:
@@ -150,59 +150,59 @@ async def test_the_threshold_is_the_setting(machine: OtherMachine) -> None:
 
 
 async def test_a_look_of_long_ago_says_nothing_of_now(
-    governor: Governor, machine: OtherMachine
+    throttle: Throttle, machine: OtherMachine
 ) -> None:
     machine.others = 1.0
-    await governor.turn()
+    await throttle.turn()
     machine.pass_time(3600)
-    assert await held_for(governor, machine) == 0
+    assert await held_for(throttle, machine) == 0
 
 
-async def test_a_pause_lasts_until_it_is_ended(governor: Governor, machine: OtherMachine) -> None:
-    governor.pause()
-    assert (governor.state, governor.reason) == ("paused", "somebody has paused it")
-    assert await held_for(governor, machine, most=100) == 100
-    governor.resume()
-    assert await held_for(governor, machine) == 0
-    assert governor.state == "running"
+async def test_a_pause_lasts_until_it_is_ended(throttle: Throttle, machine: OtherMachine) -> None:
+    throttle.pause()
+    assert (throttle.state, throttle.reason) == ("paused", "somebody has paused it")
+    assert await held_for(throttle, machine, most=100) == 100
+    throttle.resume()
+    assert await held_for(throttle, machine) == 0
+    assert throttle.state == "running"
 
 
 async def test_the_background_waits_while_a_request_is_answered(
-    governor: Governor, machine: OtherMachine
+    throttle: Throttle, machine: OtherMachine
 ) -> None:
-    with governor.requests():
-        assert await told_while_held(governor) == ("throttled", "a request is being answered")
-        with governor.requests():
+    with throttle.requests():
+        assert await told_while_held(throttle) == ("throttled", "a request is being answered")
+        with throttle.requests():
             pass
-        assert await told_while_held(governor) == ("throttled", "a request is being answered")
-    assert await held_for(governor, machine) == 0
+        assert await told_while_held(throttle) == ("throttled", "a request is being answered")
+    assert await held_for(throttle, machine) == 0
 
 
 async def test_requests_without_an_end_do_not_starve_the_background(
-    governor: Governor, machine: OtherMachine
+    throttle: Throttle, machine: OtherMachine
 ) -> None:
-    with governor.requests():
-        assert await held_for(governor, machine) == module.PATIENCE_SECONDS
-        assert await held_for(governor, machine) == 0
+    with throttle.requests():
+        assert await held_for(throttle, machine) == module.PATIENCE_SECONDS
+        assert await held_for(throttle, machine) == 0
         machine.pass_time(module.OPEN_SECONDS)
-        assert await held_for(governor, machine) == module.PATIENCE_SECONDS
+        assert await held_for(throttle, machine) == module.PATIENCE_SECONDS
 
 
 async def test_without_memory_there_is_one_worker_and_it_waits(
-    governor: Governor, machine: OtherMachine
+    throttle: Throttle, machine: OtherMachine
 ) -> None:
-    assert (governor.memory(), governor.workers()) == (30 * MB, 2)
-    assert governor.worker_bytes() == 40 * MB
+    assert (throttle.memory(), throttle.workers()) == (30 * MB, 2)
+    assert throttle.worker_bytes() == 40 * MB
     machine.each = 72 * MB
     machine.pass_time(1.0)
-    assert governor.memory() == 216 * MB
-    assert await told_while_held(governor) == ("throttled", "memory: 216 of 200 MB")
-    assert (governor.workers(), governor.worker_bytes()) == (1, module.WORKER_BYTES)
-    assert await held_for(governor, machine) == module.PATIENCE_SECONDS
+    assert throttle.memory() == 216 * MB
+    assert await told_while_held(throttle) == ("throttled", "memory: 216 of 200 MB")
+    assert (throttle.workers(), throttle.worker_bytes()) == (1, module.WORKER_BYTES)
+    assert await held_for(throttle, machine) == module.PATIENCE_SECONDS
     machine.each = 40 * MB
     machine.pass_time(1.0)
-    assert await held_for(governor, machine) == 0
-    assert governor.workers() == 2
+    assert await held_for(throttle, machine) == 0
+    assert throttle.workers() == 2
 
 
 def test_what_the_server_has_is_not_given_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,10 +213,10 @@ def test_what_the_server_has_is_not_given_to_workers(monkeypatch: pytest.MonkeyP
     assert (governor.workers(), governor.worker_bytes()) == (2, 85 * MB)
     server = 150 * MB
     machine.pass_time(1.0)
-    assert (governor.workers(), governor.worker_bytes()) == (2, 60 * MB)
+    assert (throttle.workers(), throttle.worker_bytes()) == (2, 60 * MB)
     server = 221 * MB
     machine.pass_time(1.0)
-    assert (governor.workers(), governor.worker_bytes()) == (1, 49 * MB)
+    assert (throttle.workers(), throttle.worker_bytes()) == (1, 49 * MB)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ async def test_a_program_that_burns_all_processors_is_seen_and_our_own_is_not(
     own: list[int] = []
     governor = Governor(lambda: IndexSettings(cpu_throttle_threshold=0.6), lambda: own)
     started = burners()
-    load = governor._load
+    load = throttle._load
     assert load.of_others(()) == 0
     shares = []
     for workers in ((), started):
@@ -321,7 +321,7 @@ async def test_memory_is_that_of_the_server_and_its_workers() -> None:
     assert Governor(IndexSettings, lambda: [child.pid]).memory() - alone < 10_000_000
 
 
-# --- workers under a governor --------------------------------------------------------------
+# --- workers under a throttle --------------------------------------------------------------
 
 
 class Rules:
@@ -510,10 +510,10 @@ async def test_a_worker_that_ended_while_nobody_read_comes_back(
 
 
 async def test_what_somebody_waits_for_is_not_held_back_by_other_programs(
-    governor: Governor, machine: OtherMachine
+    throttle: Throttle, machine: OtherMachine
 ) -> None:
     machine.others = 0.93
-    await loaded(governor, machine)
-    with governor.hurry():
-        assert await held_for(governor, machine) == 0
-    assert await held_for(governor, machine) == module.LOADED_SECONDS
+    await loaded(throttle, machine)
+    with throttle.hurry():
+        assert await held_for(throttle, machine) == 0
+    assert await held_for(throttle, machine) == module.LOADED_SECONDS

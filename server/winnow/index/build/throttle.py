@@ -112,7 +112,7 @@ class Machine:
         return battery is not None and battery.power_plugged is False
 
 
-class Governor:
+class Throttle:
     """Lets the background go on, or not; a :class:`winnow.processes.workers.Regulator`.
 
     ``limits`` gives the settings that hold now, ``pids`` the processes of all workers.
@@ -128,9 +128,9 @@ class Governor:
         self._pids = pids
         self._machine = machine or Machine()
         self._load = _Load(self._machine)
-        self._memory = _Kept(self._machine, MEMORY_SECONDS, self._sum_memory)
-        self._server = _Kept(self._machine, MEMORY_SECONDS, self._server_memory)
-        self._battery = _Kept(self._machine, BATTERY_SECONDS, self._machine.is_on_battery)
+        self._memory = _Cached(self._machine, MEMORY_SECONDS, self._sum_memory)
+        self._server = _Cached(self._machine, MEMORY_SECONDS, self._server_memory)
+        self._battery = _Cached(self._machine, BATTERY_SECONDS, self._machine.is_on_battery)
         self._paused = False
         self._requests = 0
         self._hurries = 0
@@ -279,7 +279,7 @@ class _Load:
         return self._share
 
 
-class _Kept(Generic[T]):
+class _Cached(Generic[T]):
     """What a function gives, for some seconds."""
 
     def __init__(self, machine: Machine, seconds: float, take: Callable[[], T]) -> None:

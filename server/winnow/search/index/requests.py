@@ -53,7 +53,7 @@ def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
         return "not every folder has an index" if index.knows_a_folder else "there is no index"
     if state.state == "opening":
         return "the index is being opened"
-    paused = [PAUSED] if index.governor.state == "paused" else []
+    paused = [PAUSED] if index.throttle.state == "paused" else []
     if state.state != "building":
         return "; ".join(["files have changed that the index does not know yet", *paused])
     known = f"{state.files_indexed:,} of {state.files_total:,} files"
@@ -137,7 +137,7 @@ async def begin_index(workspace: Workspace, wanted: bool, progress: Progress) ->
 
 
 def _making(workspace: Workspace) -> list[str]:
-    paused = workspace.index.governor.state == "paused"
+    paused = workspace.index.throttle.state == "paused"
     making = "the index is being made in the background: `index_status` says how far it is"
     return [making, *[PAUSED] * paused]
 
@@ -185,7 +185,7 @@ async def _build(workspace: Workspace, progress: Progress, *, consent: bool) -> 
 
     progress("Indexing")
     give_back_what_is_freed()  # as a language server does when it starts
-    with workspace.index.governor.hurry():
+    with workspace.index.throttle.hurry():
         await workspace.index.build(report, consent)
 
 
