@@ -38,7 +38,7 @@ from winnow.index.store.file_record import (
     IndexJob,
     failed,
 )
-from winnow.index.build.write_retry import Hindrance
+from winnow.index.build.write_retry import WriteRetry
 from winnow.storage.lock import locked
 from winnow.index.store.reader import Reader, Written
 from winnow.index.build.disk_scan import (
@@ -173,7 +173,7 @@ class FolderIndex:
         self.writable = writable
         self.notice: str | None = None  # of a folder `.winnow` that is ignored
         self._is_kept = False  # an index is made: it gets its folder, if it has none yet
-        self._hindrance: Hindrance | None = None
+        self._hindrance: WriteRetry | None = None
         self._store: Store | None = None
         # What is wrong with the store, once that is confirmed, and what is to take its place.
         self.damage = ""
@@ -865,7 +865,7 @@ class FolderIndex:
     def _hinder(self) -> None:
         """Note that nothing can be written in the folder now."""
         if self._hindrance is None:
-            self._hindrance = Hindrance(self.root, self._settings().user)
+            self._hindrance = WriteRetry(self.root, self._settings().user)
         self._hindrance.begin()
 
     async def repair(self) -> bool:

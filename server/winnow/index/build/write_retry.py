@@ -26,7 +26,7 @@ ROOM_BYTES = 32 * 1024 * 1024
 TRIED_BYTES = 1024 * 1024
 
 
-class Hindrance:
+class WriteRetry:
     """What keeps the index of a folder from being kept there."""
 
     def __init__(self, root: Path, user: state_folder.User | None = None) -> None:
