@@ -174,7 +174,7 @@ async def test_an_index_that_takes_long_to_open_is_waited_for_a_bounded_time(
     changes = FolderIndex.changes
     go_on = asyncio.Event()
 
-    async def slow(folder: FolderIndex, covers: Covers, **options: bool) -> Changes:
+    async def slow(folder: FolderIndex, covers: IndexScope, **options: bool) -> Changes:
         await go_on.wait()
         return await changes(folder, covers, **options)
 

@@ -20,7 +20,7 @@ from waiting_for import until
 from winnow.config import Config, merged
 from winnow.index.build import disk_scan
 from winnow.index.build import folder as module
-from winnow.index.build.disk_scan import Changes, Covers
+from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex
 from winnow.index.build.workers import Workers
 from winnow.index.store.file_record import FileRecord, IndexJob
@@ -110,7 +110,7 @@ async def test_what_is_taken_beside_a_build_does_not_count_as_its_end(
     async with building(workspace):
         folder = folder_of(workspace)
         write_files(project, {"src/m000.py": "changed_text = 1\n"})
-        await folder.told(["src/m000.py"], Covers())
+        await folder.told(["src/m000.py"], IndexScope())
         state = workspace.index.state()
         assert (state.state, state.files_total) == ("building", MANY)
         assert state.files_indexed < MANY
@@ -395,8 +395,8 @@ async def test_what_is_told_before_a_build_says_nothing_of_the_other_files(
     project = write_files(git_init(tmp_path / "project"), files)
     workspace = make_workspace(project)
     folder = folder_of(workspace)
-    await folder.changes(Covers())
-    await folder.told(["m0.py"], Covers())
+    await folder.changes(IndexScope())
+    await folder.told(["m0.py"], IndexScope())
     state = workspace.index.state()
     assert (state.files_indexed, state.files_total) == (0, MANY)
     await workspace.index.build()
@@ -426,14 +426,14 @@ async def test_a_store_that_is_deleted_while_changes_are_looked_for_is_not_taken
     folder = folder_of(workspace)
     changes = type(folder).changes
 
-    async def deleted_meanwhile(self: FolderIndex, covers: Covers, whole: bool = False) -> Changes:
+    async def deleted_meanwhile(self: FolderIndex, covers: IndexScope, whole: bool = False) -> Changes:
         found = await changes(self, covers, whole)
         shutil.rmtree(project / ".winnow", ignore_errors=True)
         return found
 
     with monkeypatch.context() as patch:
         patch.setattr(type(folder), "changes", deleted_meanwhile)
-        await folder.check(Covers(), 50)
+        await folder.check(IndexScope(), 50)
         assert not folder.complete
     assert await holding(workspace, "first") == ["a.py"]
 
@@ -449,14 +449,14 @@ async def test_a_look_that_a_build_overtakes_leaves_the_index_complete(
     folder = folder_of(workspace)
     changes = FolderIndex.changes
 
-    async def overtaken(self: FolderIndex, covers: Covers, whole: bool = False) -> Changes:
+    async def overtaken(self: FolderIndex, covers: IndexScope, whole: bool = False) -> Changes:
         found = await changes(self, covers, whole)
         monkeypatch.setattr(FolderIndex, "changes", changes)
         await workspace.index.build()
         return found
 
     monkeypatch.setattr(FolderIndex, "changes", overtaken)
-    await folder.check(Covers(), 50)
+    await folder.check(IndexScope(), 50)
     assert workspace.index.state().state == "ready"
 
 

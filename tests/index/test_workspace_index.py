@@ -22,7 +22,7 @@ from winnow.config import Config, IndexSettings, merged
 from winnow.errors import IndexUnavailable
 from winnow.index.build import folder as folder_module
 from winnow.index.build import unsaved
-from winnow.index.build.disk_scan import Covers
+from winnow.index.build.disk_scan import IndexScope
 from winnow.index.store import file_record
 from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader
@@ -518,7 +518,7 @@ async def test_a_file_that_is_dated_to_a_far_future_is_one_as_others_are(
     await workspace.index.build()
     assert await state(workspace) == ("ready", 4, 4)
     assert await names(workspace) == ALL
-    assert len(await workspace.index._current()[0].changes(Covers(), whole=True)) == 0
+    assert len(await workspace.index._current()[0].changes(IndexScope(), whole=True)) == 0
     (project / "src/main.py").write_text("def principal(): ...\n")
     assert await names(workspace) == {**ALL, "src/main.py": "principal"}
 

@@ -32,7 +32,7 @@ from msgspec import Struct
 
 from winnow.config import Config
 from winnow.errors import SearchError
-from winnow.index.build.disk_scan import Changes, Covers
+from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.build.throttle import Throttle, most_parsed
 from winnow.index.build.unsaved import Documents, Unsaved, texts_in_place
@@ -733,10 +733,10 @@ class WorkspaceIndex:
             self._found_roots = folders, int(now / ROOT_SECONDS), found
         return self._found_roots[2]
 
-    def _covers(self, folder: FolderIndex) -> Covers:
+    def _covers(self, folder: FolderIndex) -> IndexScope:
         others = [one.root for one in self._current() if one is not folder]
         config = self._config()
-        return Covers(config.search.exclude, tuple(others), config.index.exclude_patterns)
+        return IndexScope(config.search.exclude, tuple(others), config.index.exclude_patterns)
 
     def _settings(self) -> FolderSettings:
         config = self._config()

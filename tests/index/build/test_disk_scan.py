@@ -9,8 +9,8 @@ from pathlib import Path
 from conftest import write_files
 from winnow.index.build.disk_scan import (
     Changes,
-    Emptied,
-    Listed,
+    ContentExclusions,
+    FileListing,
     below_any,
     changes_of,
     compared,
@@ -61,10 +61,10 @@ def test_what_has_changed_by_a_whole_list_and_by_looking_at_known_files(tmp_path
     paths = ["same.py", "new.py", "old.py", "gone while they were listed.py"]
     now = listed(tmp_path, paths, True, time.time_ns())
     expected = Changes(["new.py", "old.py"], ["gone.py"])
-    assert compared(tmp_path, known.items(), now, Emptied([])) == (expected, 3)
+    assert compared(tmp_path, known.items(), now, ContentExclusions([])) == (expected, 3)
     assert changes_of(tmp_path, known.items()) == Changes(["old.py"], ["gone.py"])
     # A list that was cut short does not say that anything is gone.
-    changes, _ = compared(tmp_path, known.items(), Listed(now.paths, {}, False), Emptied([]))
+    changes, _ = compared(tmp_path, known.items(), FileListing(now.paths, {}, False), ContentExclusions([]))
     assert changes.gone == []
 
 

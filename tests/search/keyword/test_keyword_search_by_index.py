@@ -13,7 +13,7 @@ from conftest import FAKE_KEY, SLOW_TERM, MakeWorkspace, Recorder, models_config
 from model_server import ModelServer
 from winnow.config import Config, IndexSettings, LearningSettings, merged
 from winnow.errors import TermsTooBroad
-from winnow.index.build.disk_scan import Changes, Covers
+from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex
 from winnow.search.code import indexed
 from winnow.search.keyword.index_results import asked_for
@@ -309,7 +309,7 @@ async def test_rows_by_text_are_shown_while_the_index_opens(
     recorder = Recorder()
     opened = FolderIndex.open
 
-    async def open_behind_rows(folder: FolderIndex, covers: Covers, few: int) -> Changes:
+    async def open_behind_rows(folder: FolderIndex, covers: IndexScope, few: int) -> Changes:
         while not recorder.partials:
             await asyncio.sleep(0.01)
         return await opened(folder, covers, few)

@@ -48,7 +48,7 @@ UNSURE = -1  # a time that no file has
 ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
 
-class Listed(Struct, frozen=True):
+class FileListing(Struct, frozen=True):
     """The paths of a folder's files, and the times of folders and ignore files on which the list
     depends. ``whole`` says that the list is not cut short; ``folders`` are those with files."""
 
@@ -69,7 +69,7 @@ class Changes(Struct, frozen=True):
         return len(self.changed) + len(self.gone)
 
 
-class Covers(Struct, frozen=True):
+class IndexScope(Struct, frozen=True):
     """What of a folder is not the index's: globs to leave out, and ``others``, further roots, of
     which one that is below this one has an index of its own. Of files that ``empty`` names, it is
     only known that they are there."""
@@ -79,7 +79,7 @@ class Covers(Struct, frozen=True):
     empty: tuple[str, ...] = ()
 
 
-class Emptied:
+class ContentExclusions:
     """Which files nothing is kept of, by globs that name files or folders."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
@@ -105,7 +105,7 @@ class Emptied:
 
 
 async def listed_paths(
-    ripgrep: Ripgrep, root: Path, covers: Covers, folder: str | None = None
+    ripgrep: Ripgrep, root: Path, covers: IndexScope, folder: str | None = None
 ) -> Listing:
     """All files that a search of the root covers, or those directly in a folder that is covered."""
     nested = [
@@ -120,7 +120,7 @@ async def listed_paths(
     return await with_restarts(lambda: list_files(ripgrep, scope, Overlay()))
 
 
-def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> Listed:
+def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
     """A list of files, with a look at each folder.
 
     ``began_ns`` is when they began to be listed: a folder that has changed since is not known well.
@@ -129,13 +129,13 @@ def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> List
     folders = folders_of(paths)
     since = began_ns - CLOCK_NS
     times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
-    return Listed(paths, times, whole, folders)
+    return FileListing(paths, times, whole, folders)
 
 
-def listed_without_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> Listed:
+def listed_without_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
     """A list of files as of :func:`listed`, without the look at each folder, which costs more than
     all else on the way to the first answer."""
-    return Listed(paths, {}, whole, folders_of(paths))
+    return FileListing(paths, {}, whole, folders_of(paths))
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
@@ -242,8 +242,8 @@ def keys_of(
 def compared(
     root: Path,
     known: Iterable[tuple[str, FileState]],
-    now: Listed,
-    emptied: Emptied,
+    now: FileListing,
+    emptied: ContentExclusions,
     room: bool = False,
 ) -> tuple[Changes, int]:
     """What has changed, by a whole list, and how many of its files are there; takes a look at each.

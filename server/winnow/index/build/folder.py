@@ -43,9 +43,9 @@ from winnow.storage.lock import locked
 from winnow.index.store.reader import Reader, Written
 from winnow.index.build.disk_scan import (
     Changes,
-    Covers,
-    Emptied,
-    Listed,
+    IndexScope,
+    ContentExclusions,
+    FileListing,
     below_any,
     changes_of,
     compared,
@@ -187,7 +187,7 @@ class FolderIndex:
         self._times: dict[str, int] | None = None
         self._folders: frozenset[str] = frozenset()  # that a search looks into and finds files
         self.watcher: Watcher | None = None
-        self._listed_as = Covers()
+        self._listed_as = IndexScope()
         # What the list depends on elsewhere; None where it may lack files.
         self._outside: dict[str, int] | None = None
         self._next_check = 0.0
@@ -227,7 +227,7 @@ class FolderIndex:
     # --- bringing it up to date ------------------------------------------------------------
 
     async def build(
-        self, covers: Covers, max_files: int | None, report: Report | None = None
+        self, covers: IndexScope, max_files: int | None, report: Report | None = None
     ) -> None:
         """Take all files that have changed, as one process among those that share the folder. What
         was complete before stays so."""
@@ -254,7 +254,7 @@ class FolderIndex:
                 self.look_now()  # files may have changed since they were listed
 
     async def _replace(
-        self, covers: Covers, max_files: int | None, report: Report | None = None
+        self, covers: IndexScope, max_files: int | None, report: Report | None = None
     ) -> None:
         """Build a successor of the damaged store, which answers until then, and change over to it.
 
@@ -315,7 +315,7 @@ class FolderIndex:
         """Have the next look build it, unless a build is finished before."""
         self._unfinished = self._last_limit = (max_files,)
 
-    async def _take_all(self, covers: Covers, max_files: int | None, report: Report | None) -> None:
+    async def _take_all(self, covers: IndexScope, max_files: int | None, report: Report | None) -> None:
         finished = False
         # A store that is lost meanwhile takes what was written with it.
         while not finished:
@@ -335,7 +335,7 @@ class FolderIndex:
         if await self._make_room():
             await self._count_left_out()
 
-    async def open(self, covers: Covers, few: int) -> Changes:
+    async def open(self, covers: IndexScope, few: int) -> Changes:
         """Use the index that an earlier process has left, and return what has changed since.
 
         The index counts as complete if that are a ``few`` files: the caller takes them, and until
@@ -365,7 +365,7 @@ class FolderIndex:
         with self._taking():
             await self._complete(store, changes, urgent=True)
 
-    async def changes(self, covers: Covers, whole: bool = False, timed: bool = True) -> Changes:
+    async def changes(self, covers: IndexScope, whole: bool = False, timed: bool = True) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``. Unless
         ``timed``, the next call lists them once more."""
         started = time.monotonic()
@@ -381,7 +381,7 @@ class FolderIndex:
             whole = True
         if whole:
             found = await self._list(covers, timed)
-            emptied, room = Emptied(covers.empty), await self._has_room()
+            emptied, room = ContentExclusions(covers.empty), await self._has_room()
             changes, self.total = await self._with_store(
                 lambda store: _compared(store, stamp, self.root, found, emptied, room)
             )
@@ -392,7 +392,7 @@ class FolderIndex:
         self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
         return changes
 
-    async def check(self, covers: Covers, few: int, begin: bool = True) -> None:
+    async def check(self, covers: IndexScope, few: int, begin: bool = True) -> None:
         """Take what has changed without anybody telling.
 
         Where only a ``few`` files are not known as they are, that makes the store complete, if an
@@ -463,7 +463,7 @@ class FolderIndex:
         """Whether there is an index, or is to be one."""
         return self.complete or self.built or self.was_begun or self.is_opening
 
-    def covers_as_listed(self, covers: Covers) -> bool:
+    def covers_as_listed(self, covers: IndexScope) -> bool:
         """Whether the files were listed as these settings cover them."""
         return covers == self._listed_as
 
@@ -477,7 +477,7 @@ class FolderIndex:
         """Whether all is known, as far as is told: to look is a precaution."""
         return self.complete and self._unfinished is None and self._is_certain
 
-    def knows_files_of(self, covers: Covers) -> bool:
+    def knows_files_of(self, covers: IndexScope) -> bool:
         """Whether it knows all files that a search covers, and every change is told. Where a search
         covers others than when they were listed, the next look lists them anew."""
         if not (self.complete and self._is_certain):
@@ -500,7 +500,7 @@ class FolderIndex:
         which there are files."""
         return any(is_below(folder, path) for folder in self._folders)
 
-    async def _list(self, covers: Covers, timed: bool = True) -> Listed:
+    async def _list(self, covers: IndexScope, timed: bool = True) -> FileListing:
         began, doubts = time.time_ns(), self._doubts
         ripgrep = self._ripgrep()
         outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
@@ -518,7 +518,7 @@ class FolderIndex:
 
     # --- changes that are told -------------------------------------------------------------
 
-    async def watch(self, covers: Covers, changed: Callable[[Iterable[str]], None]) -> None:
+    async def watch(self, covers: IndexScope, changed: Callable[[Iterable[str]], None]) -> None:
         """Have every change told from now on, where that is possible."""
         if self.watcher is not None:
             return
@@ -598,7 +598,7 @@ class FolderIndex:
             self.total = self.indexed = 0
             await asyncio.to_thread(delete, store)
 
-    async def told(self, paths: Collection[str], covers: Covers) -> None:
+    async def told(self, paths: Collection[str], covers: IndexScope) -> None:
         """Take files of which somebody says that they have changed; paths below the folder."""
         if self.damage:
             return  # nothing is written into a damaged store; its successor looks at all files
@@ -626,7 +626,7 @@ class FolderIndex:
         if self.complete:
             self.total = self.indexed = await self._with_store(_count)
 
-    async def _covered(self, new: Collection[str], covers: Covers) -> list[str]:
+    async def _covered(self, new: Collection[str], covers: IndexScope) -> list[str]:
         """Of files and folders that are new, the files that a search covers: that is for ripgrep to
         say. In a folder that has such files, it need not look at all others."""
         folders = {path.rpartition("/")[0] for path in new}
@@ -643,7 +643,7 @@ class FolderIndex:
     async def apply(
         self,
         changes: Changes,
-        covers: Covers,
+        covers: IndexScope,
         report: Report | None = None,
         urgent: bool = False,
         told: bool = False,
@@ -689,9 +689,9 @@ class FolderIndex:
             self.indexed = self.total
         self.updated_at = time.time()
 
-    async def _kept_empty(self, paths: Sequence[str], covers: Covers) -> list[str]:
+    async def _kept_empty(self, paths: Sequence[str], covers: IndexScope) -> list[str]:
         """Write that nothing is kept of some files; gives the others."""
-        emptied = Emptied(covers.empty)
+        emptied = ContentExclusions(covers.empty)
         some = [path for path in paths if emptied.has(path)]
         await self._leave_out(some, EXCLUDED)
         return [path for path in paths if not emptied.has(path)] if some else list(paths)
@@ -1033,7 +1033,7 @@ def _is_still(root: Path, path: str, state: FileState | None) -> bool:
 
 
 def _compared(
-    store: Store, stamp: int, root: Path, now: Listed, emptied: Emptied, room: bool
+    store: Store, stamp: int, root: Path, now: FileListing, emptied: ContentExclusions, room: bool
 ) -> tuple[Changes, int]:
     with store.read() as reader:
         return compared(root, reader.each_file(stamp), now, emptied, room)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from winnow.index.build.disk_scan import Emptied
+from winnow.index.build.disk_scan import ContentExclusions
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.local import LEARNED
 from winnow.search.answer.hits import Hit
@@ -136,7 +136,7 @@ async def lacking(
 ) -> frozenset[str]:
     """Of files that were found by their texts, those that the index does not know as they are now,
     as paths of the scope; without those of which it is to keep nothing."""
-    emptied = Emptied(workspace.config.index.exclude_patterns)
+    emptied = ContentExclusions(workspace.config.index.exclude_patterns)
     paths = [hit.path for hit in texts if not emptied.has(scope.locate(hit.path)[1])]
     known = {scope.absolute(path): path for path in paths if path in knows}
     async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
