@@ -12,7 +12,7 @@ import pytest_asyncio
 
 import winnow
 from conftest import write_files
-from winnow.index.build.workers import Workers
+from winnow.index.build.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.processes.children import Processes
 
@@ -52,7 +52,7 @@ def environment_with_languages(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{folder / 'site'}{os.pathsep}{here}"}
 
 
-MakeWorkers = Callable[..., Workers]
+MakeWorkers = Callable[..., IndexWorkers]
 
 
 @pytest.fixture
@@ -64,15 +64,15 @@ def processes() -> Processes:
 async def make_workers(
     processes: Processes, tmp_path_factory: pytest.TempPathFactory, shared_workers: None
 ) -> AsyncIterator[MakeWorkers]:
-    made: list[Workers] = []
+    made: list[IndexWorkers] = []
     environment = environment_with_languages(tmp_path_factory.mktemp("python"))
 
-    def make(seconds: float = 20.0, limit: int = 1, *, shared: bool = False) -> Workers:
+    def make(seconds: float = 20.0, limit: int = 1, *, shared: bool = False) -> IndexWorkers:
         """Workers of a test's own, or those that tests share, which know no other languages."""
         if shared:
-            made.append(Workers(processes, {}, limit=limit))
+            made.append(IndexWorkers(processes, {}, limit=limit))
         else:
-            made.append(Workers(processes, environment, seconds, limit))
+            made.append(IndexWorkers(processes, environment, seconds, limit))
         return made[-1]
 
     yield make
@@ -85,7 +85,7 @@ def jobs(root: Path, *names: str, max_bytes: int = 4 * 1024 * 1024) -> list[Inde
 
 
 async def extracted(
-    workers: Workers, wanted: list[IndexJob], urgent: bool = False
+    workers: IndexWorkers, wanted: list[IndexJob], urgent: bool = False
 ) -> dict[str, FileRecord | None]:
     async def collect() -> dict[str, FileRecord | None]:
         return {

@@ -22,7 +22,7 @@ from winnow.index.build import disk_scan
 from winnow.index.build import folder as module
 from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex
-from winnow.index.build.workers import Workers
+from winnow.index.build.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.search.symbols.references import find_references
 from winnow.text.listing import Listing
@@ -142,11 +142,11 @@ async def test_a_known_text_that_comes_during_a_build_is_not_put_back(
 def held_looks(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
     """The first files that are read from now on are written when that is allowed: events of that
     they were read, and that they may be written."""
-    extract = Workers.extract
+    extract = IndexWorkers.extract
     read, may_be_written = asyncio.Event(), asyncio.Event()
 
     async def held(
-        self: Workers, jobs: Sequence[IndexJob], urgent: bool = False
+        self: IndexWorkers, jobs: Sequence[IndexJob], urgent: bool = False
     ) -> AsyncGenerator[tuple[IndexJob, FileRecord | None], None]:
         is_first = not read.is_set()
         async with contextlib.aclosing(extract(self, jobs, urgent)) as answers:
@@ -156,7 +156,7 @@ def held_looks(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.
                     await may_be_written.wait()
                 yield answer
 
-    monkeypatch.setattr(Workers, "extract", held)
+    monkeypatch.setattr(IndexWorkers, "extract", held)
     return read, may_be_written
 
 

@@ -17,7 +17,7 @@ from waiting_for import until
 from winnow.config import Config, IndexSettings, merged
 from winnow.index.build.extraction import extract_file
 from winnow.index.build.folder import FULL_AT, MEGABYTE, FolderIndex
-from winnow.index.build.workers import Workers
+from winnow.index.build.workers import IndexWorkers
 from winnow.index.postings.corpus import Corpus
 from winnow.index.postings.trigrams import Condition, Required, required_by
 from winnow.index.store import rows
@@ -41,13 +41,13 @@ FILES = {
 def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that workers were asked to read."""
     asked: list[str] = []
-    extract = Workers.extract
+    extract = IndexWorkers.extract
 
-    def recorded(self: Workers, jobs: Sequence[IndexJob], urgent: bool = False) -> object:
+    def recorded(self: IndexWorkers, jobs: Sequence[IndexJob], urgent: bool = False) -> object:
         asked.extend(os.fsdecode(job.path) for job in jobs)
         return extract(self, jobs, urgent)
 
-    monkeypatch.setattr(Workers, "extract", recorded)
+    monkeypatch.setattr(IndexWorkers, "extract", recorded)
     return asked
 
 

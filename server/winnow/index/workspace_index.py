@@ -35,8 +35,8 @@ from winnow.errors import SearchError
 from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.build.throttle import Throttle, most_parsed
-from winnow.index.build.unsaved import Documents, Unsaved, texts_in_place
-from winnow.index.build.workers import Workers
+from winnow.index.build.unsaved import UnsavedFiles, UnsavedFile, texts_in_place
+from winnow.index.build.workers import IndexWorkers
 from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.status import folder_status, total_of
 from winnow.index.store.file_record import FULL
@@ -138,11 +138,11 @@ class WorkspaceIndex:
         self._ordered = ordered
         self._environment = environment
         self.throttle = Throttle(lambda: config().index, lambda: self._workers.pids)
-        self._workers = Workers(
+        self._workers = IndexWorkers(
             processes, environment, limits.parse_seconds, regulator=self.throttle
         )
         self._known: dict[Path, FolderIndex] = {}
-        self._documents = Documents(self._workers, self._settings)
+        self._documents = UnsavedFiles(self._workers, self._settings)
         self._left_out: tuple[list[Written], NotCovered] | None = None
         self._watching = False
         self._found_roots: tuple[list[Path], int, list[Path]] | None = None
@@ -242,7 +242,7 @@ class WorkspaceIndex:
         seconds: float,
         asked: Collection[str],
         begin: bool = True,
-    ) -> AsyncIterator[tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, Unsaved]]]:
+    ) -> AsyncIterator[tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, UnsavedFile]]]:
         """As :meth:`snapshot`, with the folders of the view, and its documents."""
         with self.throttle.requests():
             await self._catch_up(seconds, begin)

@@ -18,7 +18,7 @@ from index.conftest import extracted, jobs, outcome
 from winnow.config import IndexSettings
 from winnow.index.build import throttle as module
 from winnow.index.build.throttle import MB, Throttle, Machine, most_parsed
-from winnow.index.build.workers import Workers
+from winnow.index.build.workers import IndexWorkers
 from winnow.processes import workers as workers_of_all_kinds
 from winnow.processes.children import Processes
 from winnow.processes.memory import anonymous_bytes
@@ -351,19 +351,19 @@ class Rules:
         return self.left
 
 
-MakeRuled = Callable[..., Workers]
+MakeRuled = Callable[..., IndexWorkers]
 
 
 @pytest_asyncio.fixture
 async def ruled(shared_workers: None) -> AsyncIterator[MakeRuled]:
-    made: list[Workers] = []
+    made: list[IndexWorkers] = []
 
-    def make(rules: Rules, *, shared: bool = False) -> Workers:
+    def make(rules: Rules, *, shared: bool = False) -> IndexWorkers:
         """Workers of a test's own, or those that tests share."""
         if shared:
-            made.append(Workers(Processes(), {}, limit=2, regulator=rules))
+            made.append(IndexWorkers(Processes(), {}, limit=2, regulator=rules))
         else:
-            made.append(Workers(Processes(), os.environ, 20.0, 2, rules))
+            made.append(IndexWorkers(Processes(), os.environ, 20.0, 2, rules))
         return made[-1]
 
     yield make

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import cast
 
 from winnow.index.build.folder import FolderSettings
-from winnow.index.build.unsaved import Documents, Unsaved
-from winnow.index.build.workers import Workers
+from winnow.index.build.unsaved import UnsavedFiles, UnsavedFile
+from winnow.index.build.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 
 SETTINGS = FolderSettings(max_bytes=100, max_parsed=100, max_size_mb=1, threshold=0)
@@ -39,38 +39,38 @@ async def turns() -> None:
 
 async def test_a_query_has_its_documents_though_another_one_lets_go_of_them() -> None:
     workers = Slowly()
-    documents = Documents(cast(Workers, workers), lambda: SETTINGS)
+    documents = UnsavedFiles(cast(IndexWorkers, workers), lambda: SETTINGS)
     query = asyncio.create_task(documents.known({"a": "one", "b": "two"}))
     workers.may[b"a"].set()
     await turns()
     assert await documents.known({}) == {}
     workers.may[b"b"].set()
-    assert await query == {"a": Unsaved("one", FACTS), "b": Unsaved("two", FACTS)}
+    assert await query == {"a": UnsavedFile("one", FACTS), "b": UnsavedFile("two", FACTS)}
     await documents.aclose()
 
 
 async def test_a_text_is_read_once_and_one_that_is_too_large_is_not() -> None:
     workers = Slowly()
-    documents = Documents(cast(Workers, workers), lambda: SETTINGS)
+    documents = UnsavedFiles(cast(IndexWorkers, workers), lambda: SETTINGS)
     workers.may[b"a"].set()
     for _ in range(2):
         queries = [documents.known({"a": "one", "b": "x" * 101}) for _ in range(3)]
         for found in await asyncio.gather(*queries):
-            assert found == {"a": Unsaved("one", FACTS), "b": Unsaved("x" * 101)}
+            assert found == {"a": UnsavedFile("one", FACTS), "b": UnsavedFile("x" * 101)}
     assert workers.asked == [b"a"]
     await documents.aclose()
 
 
 async def test_while_somebody_types_the_text_before_stands_in() -> None:
     workers = Slowly()
-    documents = Documents(cast(Workers, workers), lambda: SETTINGS)
+    documents = UnsavedFiles(cast(IndexWorkers, workers), lambda: SETTINGS)
     workers.may[b"a"].set()
-    assert await documents.known({"a": "o"}) == {"a": Unsaved("o", FACTS)}
+    assert await documents.known({"a": "o"}) == {"a": UnsavedFile("o", FACTS)}
     workers.may[b"a"].clear()
     before = asyncio.create_task(documents.known({"a": "on"}))
     await turns()
     now = asyncio.create_task(documents.known({"a": "one"}))
-    assert await before == {"a": Unsaved("o", FACTS)}
+    assert await before == {"a": UnsavedFile("o", FACTS)}
     workers.may[b"a"].set()
-    assert await now == {"a": Unsaved("one", FACTS)}
+    assert await now == {"a": UnsavedFile("one", FACTS)}
     await documents.aclose()

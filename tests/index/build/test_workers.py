@@ -25,7 +25,7 @@ from winnow.processes import workers as workers_of_all_kinds
 from winnow.processes.children import Child, Processes
 
 
-async def outcomes(workers: module.Workers, wanted: list[IndexJob]) -> dict[str, str]:
+async def outcomes(workers: module.IndexWorkers, wanted: list[IndexJob]) -> dict[str, str]:
     found = await extracted(workers, wanted)
     return {path: outcome(facts) for path, facts in found.items()}
 
@@ -260,7 +260,7 @@ async def test_the_last_idle_worker_is_kept(
 async def test_workers_that_cannot_start_are_an_error(processes: Processes, tmp_path: Path) -> None:
     broken = write_files(tmp_path, {"tree_sitter.py": "raise ImportError('broken')\n"})
     environment = {**os.environ, "PYTHONPATH": str(broken)}
-    workers = module.Workers(processes, environment)
+    workers = module.IndexWorkers(processes, environment)
     with pytest.raises(SearchFailed, match="broken"):
         await extracted(workers, jobs(tmp_path, "tree_sitter.py"))
     await workers.aclose()
@@ -316,12 +316,12 @@ async def test_work_is_not_kept_for_a_worker_that_is_only_starting(
     starting = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def never(self: module.Workers) -> AsyncIterator[Child]:
+    async def never(self: module.IndexWorkers) -> AsyncIterator[Child]:
         starting.set()
         await asyncio.Event().wait()
         yield Child.__new__(Child)
 
-    monkeypatch.setattr(module.Workers, "_started", never)
+    monkeypatch.setattr(module.IndexWorkers, "_started", never)
     found = await extracted(workers, jobs(tmp_path, "now.py"), urgent=True)
     assert outcome(found["now.py"]) == "now"
     assert starting.is_set()

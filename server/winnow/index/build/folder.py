@@ -62,7 +62,7 @@ from winnow.index.build.disk_scan import (
     outside_times,
 )
 from winnow.index.store.store import CHECKED, CONSENT, Store, delete, delete_files
-from winnow.index.build.workers import Workers
+from winnow.index.build.workers import IndexWorkers
 from winnow.index.build.worktrees import other_stores, other_trees
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
@@ -140,7 +140,7 @@ class FolderIndex:
     def __init__(
         self,
         root: Path,
-        workers: Workers,
+        workers: IndexWorkers,
         ripgrep: Callable[[], Ripgrep],
         settings: Callable[[], FolderSettings],
         ordered: Ordered,

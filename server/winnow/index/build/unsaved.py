@@ -18,7 +18,7 @@ from winnow.errors import SearchError
 from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 from winnow.index.build.folder import FolderIndex, FolderSettings
 from winnow.index.build.disk_scan import is_as_known, text_of
-from winnow.index.build.workers import Workers
+from winnow.index.build.workers import IndexWorkers
 from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.extract.packed import unpack
 from winnow.text.buffers import is_unsaved
@@ -29,7 +29,7 @@ UNSAVED_SECONDS = 2.0
 logger = logging.getLogger(__name__)
 
 
-class Unsaved(Struct, frozen=True):
+class UnsavedFile(Struct, frozen=True):
     """A document that stands in the place of a file: its text, and what is known of it, if that is
     known."""
 
@@ -38,17 +38,17 @@ class Unsaved(Struct, frozen=True):
     facts: FileSymbols | None = None
 
 
-class Documents:
+class UnsavedFiles:
     """What is known of documents, by the absolute paths of their files."""
 
-    def __init__(self, workers: Workers, settings: Callable[[], FolderSettings]) -> None:
+    def __init__(self, workers: IndexWorkers, settings: Callable[[], FolderSettings]) -> None:
         self._workers = workers
         self._settings = settings
-        self._known: dict[str, Unsaved] = {}
+        self._known: dict[str, UnsavedFile] = {}
         self._taken_as = ""
-        self._taking: dict[str, tuple[str, asyncio.Task[Unsaved | None]]] = {}
+        self._taking: dict[str, tuple[str, asyncio.Task[UnsavedFile | None]]] = {}
 
-    async def known(self, texts: Mapping[str, str]) -> dict[str, Unsaved]:
+    async def known(self, texts: Mapping[str, str]) -> dict[str, UnsavedFile]:
         """What is known of documents with these texts, of an earlier one where the time was too
         short; all others are forgotten, and all where settings say what is kept of a text."""
         if self._taken_as != (variant := self._settings().variant):
@@ -73,7 +73,7 @@ class Documents:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(self, path: str, text: str) -> asyncio.Task[Unsaved | None] | None:
+    def _begin(self, path: str, text: str) -> asyncio.Task[UnsavedFile | None] | None:
         """What takes the facts of a document; None if they are known. It goes on when a query
         waits no longer: else each one would begin anew."""
         if path in self._known and self._known[path].text == text:
@@ -85,7 +85,7 @@ class Documents:
             begun = self._taking[path] = text, asyncio.create_task(self._take(path, text))
         return begun[1]
 
-    async def _take(self, path: str, text: str) -> Unsaved | None:
+    async def _take(self, path: str, text: str) -> UnsavedFile | None:
         """What is known of a text, which is kept; None where there are no workers."""
         settings = self._settings()
         try:
@@ -93,7 +93,7 @@ class Documents:
             if len(text) <= settings.max_bytes:
                 found = await self._extracted(path, text, settings)
             facts = unpack(found.facts) if found and found.facts else None
-            taken = self._known[path] = Unsaved(text, found, facts)
+            taken = self._known[path] = UnsavedFile(text, found, facts)
             return taken
         except SearchError as error:
             logger.warning("Unsaved documents: %s", error)
