@@ -36,7 +36,7 @@ from language_client import anonymous_memory
 from winnow.index.build.extraction import extract_file
 from winnow.index.postings.chunks import chunks_of
 from winnow.index.postings.contents import Contents
-from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import MOST_DOCUMENTS, Segment, write_segment
 from winnow.index.postings.terms import words
 from winnow.index.store.file_record import IndexJob
@@ -186,13 +186,13 @@ def kernel_corpus(folder: Path, count: int) -> Corpus:
     random.Random(SEED).shuffle(paths)
     kept: list[str] = []
     texts: dict[bytes, Contents] = {}
-    parts: list[Part] = []
+    parts: list[CorpusPart] = []
 
     def write() -> None:
         file = folder / str(len(parts))
         write_segment(file, texts)
         files = np.arange(len(kept) - len(texts), len(kept), dtype=np.int32)
-        parts.append(Part(Segment(file), np.arange(len(texts), dtype=np.uint16), files))
+        parts.append(CorpusPart(Segment(file), np.arange(len(texts), dtype=np.uint16), files))
         texts.clear()
 
     for path in paths[:count]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from winnow.index.build.extraction import extract_file
 from winnow.index.postings.contents import Contents
-from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory
 from winnow.index.store.file_record import IndexJob
 from winnow.symbols.extract.packed import unpack
@@ -43,7 +43,7 @@ def corpus_of(folder: Path, embeddings: str) -> Corpus:
         here = files[at : at + MOST_DOCUMENTS]
         segment = in_memory({number.to_bytes(16, "big"): contents[number] for number in here})
         documents = np.arange(len(here), dtype=np.uint16)
-        parts.append(Part(segment, documents, np.array(here, np.int32)))
+        parts.append(CorpusPart(segment, documents, np.array(here, np.int32)))
     return Corpus(
         parts,
         paths,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from winnow.index.postings.contents import Contents, Embed, contents_of
-from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import in_memory
 from winnow.symbols.extract.driver import extract
 from winnow.symbols.file_symbols import Definition
@@ -39,11 +39,11 @@ def corpus_of(files: Mapping[str, str], *, segments: int = 1, embed: Embed | Non
     )
 
 
-def _part(contents: Mapping[int, Contents], gone: bool) -> Part:
+def _part(contents: Mapping[int, Contents], gone: bool) -> CorpusPart:
     # Another order than that of the files, and in one part a text that no file has any more.
     numbers = sorted(contents, reverse=True)
     texts = {number.to_bytes(16, "big"): contents[number] for number in numbers}
     if gone:
         texts[b"gone" * 4] = contents_of("gone.py", b"cookie jar gone\n" * 9, (), "", covered=True)
     documents = np.arange(len(numbers), dtype=np.uint16)
-    return Part(in_memory(texts), documents, np.array(numbers, np.int32))
+    return CorpusPart(in_memory(texts), documents, np.array(numbers, np.int32))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import in_memory
 from winnow.index.store.file_record import FileRecord
 from winnow.index.store.file_table import TableState
@@ -33,7 +33,7 @@ def joined(
     ``unsaved`` what is kept of documents by absolute path. What is ``replaced`` does not count as
     it is on disk. Raises StoreDamaged."""
     numbers = _Numbers([prefix for prefix, _ in stores], states)
-    parts: list[Part] = []
+    parts: list[CorpusPart] = []
     for place, ((prefix, reader), state) in enumerate(zip(stores, states, strict=True)):
         hidden = [
             number
@@ -42,7 +42,7 @@ def joined(
         ]
         for part in state.with_segments(reader, np.array(hidden, np.int32)):
             files = part.files + np.int32(numbers.first[place])
-            parts.append(Part(part.segment, part.documents, files))
+            parts.append(CorpusPart(part.segment, part.documents, files))
     texts = {path: one for path, one in unsaved.items() if one.contents is not None}
     files = [numbers.of_document(path) for path in texts]
     if texts:
@@ -50,7 +50,7 @@ def joined(
         segment = in_memory({one.key: one.contents for one in texts.values() if one.contents})
         places = {key: place for place, key in enumerate(segment.keys)}
         documents = [places[one.key] for one in texts.values()]
-        parts.append(Part(segment, np.array(documents, np.uint16), np.array(files, np.int32)))
+        parts.append(CorpusPart(segment, np.array(documents, np.uint16), np.array(files, np.int32)))
     return Corpus(
         parts=parts,
         paths=numbers.paths,

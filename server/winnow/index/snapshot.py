@@ -117,10 +117,10 @@ class StoreView:
         """All that can be ranked: the texts of the stores, whose tables are given in their order,
         with unsaved documents, by absolute path, in the place of their files."""
         # numpy takes time to load.
-        from winnow.index.corpus import joined
+        from winnow.index.corpus import merge
 
         states = [table.at(reader) for table, (_, reader) in zip(tables, self._stores, strict=True)]
-        return joined(self, self._stores, states, unsaved, self._overlay)
+        return merge(self, self._stores, states, unsaved, self._overlay)
 
     def changed(self, paths: Iterable[str]) -> list[str]:
         """Those of some files whose texts are not what their facts were taken from."""

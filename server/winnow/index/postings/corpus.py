@@ -13,7 +13,7 @@ from winnow.index.postings.segment import Segment
 from winnow.symbols.file_symbols import Definition
 
 
-class Part(Struct, frozen=True):
+class CorpusPart(Struct, frozen=True):
     """A segment and the files that have its texts: the file ``files[i]`` has that of the document
     ``documents[i]``. A document may have several files, or none: what it was once."""
 
@@ -31,7 +31,7 @@ class Corpus(Struct, frozen=True):
     case-sensitive.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[CorpusPart]
     paths: Sequence[str]
     roots: Sequence[str]
     root_of: npt.NDArray[np.int32]

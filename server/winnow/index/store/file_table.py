@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from winnow.index.postings.corpus import Part
+from winnow.index.postings.corpus import CorpusPart
 from winnow.index.store.rows import GONE_STAMPS
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class TableState:
 
     def with_segments(
         self, reader: Reader, hidden: npt.NDArray[np.int32] | None = None
-    ) -> list[Part]:
+    ) -> list[CorpusPart]:
         """The segments with their files, but for those that are ``hidden``. Raises
         StoreDamaged."""
         names = reader.segments()
@@ -156,7 +156,7 @@ class TableState:
             segment = reader.open_segments.get(names[number])
             if hidden is not None and len(hidden):
                 keep = np.isin(files, hidden, invert=True)
-                parts.append(Part(segment, documents[keep], files[keep]))
+                parts.append(CorpusPart(segment, documents[keep], files[keep]))
             else:
-                parts.append(Part(segment, documents, files))
+                parts.append(CorpusPart(segment, documents, files))
         return parts

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import Segment, chunk_numbers
 from winnow.index.vectors.best import best_of_each, top_of_each
 from winnow.index.vectors.embeddings import Rows, scale_of
@@ -40,7 +40,7 @@ class Nearness(NamedTuple):
 class _Here(NamedTuple):
     """Texts of a part: its ``documents``, in the segment, and ``places`` among all files asked."""
 
-    part: Part
+    part: CorpusPart
     documents: Numbers
     places: Numbers
 
@@ -126,7 +126,7 @@ def _located(corpus: Corpus, query: Rows, files: Sequence[int] | Numbers) -> Ite
             yield _Here(part, part.documents[asked].astype(np.int64), places[asked])
 
 
-def _with_vectors(parts: Iterable[Part], query: Rows) -> Iterator[Part]:
+def _with_vectors(parts: Iterable[CorpusPart], query: Rows) -> Iterator[CorpusPart]:
     """The parts that have vectors of the same model; another would have another store, but a
     damaged one may have anything."""
     for part in parts:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.vectors.best import Floats, best_of_each
 from winnow.ranking.semantic.paths import KINDS, PathIndex, unasked_kinds
 from winnow.ranking.semantic.question import Question
@@ -160,7 +160,7 @@ def _listed(scores: Floats, most: int, allowed: Callable[[int], bool] | None) ->
 
 
 def _part_scores(
-    part: Part, known: dict[str, list[Found]], looked: Looked
+    part: CorpusPart, known: dict[str, list[Found]], looked: Looked
 ) -> tuple[Floats, dict[str, Floats]]:
     """BM25 of each chunk; of each document's best chunk, of the names it defines, and of its
     comments."""
@@ -178,7 +178,7 @@ def _part_scores(
     return chunks, {"body": best, "definition": defined, "comment": said}
 
 
-def _unit_scores(part: Part, known: dict[str, list[Found]], looked: Looked, field: str) -> Floats:
+def _unit_scores(part: CorpusPart, known: dict[str, list[Found]], looked: Looked, field: str) -> Floats:
     """BM25 of each chunk or document of a part, by one field."""
     lengths = part.segment.lengths(field)
     scores = np.zeros(len(lengths), np.float32)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.index.postings.contents import MEASURES
-from winnow.index.postings.corpus import Corpus, Part
+from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import chunk_numbers
 from winnow.index.postings.terms import name_term, term_number
 from winnow.index.vectors.best import Floats, starts_of
@@ -137,7 +137,7 @@ def gather(
 
 def _located(
     corpus: Corpus, looked: Looked, candidates: Candidates
-) -> Iterator[tuple[Part, Mapping[str, Sequence[Found]], Numbers, Numbers]]:
+) -> Iterator[tuple[CorpusPart, Mapping[str, Sequence[Found]], Numbers, Numbers]]:
     """The parts that have texts of candidates, with what was looked up there: which candidates
     these are, and the numbers of their documents."""
     for number, (part, known) in enumerate(zip(corpus.parts, looked.postings, strict=True)):
