@@ -26,7 +26,7 @@ from winnow.symbols.file_symbols import CONTAINERS, Definition
 Unit = Literal["chunk", "document"]
 
 
-class Field(Struct, frozen=True):
+class ContentField(Struct, frozen=True):
     """A kind of terms, with postings of its own: of each chunk, or of each document."""
 
     name: str
@@ -37,19 +37,19 @@ class Field(Struct, frozen=True):
 # another version by itself.
 FIELDS = (
     # Everything that stands in the chunk.
-    Field("body", "chunk"),
+    ContentField("body", "chunk"),
     # The parts of the names that the chunk defines.
-    Field("definition", "chunk"),
+    ContentField("definition", "chunk"),
     # What is said in comments and docstrings.
-    Field("comment", "document"),
+    ContentField("comment", "document"),
     # The same, before the first function or value: what the text says of itself.
-    Field("head", "document"),
+    ContentField("head", "document"),
     # The parts of the names of classes and the like.
-    Field("type", "document"),
+    ContentField("type", "document"),
     # All names that are defined, as wholes, see :func:`winnow.index.postings.terms.name_term`.
-    Field("name", "document"),
+    ContentField("name", "document"),
     # The words of lines that import, as wholes: which other files it is made of.
-    Field("import", "document"),
+    ContentField("import", "document"),
 )
 # Numbers that are kept for each document, in the order of `Contents.measures`: lines; definitions
 # that are not in functions, and how many of them are functions; lines that import or pass on what

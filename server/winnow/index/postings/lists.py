@@ -59,7 +59,7 @@ class Entries(Struct, frozen=True):
         return Entries(self.keys[order], self.numbers[order], counts)
 
 
-class Packed(Struct, frozen=True):
+class PackedLists(Struct, frozen=True):
     """Lists in bytes: for each its key, its size in bytes and its form."""
 
     keys: Keys
@@ -72,7 +72,7 @@ def plain_type(universe: int) -> np.dtype[Any]:
     return np.dtype("<u2") if universe <= 1 << 16 else np.dtype("<u4")
 
 
-def pack(entries: Entries, universe: int) -> Packed:
+def pack(entries: Entries, universe: int) -> PackedLists:
     """Lists of entries that are in order, of numbers below `universe`. There must be some."""
     keys, numbers, counts = entries.keys, entries.numbers, entries.counts
     first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
@@ -106,7 +106,7 @@ def pack(entries: Entries, universe: int) -> Packed:
         with_length = counted & (forms == GAPS)
         data[roles == _LENGTH] = lengths[with_length].astype("<u4").view(np.uint8)
         sizes = sizes + np.where(counted, lengths, 0) + _LENGTH_BYTES * with_length
-    return Packed(keys[first], sizes, forms | counted * COUNTED, data)
+    return PackedLists(keys[first], sizes, forms | counted * COUNTED, data)
 
 
 def _roles(
@@ -169,7 +169,7 @@ def _ends(sizes: Iterable[npt.NDArray[Any]]) -> Iterator[npt.NDArray[Any]]:
         yield ends.astype("<u4")
 
 
-class Unpacked(Struct, frozen=True):
+class ListEntries(Struct, frozen=True):
     """Lists, entry by entry: `lengths` says how many entries each list has."""
 
     lengths: npt.NDArray[np.int64]
@@ -177,7 +177,7 @@ class Unpacked(Struct, frozen=True):
     counts: Counts
 
 
-class Lists:
+class PostingLists:
     """Lists in a segment; they are checked as they are read. Methods raise SegmentDamaged."""
 
     def __init__(self, arrays: Arrays, name: str, key_type: str, universe: int) -> None:
@@ -307,13 +307,13 @@ class Lists:
         sizes[forms == BITMAP] = self.universe
         return sizes
 
-    def unpack(self, first: int, end: int) -> Unpacked:
+    def unpack(self, first: int, end: int) -> ListEntries:
         """The lists from one number to before another."""
         ends = self._ends[first:end].astype(np.int64)
         start = int(self._ends[first - 1]) if first else 0
         sizes = np.diff(ends, prepend=start)
         if first == end:
-            return Unpacked(sizes, np.zeros(0, np.uint32), np.zeros(0, np.uint8))
+            return ListEntries(sizes, np.zeros(0, np.uint32), np.zeros(0, np.uint8))
         _check(bool((sizes > 0).all()) and int(ends[-1]) <= len(self._data))
         data = self._data.part(start, int(ends[-1]))
         known = self._forms[first:end]
@@ -338,7 +338,7 @@ class Lists:
         _check(int(numbers.max(initial=0)) < self.universe)
         all_counts = np.ones(len(numbers), np.uint8)
         all_counts[np.repeat(counted, lengths)] = data[roles == _COUNTS]
-        return Unpacked(lengths, numbers, all_counts)
+        return ListEntries(lengths, numbers, all_counts)
 
     def _count_sizes(
         self,

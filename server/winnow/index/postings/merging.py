@@ -17,7 +17,7 @@ from msgspec import Struct
 from winnow.index.postings.building import KEY_BYTES, MOST_DOCUMENTS, TERM_TYPE, TRIGRAM_TYPE
 from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES
 from winnow.index.postings.layout import SegmentWriter, writing
-from winnow.index.postings.lists import BLOCK, Entries, Keys, Lists, write_lists
+from winnow.index.postings.lists import BLOCK, Entries, Keys, PostingLists, write_lists
 from winnow.index.postings.segment import Segment
 
 # How many bytes of vectors are copied at a time.
@@ -38,7 +38,7 @@ class _Part(Struct, frozen=True):
 class _Renumbered(Struct, frozen=True):
     """Lists, which of their numbers are kept, and what the numbers become."""
 
-    lists: Lists
+    lists: PostingLists
     kept: _Mask
     numbers: npt.NDArray[np.uint32]
 
@@ -134,7 +134,7 @@ def _rows(
             yield vectors[numbers]
 
 
-def _renumbered(lists: Sequence[Lists], kept: Sequence[_Mask]) -> list[_Renumbered]:
+def _renumbered(lists: Sequence[PostingLists], kept: Sequence[_Mask]) -> list[_Renumbered]:
     renumbered = []
     first = 0
     for its, mask in zip(lists, kept, strict=True):
@@ -181,7 +181,7 @@ def _entries(part: _Renumbered, first: int, end: int, *, counted: bool) -> Entri
     return Entries(keys, numbers, lists.counts[kept] if counted else None)
 
 
-def _bounds(lists: Sequence[Lists]) -> Keys:
+def _bounds(lists: Sequence[PostingLists]) -> Keys:
     """Keys that divide the entries of all lists into blocks; there may be one list in a block that
     is longer, since what is under one key stays together."""
     weights = [its.weights() for its in lists]

@@ -32,7 +32,7 @@ from winnow.index.postings.layout import (
     open_arrays,
     writing,
 )
-from winnow.index.postings.lists import Lists
+from winnow.index.postings.lists import PostingLists
 from winnow.index.postings.trigrams import Condition, Required
 
 __all__ = [
@@ -104,10 +104,10 @@ class Segment:
             )
             self.with_vectors = arrays.get("with_vectors", "|u1", self.documents) != 0
         self.blocks = len(arrays.get("block_documents", "<u2"))
-        self.trigrams = Lists(arrays, "trigrams", TRIGRAM_TYPE, self.blocks)
+        self.trigrams = PostingLists(arrays, "trigrams", TRIGRAM_TYPE, self.blocks)
         units = {"chunk": self.chunks, "document": self.documents}
         self.fields = {
-            field.name: Lists(arrays, field.name, TERM_TYPE, units[field.unit]) for field in FIELDS
+            field.name: PostingLists(arrays, field.name, TERM_TYPE, units[field.unit]) for field in FIELDS
         }
 
     @functools.cached_property
@@ -223,7 +223,7 @@ class _Evaluation:
     """A condition on trigrams, as far as it pays. Sets are masks of all blocks, or what ``taken``
     makes of such a mask."""
 
-    def __init__(self, trigrams: Lists, taken: Callable[[_Mask], _Mask] | None = None) -> None:
+    def __init__(self, trigrams: PostingLists, taken: Callable[[_Mask], _Mask] | None = None) -> None:
         self._trigrams = trigrams
         self._taken = taken or np.asarray
         self._left = MOST_LISTS
