@@ -45,7 +45,7 @@ from stores import (
 from winnow.index.postings.contents import Contents
 from winnow.index.postings.merging import merge_segments
 from winnow.index.postings.segment import MOST_DOCUMENTS, Segment, write_segment
-from winnow.index.postings.trigrams import Condition, Required, in_blocks
+from winnow.index.postings.trigrams import Condition, TrigramQuery, in_blocks
 
 PARTS = 16
 LITERAL = 12
@@ -125,7 +125,7 @@ def print_asked(segment: Segment, files: Sequence[Path]) -> None:
     times, candidates, found = [], 0, 0
     lowered = [file.read_bytes().lower() for file in files]
     for literal in literals(files):
-        condition = Condition(Required(tuple(trigrams(literal.encode()).tolist())))
+        condition = Condition(TrigramQuery(tuple(trigrams(literal.encode()).tolist())))
         segment.documents_with(condition)  # the system reads the file once
         times.append(milliseconds(segment.documents_with, condition))
         named = segment.documents_with(condition).tolist()

@@ -19,7 +19,7 @@ from winnow.index.build.extraction import extract_file
 from winnow.index.build.folder import FULL_AT, MEGABYTE, FolderIndex
 from winnow.index.build.workers import IndexWorkers
 from winnow.index.postings.corpus import Corpus
-from winnow.index.postings.trigrams import Condition, Required, required_by
+from winnow.index.postings.trigrams import Condition, TrigramQuery, required_by
 from winnow.index.store import rows
 from winnow.index.store.file_record import EXCLUDED, FULL, FileRecord, IndexJob
 from winnow.index.store.store import Store

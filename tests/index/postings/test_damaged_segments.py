@@ -25,7 +25,7 @@ from winnow.index.postings.segment import (
     in_memory,
     write_segment,
 )
-from winnow.index.postings.trigrams import Condition, Required
+from winnow.index.postings.trigrams import Condition, TrigramQuery
 
 TEXTS = random_texts(4, chunks=2, vocabulary=12)
 
@@ -39,7 +39,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def ask_everything(segment: Segment) -> None:
     for trigram in range(12):
-        segment.documents_with(Condition(Required((trigram, 3))))
+        segment.documents_with(Condition(TrigramQuery((trigram, 3))))
     for field in FIELDS:
         for term in range(12):
             segment.postings(field.name, [term**3])
@@ -96,7 +96,7 @@ def test_a_segment_with_a_damaged_block_answers_right_or_not_at_all(large: bytes
 
 def postings_of(segment: Segment, term: int) -> list[object]:
     found = [segment.postings(field.name, [term]) for field in FIELDS]
-    condition = Condition(Required((term,)))
+    condition = Condition(TrigramQuery((term,)))
     return [
         [(numbers.tolist(), counts.tolist()) for [(numbers, counts)] in found],
         segment.documents_with(condition).tolist(),

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from segment_texts import DIMENSIONS, contents, random_texts, some_texts
 from winnow.index.postings.contents import FIELDS, MEASURES, Contents, Postings
 from winnow.index.postings.segment import MOST_LISTS, Segment, in_memory, write_segment
-from winnow.index.postings.trigrams import Condition, Required, in_blocks
+from winnow.index.postings.trigrams import Condition, TrigramQuery, in_blocks
 
 NOTHING = [0.0] * len(MEASURES)
 
@@ -48,7 +48,7 @@ def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, An
         },
         "block_documents": segment.block_documents.tolist(),
         "trigrams": {
-            trigram: segment.documents_with(Condition(Required((trigram,)))).tolist()
+            trigram: segment.documents_with(Condition(TrigramQuery((trigram,)))).tolist()
             for trigram in trigrams
         },
     }
@@ -154,9 +154,9 @@ def test_a_file_is_what_a_segment_in_memory_is(tmp_path: Path) -> None:
 def test_where_there_is_nothing_nothing_is_found(texts: dict[bytes, Contents]) -> None:
     segment = in_memory(texts)
     everything = list(range(len(texts)))
-    assert segment.documents_with(Condition(Required((1, 2)))).tolist() == []
-    assert segment.documents_with(Condition(Required(either=((Required((1,)),),)))).tolist() == []
-    assert segment.documents_with(Condition(Required())).tolist() == everything
+    assert segment.documents_with(Condition(TrigramQuery((1, 2)))).tolist() == []
+    assert segment.documents_with(Condition(TrigramQuery(either=((TrigramQuery((1,)),),)))).tolist() == []
+    assert segment.documents_with(Condition(TrigramQuery())).tolist() == everything
     assert [len(array) for array in segment.postings("body", [1])[0]] == [0, 0]
     assert segment.chunk_documents.tolist() == []
     assert segment.lengths("comment").tolist() == [0 for _ in texts]
@@ -204,16 +204,16 @@ def test_many_chunks_have_numbers_of_more_than_16_bits() -> None:
     assert found.tolist() == [200] * 6
 
 
-def conditions() -> st.SearchStrategy[Required]:
+def conditions() -> st.SearchStrategy[TrigramQuery]:
     trigrams = st.lists(st.integers(0, 12), max_size=3).map(tuple)
 
-    def several(inner: st.SearchStrategy[Required]) -> st.SearchStrategy[tuple[Required, ...]]:
+    def several(inner: st.SearchStrategy[TrigramQuery]) -> st.SearchStrategy[tuple[TrigramQuery, ...]]:
         return st.lists(inner, max_size=3).map(tuple)
 
     return st.recursive(
-        st.builds(Required, trigrams),
+        st.builds(TrigramQuery, trigrams),
         lambda inner: st.builds(
-            Required,
+            TrigramQuery,
             trigrams,
             st.lists(st.lists(inner, max_size=3).map(tuple), max_size=2).map(tuple),
         ),
@@ -221,7 +221,7 @@ def conditions() -> st.SearchStrategy[Required]:
     )
 
 
-def holds(required: Required, trigrams: set[int]) -> bool:
+def holds(required: TrigramQuery, trigrams: set[int]) -> bool:
     return set(required.trigrams) <= trigrams and all(
         any(holds(one, trigrams) for one in alternatives) for alternatives in required.either
     )

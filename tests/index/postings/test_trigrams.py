@@ -19,7 +19,7 @@ from winnow.index.postings.trigrams import (
     BLOCKS_FOLDED_ONLY,
     FOLDED_ONLY,
     SLICE,
-    Required,
+    TrigramQuery,
     Trigrams,
     any_of,
     condition_of,
@@ -59,18 +59,18 @@ def trigrams(text: bytes) -> set[bytes]:
     return {number.to_bytes(3, "big") for number in block}
 
 
-def holds(text: bytes, required: Required) -> bool:
+def holds(text: bytes, required: TrigramQuery) -> bool:
     (block,) = blocks_of(trigrams_of(text))
     return satisfied(required, set(block))
 
 
-def satisfied(required: Required, trigrams: set[int]) -> bool:
+def satisfied(required: TrigramQuery, trigrams: set[int]) -> bool:
     return set(required.trigrams) <= trigrams and all(
         any(satisfied(one, trigrams) for one in some) for some in required.either
     )
 
 
-def spelled(required: Required) -> str:
+def spelled(required: TrigramQuery) -> str:
     """A condition as it can be read: `abc bcd (xyz | uvw)`."""
     words = [number.to_bytes(3, "big").decode("utf-8", "replace") for number in required.trigrams]
     either = [f"({' | '.join(sorted(map(spelled, some)))})" for some in required.either]

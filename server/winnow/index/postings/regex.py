@@ -68,7 +68,7 @@ _COUNTS = re.compile(r"([0-9]*)(,?)([0-9]*)")
 _FLAGS = re.compile(r"([imsUuRx]*)(?:-([imsUuRx]+))?([:)])")
 
 
-class NotUnderstood(Exception):
+class UnsupportedPattern(Exception):
     """ripgrep refuses the pattern, or it may mean something that is not known here."""
 
 
@@ -115,14 +115,14 @@ def literal(text: str, *, case_sensitive: bool) -> Part:
     return _Parser(_checked(text), _Flags(ignore_case=not case_sensitive)).literal()
 
 
-def parsed(pattern: str, *, case_sensitive: bool) -> Part:
+def parse_pattern(pattern: str, *, case_sensitive: bool) -> Part:
     """The parts of a pattern as ripgrep reads it by default. Raises NotUnderstood."""
     return _Parser(_checked(pattern), _Flags(ignore_case=not case_sensitive)).pattern()
 
 
 def _checked(pattern: str) -> str:
     if len(pattern) > LONGEST or any("\ud800" <= char <= "\udfff" for char in pattern):
-        raise NotUnderstood
+        raise UnsupportedPattern
     return pattern
 
 
@@ -196,7 +196,7 @@ class _Parser:
     def pattern(self) -> Part:
         part = self._alternation(0)
         if self._place < len(self._text):  # a parenthesis that was not opened
-            raise NotUnderstood
+            raise UnsupportedPattern
         return part
 
     # --- what comes next -------------------------------------------------------------------
@@ -204,7 +204,7 @@ class _Parser:
     def _next(self) -> str:
         """The next character. Raises NotUnderstood at the end."""
         if self._place == len(self._text):
-            raise NotUnderstood
+            raise UnsupportedPattern
         return self._text[self._place]
 
     def _take(self) -> str:
@@ -222,7 +222,7 @@ class _Parser:
         found = self._text.find(end, self._place)
         # In mode x there may be comments, in which an end is none.
         if found < 0 or (self._flags.ignore_space and "#" in self._text[self._place : found]):
-            raise NotUnderstood
+            raise UnsupportedPattern
         taken = self._text[self._place : found]
         self._place = found + len(end)
         return taken
@@ -230,7 +230,7 @@ class _Parser:
     def _take_match(self, expression: re.Pattern[str]) -> re.Match[str]:
         found = expression.match(self._text, self._place)
         if not found:
-            raise NotUnderstood
+            raise UnsupportedPattern
         self._place = found.end()
         return found
 
@@ -250,7 +250,7 @@ class _Parser:
     def _alternation(self, depth: int) -> Part:
         """What stands before the next parenthesis that closes, or the end."""
         if depth > NESTING:
-            raise NotUnderstood
+            raise UnsupportedPattern
         alternatives: list[Part] = []
         parts: list[Part] = []
         repeatable = 0  # how often what comes last may still be repeated
@@ -265,7 +265,7 @@ class _Parser:
                 parts, repeatable = [], 0
             elif char in "?*+{":
                 if not repeatable:
-                    raise NotUnderstood
+                    raise UnsupportedPattern
                 parts[-1] = self._repetition(char, parts[-1])
                 repeatable -= 1
             else:
@@ -292,7 +292,7 @@ class _Parser:
         outside = self._flags
         if self._take_if("?P<") or self._take_if("?<"):
             if self._take_until(">")[:1] in ("", "=", "!"):
-                raise NotUnderstood
+                raise UnsupportedPattern
         elif self._take_if("?"):
             on, off, end = self._take_match(_FLAGS).groups()
             self._set(on, True)
@@ -301,7 +301,7 @@ class _Parser:
                 return None
         part = self._alternation(depth + 1)
         if not self._take_if(")"):
-            raise NotUnderstood
+            raise UnsupportedPattern
         self._flags = outside
         return part
 
@@ -319,7 +319,7 @@ class _Parser:
         inside = "".join(char for char in self._take_until("}") if char not in _SPACE)
         found = _COUNTS.fullmatch(inside)
         if not found or len(inside) > 12 or not (found[1] or found[3]):
-            raise NotUnderstood
+            raise UnsupportedPattern
         least = int(found[1] or 0)
         if not found[2]:
             return least, least
@@ -362,7 +362,7 @@ class _Parser:
         if found := _BOUNDARY.match(self._text, self._place):
             self._place = found.end()
         elif not _COUNT.match(self._text, self._place):
-            raise NotUnderstood
+            raise UnsupportedPattern
 
     def _escaped(self) -> str | tuple[Set]:
         """The character or the set of characters that stands behind a backslash."""
@@ -382,7 +382,7 @@ class _Parser:
         if char in _CONTROLS:
             return _CONTROLS[char]
         if not char.isascii() or char in _NEVER_LITERAL:
-            raise NotUnderstood
+            raise UnsupportedPattern
         return char
 
     def _hexadecimal(self, count: int) -> str:
@@ -392,10 +392,10 @@ class _Parser:
             digits = self._text[self._place : self._place + count]
             self._place += count
         if not digits or len(digits) > 8 or not set(digits) <= set(string.hexdigits):
-            raise NotUnderstood
+            raise UnsupportedPattern
         code = int(digits, 16)
         if code > LAST or 0xD800 <= code <= 0xDFFF:
-            raise NotUnderstood
+            raise UnsupportedPattern
         return chr(code)
 
     # --- classes ---------------------------------------------------------------------------
@@ -403,7 +403,7 @@ class _Parser:
     def _class(self, depth: int) -> Set:
         """The set in brackets, of which the first has been taken."""
         if depth > NESTING:
-            raise NotUnderstood
+            raise UnsupportedPattern
         self._pass_space()
         negated = self._take_if("^")
         self._pass_space()
@@ -447,7 +447,7 @@ class _Parser:
         self._pass_space()
         last = self._class_character()
         if not (isinstance(first, str) and isinstance(last, str)) or first > last:
-            raise NotUnderstood
+            raise UnsupportedPattern
         return self._folded(ord(first), ord(last))
 
     def _is_range(self) -> bool:
@@ -457,7 +457,7 @@ class _Parser:
             while behind < len(self._text) and self._text[behind] in _SPACE:
                 behind += 1
             if self._text[behind : behind + 1] == "#":
-                raise NotUnderstood
+                raise UnsupportedPattern
         return self._text[behind : behind + 1] not in ("]", "-")
 
     def _class_character(self) -> str | tuple[Set]:
@@ -466,7 +466,7 @@ class _Parser:
 
     def _ascii_class(self, name: str) -> Set:
         if name not in _ASCII_CLASSES:
-            raise NotUnderstood
+            raise UnsupportedPattern
         return _union(self._folded(ord(span[0]), ord(span[1])) for span in _ASCII_CLASSES[name])
 
 

@@ -33,7 +33,7 @@ from winnow.index.postings.layout import (
     writing,
 )
 from winnow.index.postings.lists import PostingLists
-from winnow.index.postings.trigrams import Condition, Required
+from winnow.index.postings.trigrams import Condition, TrigramQuery
 
 __all__ = [
     "MOST_DOCUMENTS",
@@ -228,11 +228,11 @@ class _Evaluation:
         self._taken = taken or np.asarray
         self._left = MOST_LISTS
 
-    def holding(self, required: Required) -> _Mask:
+    def holding(self, required: TrigramQuery) -> _Mask:
         """What a condition holds for, and perhaps others."""
         return self._of(required, self._taken(np.ones(self._trigrams.universe, np.bool_)))
 
-    def _of(self, required: Required, among: _Mask) -> _Mask:
+    def _of(self, required: TrigramQuery, among: _Mask) -> _Mask:
         found = among
         places: list[int] | None = []
         if required.trigrams:
@@ -250,7 +250,7 @@ class _Evaluation:
             found = self._any(alternatives, found)
         return found
 
-    def _any(self, alternatives: Sequence[Required], among: _Mask) -> _Mask:
+    def _any(self, alternatives: Sequence[TrigramQuery], among: _Mask) -> _Mask:
         found = np.zeros_like(among)
         rest = among
         for alternative in alternatives:

@@ -28,10 +28,10 @@ from winnow.index.postings.regex import (
     Alternation,
     Character,
     Concatenation,
-    NotUnderstood,
+    UnsupportedPattern,
     Part,
     literal,
-    parsed,
+    parse_pattern,
 )
 
 if TYPE_CHECKING:
@@ -66,26 +66,26 @@ _NEWLINE = np.uint32(ord("\n"))
 _LOWER = bytes(range(256)).lower()
 
 
-class Required(Struct, frozen=True):
+class TrigramQuery(Struct, frozen=True):
     """A condition on the trigrams of a text: all of ``trigrams``, and for each of ``either`` one of
     its conditions. One without both holds for any text."""
 
     trigrams: tuple[int, ...] = ()
-    either: tuple[tuple[Required, ...], ...] = ()
+    either: tuple[tuple[TrigramQuery, ...], ...] = ()
 
     @property
     def is_any(self) -> bool:
         return not self.trigrams and not self.either
 
 
-ANYTHING = Required()
+ANYTHING = TrigramQuery()
 
 
 class Condition(Struct, frozen=True):
     """What any text has that a query matches: all that is required in one line of it, or anywhere
     in it where a match may go over lines."""
 
-    required: Required
+    required: TrigramQuery
     over_lines: bool = False
 
 
@@ -221,7 +221,7 @@ def condition_of(query: TextPattern) -> Condition:
     required = required_by(query)
     if query.case_sensitive and not required.is_any:
         written = _written(required_by(query, as_written=True))
-        folded_only = Required((FOLDED_ONLY,))
+        folded_only = TrigramQuery((FOLDED_ONLY,))
         required = all_of([required, any_of([folded_only, written])])
     return Condition(required, query.multiline)
 
@@ -230,44 +230,44 @@ def required_by(query: TextPattern, *, as_written: bool = False) -> Required:
     """What it has of trigrams with case folded, or as they are written, without ``AS_WRITTEN``."""
     if query.encoding not in ("", "auto"):
         return ANYTHING
-    read = literal if query.literal else parsed
+    read = literal if query.literal else parse_pattern
     try:
         part = read(query.pattern, case_sensitive=query.case_sensitive)
-    except NotUnderstood:
+    except UnsupportedPattern:
         return ANYTHING
     required = _known(part, bytes if as_written else _folded).condition
     return required if _size(required) <= MOST_TRIGRAMS else ANYTHING
 
 
-def _written(required: Required) -> Required:
-    return Required(
+def _written(required: TrigramQuery) -> TrigramQuery:
+    return TrigramQuery(
         tuple(number | AS_WRITTEN for number in required.trigrams),
         tuple(tuple(map(_written, some)) for some in required.either),
     )
 
 
-def any_of(options: Sequence[Required]) -> Required:
+def any_of(options: Sequence[TrigramQuery]) -> TrigramQuery:
     """The condition that one of these holds, with what they have in common before the choice."""
     different = list(dict.fromkeys(options))
     if len(different) == 1:
         return different[0]
     common = frozenset.intersection(*(frozenset(one.trigrams) for one in different))
     rest = [
-        Required(tuple(number for number in one.trigrams if number not in common), one.either)
+        TrigramQuery(tuple(number for number in one.trigrams if number not in common), one.either)
         for one in different
     ]
     either = () if any(one.is_any for one in rest) else (tuple(rest),)
-    return Required(tuple(sorted(common)), either)
+    return TrigramQuery(tuple(sorted(common)), either)
 
 
-def all_of(conditions: Sequence[Required]) -> Required:
+def all_of(conditions: Sequence[TrigramQuery]) -> TrigramQuery:
     """The condition that all of these hold."""
     trigrams = {number for one in conditions for number in one.trigrams}
     either = dict.fromkeys(some for one in conditions for some in one.either)
-    return Required(tuple(sorted(trigrams)), tuple(either))
+    return TrigramQuery(tuple(sorted(trigrams)), tuple(either))
 
 
-def _size(required: Required) -> int:
+def _size(required: TrigramQuery) -> int:
     return len(required.trigrams) + sum(_size(one) for some in required.either for one in some)
 
 
@@ -289,7 +289,7 @@ class _Known:
     exact: Strings | None
     starts: Strings = _ANY_STRING
     ends: Strings = _ANY_STRING
-    required: Required = ANYTHING
+    required: TrigramQuery = ANYTHING
 
     @property
     def beginnings(self) -> Strings:
@@ -300,7 +300,7 @@ class _Known:
         return self.ends if self.exact is None else self.exact
 
     @property
-    def condition(self) -> Required:
+    def condition(self) -> TrigramQuery:
         return self.required if self.exact is None else _one_of(self.exact)
 
 
@@ -334,7 +334,7 @@ def _concatenated(parts: Iterable[_Known]) -> _Known:
     return replace(whole, required=all_of(conditions))
 
 
-def _followed(one: _Known, other: _Known, conditions: list[Required]) -> _Known:
+def _followed(one: _Known, other: _Known, conditions: list[TrigramQuery]) -> _Known:
     """One part and then another, which are not known string by string. What is required of the
     places where they meet is added to the conditions."""
     starts, ends = one.beginnings, other.endings
@@ -401,5 +401,5 @@ def _few(strings: Strings, shorter: Callable[[bytes], bytes]) -> Strings:
     return strings if len(strings) <= MOST_STRINGS else _ANY_STRING
 
 
-def _one_of(strings: Strings) -> Required:
-    return any_of([Required(_trigrams(one)) for one in sorted(strings)])
+def _one_of(strings: Strings) -> TrigramQuery:
+    return any_of([TrigramQuery(_trigrams(one)) for one in sorted(strings)])
