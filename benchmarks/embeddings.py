@@ -41,7 +41,7 @@ from winnow.index.postings.segment import MOST_DOCUMENTS, Segment, write_segment
 from winnow.index.postings.terms import words
 from winnow.index.store.file_record import IndexJob
 from winnow.index.vectors import vector_search
-from winnow.index.vectors.embeddings import AUTO, OFF, Model, Rows, model_at
+from winnow.index.vectors.embeddings import AUTO, OFF, EmbeddingModel, Rows, load_model
 
 SEED = 20261121
 NEAREST = 20
@@ -71,8 +71,8 @@ def row(title: str, *figures: object) -> None:
     print(f"{title:34}" + "".join(f"{one!s:>14}" for one in figures))
 
 
-def the_model() -> Model:
-    loaded = model_at(AUTO)
+def the_model() -> EmbeddingModel:
+    loaded = load_model(AUTO)
     if loaded.model is None:
         sys.exit(loaded.reason)
     return loaded.model

@@ -39,7 +39,7 @@ from questions import same_file
 from ranked_corpus import corpus_of
 from scipy.optimize import minimize
 
-from winnow.index.vectors.embeddings import AUTO, model_at
+from winnow.index.vectors.embeddings import AUTO, load_model
 from winnow.ranking.semantic import features as of
 from winnow.ranking.semantic.decision_trees import JUDGED, MOST_LEAVES, Ranker
 from winnow.ranking.semantic.search import weigh
@@ -127,7 +127,7 @@ def samples_of(
     """The questions to a repository with their features."""
     name, root = repository["name"], repository.get("root") or ""
     corpus = corpus_of(corpora / name / root, embeddings)
-    model = model_at(embeddings).model
+    model = load_model(embeddings).model
 
     def sample(
         question: str, category: str, targets: Sequence[str], weight: float

@@ -294,10 +294,10 @@ class Workspace:
     def _prepare(self) -> None:
         """Import the modules that index searches need."""
         importlib.import_module("winnow.index.corpus")
-        from winnow.index.vectors.embeddings import model_at
+        from winnow.index.vectors.embeddings import load_model
         from winnow.ranking.semantic.search import load
 
-        load(model_at(self.config.index.embeddings).model)
+        load(load_model(self.config.index.embeddings).model)
 
     async def _in_order(self, root: Path, paths: Sequence[str]) -> list[str]:
         """Sort the files of a folder in the order in which they are to be indexed."""

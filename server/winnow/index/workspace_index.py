@@ -42,7 +42,7 @@ from winnow.index.status import folder_status, total_of
 from winnow.index.store.file_record import FULL
 from winnow.index.store.reader import Reader, ReaderStopped, Written
 from winnow.index.store.segments import SegmentGone
-from winnow.index.vectors.embeddings import model_at, told_of
+from winnow.index.vectors.embeddings import load_model, model_or_reason
 from winnow.processes.children import Processes
 from winnow.processes.memory import anonymous_bytes
 from winnow.storage.database import DatabaseError, StoreDamaged
@@ -420,7 +420,7 @@ class WorkspaceIndex:
             workers_memory_mb=round(sum(map(anonymous_bytes, self._workers.pids)) / 1e6, 1),
             paused=paused,
             waits_for=self.throttle.reason or None,
-            embeddings=told_of(index.embeddings),
+            embeddings=model_or_reason(index.embeddings),
         )
 
     async def left_out(self, view: Snapshot | None = None) -> NotCovered:
@@ -742,7 +742,7 @@ class WorkspaceIndex:
         config = self._config()
         masked = config.index.enable_sensitive_filtering
         rules = config.secret_rules if masked else ()
-        model = model_at(config.index.embeddings).model
+        model = load_model(config.index.embeddings).model
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
             max_parsed=most_parsed(config.index, sum(one.total for one in self._current())),

@@ -30,9 +30,9 @@ from winnow.index.vectors.embeddings import (
     MOST_DIMENSIONS,
     NOT_INSTALLED,
     OFF,
-    Loaded,
-    Model,
-    model_at,
+    LoadedModel,
+    EmbeddingModel,
+    load_model,
     quantized,
     scale_of,
 )
@@ -99,8 +99,8 @@ def a_folder(
     return folder
 
 
-def loaded(setting: str | Path) -> Model:
-    found = model_at(str(setting))
+def loaded(setting: str | Path) -> EmbeddingModel:
+    found = load_model(str(setting))
     assert found.model is not None, found.reason
     return found.model
 
@@ -117,7 +117,7 @@ def no_model_is_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A model keeps its file open, and the tokenizer's library is told to start no threads."""
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     yield
-    embeddings.model_at.cache_clear()
+    embeddings.load_model.cache_clear()
 
 
 # --- the package ---------------------------------------------------------------------------------
@@ -302,13 +302,13 @@ def test_vectors_that_are_no_numbers_say_nothing(tmp_path: Path) -> None:
 
 
 def test_none_is_wanted() -> None:
-    assert model_at(OFF) == Loaded(None, "")
-    assert embeddings.told_of(OFF) is None
+    assert load_model(OFF) == LoadedModel(None, "")
+    assert embeddings.model_or_reason(OFF) is None
 
 
 def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert model_at.__wrapped__(AUTO) == Loaded(None, NOT_INSTALLED)
+    assert load_model.__wrapped__(AUTO) == LoadedModel(None, NOT_INSTALLED)
 
 
 def test_the_library_of_tokenizers_is_missing(
@@ -316,7 +316,7 @@ def test_the_library_of_tokenizers_is_missing(
 ) -> None:
     folder = a_folder(tmp_path / "model")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert model_at(str(folder)) == Loaded(
+    assert load_model(str(folder)) == LoadedModel(
         None,
         f"the embeddings of {folder} cannot be used: its tokenizer needs the package tokenizers:"
         " pip install 'winnow-ls[embeddings]'",
@@ -325,13 +325,13 @@ def test_the_library_of_tokenizers_is_missing(
 
 def test_a_setting_that_names_no_folder_is_told() -> None:
     told = "index.embeddings is no absolute path, 'auto' or 'off': models/mine"
-    assert model_at("models/mine") == Loaded(None, told)
-    assert embeddings.told_of("models/mine") == told
+    assert load_model("models/mine") == LoadedModel(None, told)
+    assert embeddings.model_or_reason("models/mine") == told
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     file = tmp_path / "none" / "model.safetensors"
-    assert model_at(str(tmp_path / "none")) == Loaded(
+    assert load_model(str(tmp_path / "none")) == LoadedModel(
         None,
         f"the embeddings of {file.parent} cannot be read: No such file or directory: {file}",
     )
@@ -389,7 +389,7 @@ WHOLE = packed({"embeddings": TABLE})
 def test_a_damaged_folder_is_told(file: str, data: bytes, reason: str, tmp_path: Path) -> None:
     folder = a_folder(tmp_path / "model")
     (folder / file).write_bytes(data)
-    found = model_at(str(folder))
+    found = load_model(str(folder))
     assert found.model is None
     assert found.reason.startswith(f"the embeddings of {folder} cannot be used: {reason}")
 

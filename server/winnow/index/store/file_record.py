@@ -63,7 +63,7 @@ class IndexJob(Struct, frozen=True, array_like=True):
     in the place of the file's. Paths are bytes: they need not be Unicode. Secrets are kept unless
     they are to be ``masked``, for which ``rules`` are added ones. A text of more than
     ``max_parsed`` bytes has no symbols. ``embeddings`` is where vectors come from, see
-    :func:`winnow.index.vectors.embeddings.model_at`."""
+    :func:`winnow.index.vectors.embeddings.load_model`."""
 
     root: bytes
     path: bytes

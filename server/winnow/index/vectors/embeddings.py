@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.index.postings.terms import WORD_CHARACTERS, words
-from winnow.index.vectors.safetensors import Damaged, tables_of
+from winnow.index.vectors.safetensors import DamagedModel, tables_of
 from winnow.index.vectors.tokenizer import Tokenizer, tokenizer_at
 
 Rows = npt.NDArray[np.float32]
@@ -61,7 +61,7 @@ _LEAST_LENGTH = 1e-9
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
 
-class Model:
+class EmbeddingModel:
     """A table of vectors; any number of threads may use it. ``name`` is another one for other
     vectors; ``dimensions`` is how many numbers a vector has."""
 
@@ -71,7 +71,7 @@ class Model:
         """Raises Damaged where the tables are not those of such a model and its tokenizer."""
         table = next((tables[one] for one in _TABLES if one in tables), None)
         if table is None or table.ndim != 2 or not table.size:
-            raise Damaged("there is no table of vectors in it")
+            raise DamagedModel("there is no table of vectors in it")
         self._weights, self._mapping = tables.get("weights"), tables.get("mapping")
         _check(table, self._weights, self._mapping, tokenizer.size)
         self.name = name
@@ -152,51 +152,51 @@ def _check(
     """Raise Damaged where a piece has no vector or no weight."""
     if mapping is not None:
         if mapping.ndim != 1 or mapping.dtype.kind not in "iu" or len(mapping) < size:
-            raise Damaged("its mapping does not name a vector for each piece of the tokenizer")
+            raise DamagedModel("its mapping does not name a vector for each piece of the tokenizer")
         if mapping.min(initial=0) < 0 or mapping.max(initial=0) >= len(table):
-            raise Damaged("its mapping names vectors that are not there")
+            raise DamagedModel("its mapping names vectors that are not there")
     elif len(table) < size:
-        raise Damaged(f"it has {len(table)} vectors, and its tokenizer {size} pieces")
+        raise DamagedModel(f"it has {len(table)} vectors, and its tokenizer {size} pieces")
     if weights is not None and (weights.ndim != 1 or len(weights) < size):
-        raise Damaged("it does not have a weight for each piece of its tokenizer")
+        raise DamagedModel("it does not have a weight for each piece of its tokenizer")
 
 
-class Loaded(NamedTuple):
+class LoadedModel(NamedTuple):
     """A model, or the reason why there is none: empty where none is wanted."""
 
-    model: Model | None
+    model: EmbeddingModel | None
     reason: str = ""
 
 
 @functools.lru_cache(4)
-def model_at(setting: str) -> Loaded:
+def load_model(setting: str) -> LoadedModel:
     """The model that `index.embeddings` names: 'off', 'auto', or a folder."""
     if setting == OFF:
-        return Loaded(None)
+        return LoadedModel(None)
     if setting != AUTO and not Path(setting).expanduser().is_absolute():
-        return Loaded(None, f"index.embeddings is no absolute path, 'auto' or 'off': {setting}")
+        return LoadedModel(None, f"index.embeddings is no absolute path, 'auto' or 'off': {setting}")
     files = _files(setting)
     if files is None:
-        return Loaded(None, NOT_INSTALLED)
+        return LoadedModel(None, NOT_INSTALLED)
     try:
-        return Loaded(_read(*files))
-    except Damaged as error:
-        return Loaded(None, f"the embeddings of {files[0].parent} cannot be used: {error}")
+        return LoadedModel(_read(*files))
+    except DamagedModel as error:
+        return LoadedModel(None, f"the embeddings of {files[0].parent} cannot be used: {error}")
     except OSError as error:
         reason = f"{error.strerror or error}: {error.filename}"
-        return Loaded(None, f"the embeddings of {files[0].parent} cannot be read: {reason}")
+        return LoadedModel(None, f"the embeddings of {files[0].parent} cannot be read: {reason}")
 
 
-def told_of(setting: str) -> str | None:
+def model_or_reason(setting: str) -> str | None:
     """The name of the model, or why there is none; None where none is wanted."""
-    loaded = model_at(setting)
+    loaded = load_model(setting)
     return loaded.model.name if loaded.model else loaded.reason or None
 
 
 def embedder(setting: str) -> Callable[[Iterable[Sequence[str]]], bytes] | None:
     """What makes the vectors of texts that are cut into words, row by row, in 8 bits, for
     :class:`winnow.index.postings.contents.Contents`; None where there is no model."""
-    model = model_at(setting).model
+    model = load_model(setting).model
     if model is None:
         return None
 
@@ -233,8 +233,8 @@ def _files(setting: str) -> tuple[Path, Path] | None:
     return folder / names[0], folder / names[1]
 
 
-def _read(vectors: Path, tokenizer: Path) -> Model:
-    return Model(_name(vectors, tokenizer), tables_of(vectors), tokenizer_at(tokenizer))
+def _read(vectors: Path, tokenizer: Path) -> EmbeddingModel:
+    return EmbeddingModel(_name(vectors, tokenizer), tables_of(vectors), tokenizer_at(tokenizer))
 
 
 def _name(vectors: Path, tokenizer: Path) -> str:

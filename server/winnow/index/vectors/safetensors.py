@@ -32,7 +32,7 @@ _TYPES = {
 }
 
 
-class Damaged(Exception):
+class DamagedModel(Exception):
     """A file is not what its format says; the message says what is wrong."""
 
 
@@ -49,13 +49,13 @@ def tables_of(file: Path) -> dict[str, npt.NDArray[Any]]:
     with open(file, "rb") as stream:
         length = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
         if not 0 < length <= min(_MOST_HEADER, size - _LENGTH_BYTES):
-            raise Damaged(f"{file.name} is no safetensors file, or a part of one")
+            raise DamagedModel(f"{file.name} is no safetensors file, or a part of one")
         try:
             header = msgspec.json.decode(stream.read(length), type=dict[str, msgspec.Raw])
             header.pop("__metadata__", None)
             told = {name: msgspec.json.decode(raw, type=_Table) for name, raw in header.items()}
         except msgspec.DecodeError as error:
-            raise Damaged(f"{file.name} has no valid header: {error}") from error
+            raise DamagedModel(f"{file.name} has no valid header: {error}") from error
     start = _LENGTH_BYTES + length
     return {
         name: _mapped(file, start, size, table)
@@ -69,9 +69,9 @@ def _mapped(file: Path, start: int, size: int, table: _Table) -> npt.NDArray[Any
     first, last = table.data_offsets
     count = math.prod(table.shape)
     if min(first, *table.shape, 0) < 0 or last - first != count * kind.itemsize:
-        raise Damaged(f"{file.name} has a table whose shape is not that of its numbers")
+        raise DamagedModel(f"{file.name} has a table whose shape is not that of its numbers")
     if start + last > size:
-        raise Damaged(f"{file.name} is shorter than its header says")
+        raise DamagedModel(f"{file.name} is shorter than its header says")
     if not count:
         return np.zeros(table.shape, kind)
     return np.memmap(file, kind, "r", start + first, table.shape)

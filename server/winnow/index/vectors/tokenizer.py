@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Raw, Struct
 
-from winnow.index.vectors.safetensors import Damaged
+from winnow.index.vectors.safetensors import DamagedModel
 from winnow.storage.disk_cache import kept
 
 
@@ -88,7 +88,7 @@ def tokenizer_at(file: Path) -> Tokenizer:
     except _OtherKind:
         return _of_library(file)
     except (msgspec.DecodeError, ValueError, KeyError) as error:
-        raise Damaged(f"{file.name} is no tokenizer: {error}") from error
+        raise DamagedModel(f"{file.name} is no tokenizer: {error}") from error
 
 
 def _is_llama(told: _File) -> bool:
@@ -201,7 +201,7 @@ class BytePairs:
 
 def _of_library(file: Path) -> Tokenizer:
     if importlib.util.find_spec("tokenizers") is None:
-        raise Damaged(NO_LIBRARY)
+        raise DamagedModel(NO_LIBRARY)
     # It would start a thread for each processor.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     import tokenizers
@@ -209,7 +209,7 @@ def _of_library(file: Path) -> Tokenizer:
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(file))
     except Exception as error:  # it has no class of its own
-        raise Damaged(f"{file.name} is no tokenizer: {error}") from error
+        raise DamagedModel(f"{file.name} is no tokenizer: {error}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     unknown = _unknown(tokenizer)

@@ -28,7 +28,7 @@ MOST_CHUNKS = 200_000
 CHOSEN = 2_000
 
 
-class Nearness(NamedTuple):
+class Similarity(NamedTuple):
     """Cosines with the query, of some files in their order: of the best chunk, a third of the sum
     of the best three, and of the document as a whole. 0 for a file that has no vectors."""
 
@@ -55,9 +55,9 @@ class Cosines:
         self._few = sum(part.segment.chunks for part in corpus.parts) <= MOST_CHUNKS
         self._of_chunks: dict[int, Rows] = {}  # of all chunks of a segment, by its identity
 
-    def of_files(self, files: Sequence[int] | Numbers) -> Nearness:
+    def of_files(self, files: Sequence[int] | Numbers) -> Similarity:
         """How near some files are."""
-        found = Nearness(*np.zeros((3, len(files)), np.float32))
+        found = Similarity(*np.zeros((3, len(files)), np.float32))
         for part, documents, places in _located(self._corpus, self.query, files):
             segment = part.segment
             assert segment.document_vectors is not None

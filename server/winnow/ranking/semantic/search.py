@@ -18,7 +18,7 @@ from winnow.index.postings.contents import TYPES
 from winnow.index.postings.corpus import Corpus
 from winnow.index.postings.terms import words
 from winnow.index.vectors.best import Floats
-from winnow.index.vectors.embeddings import Model, Rows
+from winnow.index.vectors.embeddings import EmbeddingModel, Rows
 from winnow.index.vectors.vector_search import Cosines
 from winnow.ranking.semantic.candidates import SINGLE, find_candidates, look_up
 from winnow.ranking.semantic.decision_trees import trained
@@ -42,7 +42,7 @@ WHY_WORDS = 4
 _KEPT_VECTORS = 4_096
 
 
-def load(dense: Model | None) -> None:
+def load(dense: EmbeddingModel | None) -> None:
     """Load what the first search needs, with such vectors or none."""
     for name in ("lexical", "dense") if dense is not None else ("lexical",):
         trained(name)
@@ -84,7 +84,7 @@ def search(
     limit: int,
     allowed: Callable[[int], bool] | None = None,
     boosts: Mapping[int, float] | None = None,
-    dense: Model | None = None,
+    dense: EmbeddingModel | None = None,
 ) -> list[Found]:
     """The passages that answer a query best, one for each file, best first.
 
@@ -122,7 +122,7 @@ def weigh(
     *,
     allowed: Callable[[int], bool] | None = None,
     more: Sequence[int] = (),
-    dense: Model | None = None,
+    dense: EmbeddingModel | None = None,
 ) -> Weighed | None:
     """The candidates of a query and what speaks for them; None where nothing is asked for.
 
@@ -170,7 +170,7 @@ def _path_index(corpus: Corpus) -> PathIndex:
     return index
 
 
-def _path_vectors(corpus: Corpus, model: Model, files: Sequence[int]) -> Rows:
+def _path_vectors(corpus: Corpus, model: EmbeddingModel, files: Sequence[int]) -> Rows:
     """The vectors of files' paths, which are kept."""
     known: dict[int, Rows] = corpus.kept.get(model.name, {})
     new = [file for file in files if file not in known]

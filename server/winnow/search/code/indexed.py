@@ -30,7 +30,7 @@ from winnow.workspace import Workspace
 if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.snapshot import Snapshot
-    from winnow.index.vectors.embeddings import Model
+    from winnow.index.vectors.embeddings import EmbeddingModel
     from winnow.ranking.semantic.search import Found
     from winnow.symbols.file_symbols import Definition
 
@@ -148,11 +148,11 @@ async def lacking(
 
 def _look(view: Snapshot, make: Callable[[], Corpus], asked: _Asked, state: IndexState) -> _Looked:
     """Search what is known at this moment; in a thread."""
-    from winnow.index.vectors.embeddings import model_at
+    from winnow.index.vectors.embeddings import load_model
 
     corpus = make()
     files = _Files(corpus, asked.scope, asked.covers)
-    model = model_at(asked.embeddings).model
+    model = load_model(asked.embeddings).model
     hits, paths = _search(view, corpus, files, asked, model)
     has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
     return _Looked(
@@ -164,7 +164,7 @@ def _look(view: Snapshot, make: Callable[[], Corpus], asked: _Asked, state: Inde
 
 
 def _search(
-    view: Snapshot, corpus: Corpus, files: _Files, asked: _Asked, model: Model | None
+    view: Snapshot, corpus: Corpus, files: _Files, asked: _Asked, model: EmbeddingModel | None
 ) -> tuple[list[Hit], list[str]]:
     """Hits, and the files that were found, by absolute path."""
     from winnow.ranking.semantic.search import search
