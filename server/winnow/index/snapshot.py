@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from winnow.index.build.disk_scan import changes_of, keys_of
-from winnow.index.store.reader import Reader, ReaderStopped, Written
+from winnow.index.store.reader import Reader, ReaderStopped, StoreVersion
 from winnow.index.symbol_names import NameTables
 from winnow.symbols.extract.packed import last_name
 from winnow.symbols.file_symbols import Definition, FileSymbols, ScopeTable
@@ -104,7 +104,7 @@ class StoreView:
     def manifest(self, path: str) -> bytes | None:
         return read_below(path, self._roots)
 
-    def written(self) -> list[Written]:
+    def written(self) -> list[StoreVersion]:
         """By which transactions the stores were written last."""
         return [reader.written for _, reader in self._stores]
 

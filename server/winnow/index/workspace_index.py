@@ -40,8 +40,8 @@ from winnow.index.build.workers import IndexWorkers
 from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.status import folder_status, total_of
 from winnow.index.store.file_record import FULL
-from winnow.index.store.reader import Reader, ReaderStopped, Written
-from winnow.index.store.segments import SegmentGone
+from winnow.index.store.reader import Reader, ReaderStopped, StoreVersion
+from winnow.index.store.segments import SegmentMissing
 from winnow.index.vectors.embeddings import load_model, model_or_reason
 from winnow.processes.children import Processes
 from winnow.processes.memory import anonymous_bytes
@@ -143,7 +143,7 @@ class WorkspaceIndex:
         )
         self._known: dict[Path, FolderIndex] = {}
         self._documents = UnsavedFiles(self._workers, self._settings)
-        self._left_out: tuple[list[Written], NotCovered] | None = None
+        self._left_out: tuple[list[StoreVersion], NotCovered] | None = None
         self._watching = False
         self._found_roots: tuple[list[Path], int, list[Path]] | None = None
         self._consented = False
@@ -285,7 +285,7 @@ class WorkspaceIndex:
         if not isinstance(error, StoreDamaged):
             return any([await folder.repair() for folder in folders])
         some = list(folders)
-        certain = len(some) == 1 and not isinstance(error, SegmentGone)
+        certain = len(some) == 1 and not isinstance(error, SegmentMissing)
         for folder in some:
             await folder.suspect(await folder.store(), error, certain=certain)
         return True

@@ -19,7 +19,7 @@ from conftest import requires_posix
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import store as module
 from winnow.index.store.file_record import FileRecord, FileState
-from winnow.index.store.reader import Counts, ScopeTableCache
+from winnow.index.store.reader import StoreCounts, ScopeTableCache
 from winnow.index.store.store import CONSENT, REPLACED, Store
 from winnow.storage import database
 from winnow.storage.database import StoreDamaged
@@ -90,7 +90,7 @@ def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
         assert reader.file(strange) == File(strange, "python")
         assert reader.files_named(os.fsdecode(b"\xff.py")) == [File(strange, "python")]
         assert reader.names_after(0, 10) == [(1, "one"), (2, "two")]
-        assert reader.counts() == Counts(files=3, names=2, definitions=3)
+        assert reader.counts() == StoreCounts(files=3, names=2, definitions=3)
     again.close()
 
 

@@ -40,7 +40,7 @@ from winnow.index.store.file_record import (
 )
 from winnow.index.build.write_retry import WriteRetry
 from winnow.storage.lock import locked
-from winnow.index.store.reader import Reader, Written
+from winnow.index.store.reader import Reader, StoreVersion
 from winnow.index.build.disk_scan import (
     Changes,
     IndexScope,
@@ -213,7 +213,7 @@ class FolderIndex:
         """The files of which no facts could be taken, and why."""
         return await self._with_store(_problems)
 
-    async def written(self) -> Written:
+    async def written(self) -> StoreVersion:
         """Which store it has, and the number of the last transaction in that."""
         return await self._with_store(_written)
 
@@ -991,7 +991,7 @@ def _count(store: Store) -> int:
         return reader.file_count()
 
 
-def _written(store: Store) -> Written:
+def _written(store: Store) -> StoreVersion:
     with store.read() as reader:
         return reader.written
 

@@ -26,14 +26,14 @@ TOGETHER = 32
 
 
 # A store, and the number of the last transaction in it.
-Written = tuple[object, int]
+StoreVersion = tuple[object, int]
 
 
 class ReaderStopped(Exception):
     """Nobody waits any more for what is being read."""
 
 
-class KnownText(Struct, frozen=True):
+class StoredText(Struct, frozen=True):
     """What is kept of a text; its contents are a ``document`` of a ``segment``, if there are
     any."""
 
@@ -45,7 +45,7 @@ class KnownText(Struct, frozen=True):
     binary: bool
 
 
-class Counts(Struct, frozen=True):
+class StoreCounts(Struct, frozen=True):
     """How much a store holds."""
 
     files: int
@@ -237,14 +237,14 @@ class Reader:
             self._rows("SELECT id, text FROM name WHERE id>? ORDER BY id LIMIT ?", number, limit)
         )
 
-    def counts(self) -> Counts:
+    def counts(self) -> StoreCounts:
         row = self._row(
             "SELECT (SELECT count(*) FROM file WHERE parked=0),"
             " (SELECT ifnull(max(id), 0) FROM name),"
             " (SELECT count(*) FROM definition JOIN file ON id=file WHERE parked=0)"
         )
         assert row is not None
-        return Counts(*row)
+        return StoreCounts(*row)
 
     def notes(self) -> dict[str, str]:
         """The short texts that are kept."""
@@ -299,7 +299,7 @@ class Reader:
         )
         return strays is not None
 
-    def known_text(self, key: bytes) -> KnownText | None:
+    def known_text(self, key: bytes) -> StoredText | None:
         """All that is kept of a text; None if nothing is."""
         row = self._row(
             "SELECT id, language, problem, segment, document, binary FROM file"
@@ -310,7 +310,7 @@ class Reader:
         if row is None:
             return None
         number, language, problem, segment, document, binary = row
-        return KnownText(
+        return StoredText(
             language, problem, self._packed(number, language), segment, document or 0, bool(binary)
         )
 
@@ -345,7 +345,7 @@ class Reader:
         return self._stamp
 
     @property
-    def written(self) -> Written:
+    def written(self) -> StoreVersion:
         """Which store it reads, and the number of the last transaction in that."""
         return self._scope_tables, self.stamp()
 

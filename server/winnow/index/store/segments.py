@@ -30,12 +30,12 @@ SUFFIX = ".seg"
 GRACE_SECONDS = 60.0
 
 
-class SegmentGone(StoreDamaged):
+class SegmentMissing(StoreDamaged):
     """A file of the store is not there. It may have been replaced since the reading began."""
 
 
 # When a file was changed last, and which one it is.
-Touched = tuple[int, int, int]
+FileStamp = tuple[int, int, int]
 
 
 class Segments:
@@ -47,8 +47,8 @@ class Segments:
         self._stem = stem
         self._lock = threading.Lock()
         self._open: dict[str, Segment] = {}
-        self._touched: dict[str, Touched] = {}  # when it was opened, or read since
-        self._verified: dict[str, Touched] = {}
+        self._touched: dict[str, FileStamp] = {}  # when it was opened, or read since
+        self._verified: dict[str, FileStamp] = {}
 
     def get(self, name: str) -> Segment:
         """A segment by its name; read as a whole if somebody has touched it since it was opened.
@@ -66,7 +66,7 @@ class Segments:
                     known = Segment(self._file(name))
                     known.verify()
             except FileNotFoundError as error:
-                raise SegmentGone(f"a segment is missing: {error}") from error
+                raise SegmentMissing(f"a segment is missing: {error}") from error
             except (OSError, SegmentDamaged) as error:
                 raise StoreDamaged(f"a segment cannot be read: {error}") from error
             self._open[name], self._touched[name] = known, now
@@ -151,5 +151,5 @@ class Segments:
         return secrets.token_hex(6)
 
 
-def _touched(told: os.stat_result) -> Touched:
+def _touched(told: os.stat_result) -> FileStamp:
     return told.st_mtime_ns, told.st_ctime_ns, told.st_ino

@@ -38,7 +38,7 @@ import winnow.symbols
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import rows
 from winnow.index.store.file_record import FileRecord, FileState
-from winnow.index.store.reader import KnownText, Reader, ScopeTableCache
+from winnow.index.store.reader import StoredText, Reader, ScopeTableCache
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.store.segments import Segments
 from winnow.storage import database, state_folder
@@ -69,7 +69,7 @@ REPLACED = "replaced"
 BUILDING = ".building"
 _GENERATION = re.compile(r"index-[0-9a-f]+(?:\.(\d+))?\.db")
 # Whether a file has this state, or is deleted: see Store.write.
-IsStill = Callable[[str, "FileState | None"], bool]
+StillMatches = Callable[[str, "FileState | None"], bool]
 # Packages and modules whose code decides what is kept.
 MAKERS = (winnow.symbols, winnow.index.postings, winnow.privacy.secrets)
 MAKER_FILES = ("build/extraction.py", "store/file_record.py")
@@ -312,7 +312,7 @@ class Store:
         self,
         batch: Mapping[str, FileRecord],
         gone: Iterable[str] = (),
-        is_still: IsStill = lambda path, state: True,
+        is_still: StillMatches = lambda path, state: True,
     ) -> None:
         """Keep what is known of files, by path, in the place of what was, and park what is known
         of those that are ``gone``; one transaction.
@@ -355,7 +355,7 @@ class Store:
         return list(batch)
 
     def _copied(
-        self, other: Store, reader: Reader, known: Mapping[bytes, KnownText]
+        self, other: Store, reader: Reader, known: Mapping[bytes, StoredText]
     ) -> tuple[str, int, list[bytes]]:
         """Make a segment of what another store keeps of some texts; its name, size and texts."""
         import numpy as np
@@ -384,7 +384,7 @@ class Store:
         name: str,
         size: int,
         keys: Sequence[bytes],
-        is_still: IsStill = lambda path, state: True,
+        is_still: StillMatches = lambda path, state: True,
     ) -> None:
         """Write rows; a segment of this name and size has the texts with these keys."""
         try:
@@ -411,7 +411,7 @@ class Store:
     def adopt(
         self,
         files: Mapping[str, tuple[FileState, bytes]],
-        is_still: IsStill = lambda path, state: True,
+        is_still: StillMatches = lambda path, state: True,
     ) -> list[str]:
         """Of files by path, with their state and key, take those whose text is known: of a file
         that was, or of another one. Gives their paths. For ``is_still`` see :meth:`write`."""
@@ -626,7 +626,7 @@ def _inode(file: Path) -> int:
         return 0
 
 
-def _taken(known: KnownText, state: FileState, key: bytes) -> FileRecord:
+def _taken(known: StoredText, state: FileState, key: bytes) -> FileRecord:
     state = FileState(state.mtime_ns, state.ctime_ns, state.size, known.problem)
     return FileRecord(state, known.language, known.facts, key, binary=known.binary)
 
