@@ -81,7 +81,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "frontends/server_process.py": ({"opens"}, "standard error"),
     "frontends/cli/doctor.py": ({"opens"}, "/proc"),
     "index/watch/mounts.py": ({"opens"}, "/proc"),
-    "index/watch/folders.py": ({"opens"}, "/proc"),
+    "index/watch/watched_folders.py": ({"opens"}, "/proc"),
     "storage/identity.py": ({"executes"}, "the C library"),
     "storage/state_folder.py": (
         {"writes"},

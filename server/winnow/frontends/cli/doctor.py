@@ -286,7 +286,7 @@ def _watching(root: Path, limits: Path = Path("/proc/sys/fs/inotify")) -> list[F
     """Whether the system can tell of every change: on Linux there are limits."""
     if sys.platform != "linux":
         return []
-    from winnow.index.watch.exchange import WatchEnded
+    from winnow.index.watch.channel import WatchEnded
     from winnow.index.watch.linux import opened
 
     try:

@@ -38,7 +38,7 @@ _HEADER = struct.Struct("iIII")
 _COUNT = struct.Struct("i")
 
 
-class Event(NamedTuple):
+class InotifyEvent(NamedTuple):
     """Something that happened to ``name`` in the folder of ``watch``, or to the folder itself."""
 
     watch: int
@@ -76,7 +76,7 @@ class Inotify:
         count: int = _COUNT.unpack(told)[0]
         return count
 
-    def read(self) -> list[Event]:
+    def read(self) -> list[InotifyEvent]:
         """All events of what has happened before this call.
 
         The kernel puts an event into the queue before the call that made the change returns, and
@@ -92,7 +92,7 @@ class Inotify:
             position += _HEADER.size
             name = data[position : position + length].rstrip(b"\0")
             position += length
-            events.append(Event(watch, mask, os.fsdecode(name)))
+            events.append(InotifyEvent(watch, mask, os.fsdecode(name)))
         return events
 
     def close(self) -> None:

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 
 from winnow.index.watch import inotify
-from winnow.index.watch.exchange import Exchange, WatchEnded
-from winnow.index.watch.folders import Folders, limit_reached
+from winnow.index.watch.channel import WatchChannel, WatchEnded
+from winnow.index.watch.watched_folders import WatchedFolders, limit_reached
 from winnow.index.watch.inotify import Inotify
 from winnow.index.watch.mounts import Mounts
 
@@ -30,7 +30,7 @@ class LinuxWatch:
     :class:`winnow.index.watch.watcher.Watcher`."""
 
     def __init__(
-        self, root: str, own: str, wanted: Callable[[str], bool], exchange: Exchange
+        self, root: str, own: str, wanted: Callable[[str], bool], exchange: WatchChannel
     ) -> None:
         self._root = root
         self._own = own
@@ -71,7 +71,7 @@ class LinuxWatch:
         self._anything.register(self._mounts.fileno(), select.POLLPRI)
         self._anything.register(self._wakeful, select.POLLIN)
         self._requests.register(self._wakeful, select.POLLIN)
-        self._folders = Folders(
+        self._folders = WatchedFolders(
             self._queue,
             self._root,
             own=self._own,

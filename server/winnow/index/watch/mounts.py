@@ -8,7 +8,7 @@ import select
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from winnow.index.watch.exchange import WatchEnded
+from winnow.index.watch.channel import WatchEnded
 
 MOUNTS = "/proc/self/mountinfo"
 # Where only this machine's kernel changes files, so that it knows of every change. Others (NFS,

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from winnow.index.watch.exchange import Exchange
+from winnow.index.watch.channel import WatchChannel
 from winnow.processes.waiting import within
 
 # The thread ends within microseconds, unless a system call hangs: nobody waits for that.
@@ -51,7 +51,7 @@ class Watcher:
         self._lost = lost
         self._own = own.name
         self._wanted = wanted
-        self._exchange: Exchange | None = None
+        self._exchange: WatchChannel | None = None
 
     @property
     def reason(self) -> str:
@@ -61,7 +61,7 @@ class Watcher:
     async def start(self) -> bool:
         """Begin, once; True when changes that happen from now on are told. False where none can
         be: :attr:`reason` says why."""
-        self._exchange = Exchange(self._changed, self._lost)
+        self._exchange = WatchChannel(self._changed, self._lost)
         threading.Thread(
             target=self._run, args=(self._exchange,), name=f"watch {self._root}", daemon=True
         ).start()
@@ -92,12 +92,12 @@ class Watcher:
         with contextlib.suppress(asyncio.TimeoutError):
             await within(self._exchange.ended.wait(), CLOSE_SECONDS)
 
-    def _run(self, exchange: Exchange) -> None:
+    def _run(self, exchange: WatchChannel) -> None:
         if sys.platform == "linux":
             from winnow.index.watch.linux import LinuxWatch
 
             LinuxWatch(self._root, self._own, self._wanted, exchange).run()
         else:
-            from winnow.index.watch.elsewhere import watch
+            from winnow.index.watch.portable import watch
 
             watch(self._root, self._own, self._wanted, exchange)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from winnow.index.watch.exchange import MOST_PATHS, Exchange
+from winnow.index.watch.channel import MOST_PATHS, WatchChannel
 
 
 class Heard:
     def __init__(self) -> None:
         self.told: list[set[str] | str] = []
-        self.exchange = Exchange(self.told.append, lambda: self.told.append("lost"))
+        self.exchange = WatchChannel(self.told.append, lambda: self.told.append("lost"))
 
 
 async def test_what_is_told_before_the_loop_looks_is_told_at_once() -> None:

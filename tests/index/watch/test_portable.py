@@ -8,8 +8,8 @@ from pathlib import Path
 
 from conftest import write_files
 from waiting_for import until
-from winnow.index.watch import elsewhere
-from winnow.index.watch.exchange import Exchange
+from winnow.index.watch import portable
+from winnow.index.watch.channel import WatchChannel
 
 SECONDS = 20.0
 
@@ -17,10 +17,10 @@ SECONDS = 20.0
 async def test_what_happens_is_told_without_what_nobody_wants(tmp_path: Path) -> None:
     root = write_files(tmp_path.resolve(), {"sub/a.txt": "a", "built/a.o": "a"})
     told: set[str] = set()
-    exchange = Exchange(told.update, lambda: None)
+    exchange = WatchChannel(told.update, lambda: None)
     unwanted = str(root / "built")
     thread = threading.Thread(
-        target=elsewhere.watch,
+        target=portable.watch,
         args=(str(root), ".winnow", lambda path: path != unwanted, exchange),
     )
     thread.start()
@@ -39,9 +39,9 @@ async def test_what_happens_is_told_without_what_nobody_wants(tmp_path: Path) ->
 
 async def test_a_folder_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
     losses: list[None] = []
-    exchange = Exchange(lambda paths: None, lambda: losses.append(None))
+    exchange = WatchChannel(lambda paths: None, lambda: losses.append(None))
     await asyncio.to_thread(
-        elsewhere.watch, str(tmp_path / "none"), ".winnow", lambda path: True, exchange
+        portable.watch, str(tmp_path / "none"), ".winnow", lambda path: True, exchange
     )
     await exchange.begun
     assert exchange.reason.startswith(f"{tmp_path / 'none'} cannot be watched: ")

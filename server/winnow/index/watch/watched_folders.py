@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from winnow.index.watch import inotify
-from winnow.index.watch.exchange import WatchEnded
-from winnow.index.watch.inotify import Event, Inotify
+from winnow.index.watch.channel import WatchEnded
+from winnow.index.watch.inotify import InotifyEvent, Inotify
 
 # CLOSE_WRITE is for files that are written through memory: that tells of nothing before its end.
 # Nobody is told that a file was opened or read: a search would be one change after the other.
@@ -42,15 +42,15 @@ GIT = {
 }
 
 
-class Folder:
+class WatchedFolder:
     """A folder below the root. ``watch`` is the number of its watch; None where it must not be
     read. ``tells`` are the only names in it that matter, ``enters`` the only folders."""
 
     __slots__ = ("children", "enters", "is_readable", "path", "tells", "watch")
 
-    def __init__(self, path: str, parent: Folder | None = None) -> None:
+    def __init__(self, path: str, parent: WatchedFolder | None = None) -> None:
         self.path = path
-        self.children: dict[str, Folder] = {}
+        self.children: dict[str, WatchedFolder] = {}
         self.watch: int | None = None
         self.is_readable = True
         self.tells: frozenset[str] | None = None
@@ -60,7 +60,7 @@ class Folder:
             self.tells, self.enters = GIT[name]
 
 
-class Folders:
+class WatchedFolders:
     """All folders below a root. ``own`` is the name of folders of which nothing is told, ``wanted``
     says of the path of a folder whether anything below it is to be told."""
 
@@ -77,8 +77,8 @@ class Folders:
         self._own = own
         self._wanted = wanted
         self._is_closing = is_closing
-        self._root = Folder(root)
-        self._watched: dict[int, Folder] = {}
+        self._root = WatchedFolder(root)
+        self._watched: dict[int, WatchedFolder] = {}
         self._silent: Mapping[str, str] = {}
 
     def look(self, silent: Mapping[str, str]) -> set[str]:
@@ -91,7 +91,7 @@ class Folders:
         }
         return self._enter(self._root)
 
-    def take(self, events: Iterable[Event]) -> set[str]:
+    def take(self, events: Iterable[InotifyEvent]) -> set[str]:
         """The paths that have changed by these events; new folders are watched, and what is below
         one was not told of yet. Raises WatchEnded as :meth:`look` does, and where the root is no
         longer there."""
@@ -110,7 +110,7 @@ class Folders:
                 told.add(folder.path)
         return told
 
-    def _take_named(self, folder: Folder, name: str, mask: int, told: set[str]) -> None:
+    def _take_named(self, folder: WatchedFolder, name: str, mask: int, told: set[str]) -> None:
         path = os.path.join(folder.path, name)
         if not mask & inotify.ISDIR:
             if folder.tells is None or name in folder.tells:
@@ -124,7 +124,7 @@ class Folders:
         self._look_at(folder, name)
         told.add(path)
 
-    def _look_at(self, parent: Folder, name: str) -> None:
+    def _look_at(self, parent: WatchedFolder, name: str) -> None:
         """Watch the folder that is at a place now, or none. What the event says does not matter:
         more may have happened since, and where two folders change places, the one that leaves is
         told of after the one that comes."""
@@ -134,10 +134,10 @@ class Folders:
         self._let_go(parent, name)
         path = os.path.join(parent.path, name)
         if os.path.lexists(path) and self._is_entered(parent, name):
-            parent.children[name] = Folder(path, parent)
+            parent.children[name] = WatchedFolder(path, parent)
             self._enter(parent.children[name])
 
-    def _enter(self, top: Folder) -> set[str]:
+    def _enter(self, top: WatchedFolder) -> set[str]:
         """Watch a folder and all below it; the paths of the new ones, without those below them."""
         told = set()
         pending = [(top, False)]
@@ -156,7 +156,7 @@ class Folders:
                 pending += [(below, is_told) for below in self._subfolders(folder)]
         return told
 
-    def _watch(self, folder: Folder) -> bool:
+    def _watch(self, folder: WatchedFolder) -> bool:
         """Watch one folder; whether that is possible."""
         number = self._add(folder)
         if folder.watch is not None and folder.watch != number:
@@ -173,7 +173,7 @@ class Folders:
         folder.watch = number
         return True
 
-    def _add(self, folder: Folder) -> int | None:
+    def _add(self, folder: WatchedFolder) -> int | None:
         """The number of a folder's watch; None where it cannot be read, or is not there."""
         mask = CHANGES
         if folder is self._root:
@@ -189,7 +189,7 @@ class Folders:
                 raise WatchEnded(f"{folder.path} cannot be watched: {error.strerror}") from None
             return None
 
-    def _subfolders(self, folder: Folder) -> list[Folder]:
+    def _subfolders(self, folder: WatchedFolder) -> list[WatchedFolder]:
         """The folders in a folder that are to be watched; others are let go of."""
         try:
             with os.scandir(folder.path) as entries:
@@ -201,19 +201,19 @@ class Folders:
             self._let_go(folder, name)
         for name in names:
             if name not in folder.children:
-                folder.children[name] = Folder(os.path.join(folder.path, name), folder)
+                folder.children[name] = WatchedFolder(os.path.join(folder.path, name), folder)
         return list(folder.children.values())
 
-    def _is_entered(self, parent: Folder, name: str) -> bool:
+    def _is_entered(self, parent: WatchedFolder, name: str) -> bool:
         if self._is_passed_over(parent, name):
             return False
         is_of_git = name == ".git" or parent.enters is not None
         return is_of_git or self._wanted(os.path.join(parent.path, name))
 
-    def _is_passed_over(self, parent: Folder, name: str) -> bool:
+    def _is_passed_over(self, parent: WatchedFolder, name: str) -> bool:
         return name == self._own or (parent.enters is not None and name not in parent.enters)
 
-    def _let_go(self, parent: Folder, name: str) -> None:
+    def _let_go(self, parent: WatchedFolder, name: str) -> None:
         """Watch a folder and what is below it no longer, if it is watched."""
         pending = [parent.children.pop(name)] if name in parent.children else []
         while pending:
@@ -223,7 +223,7 @@ class Folders:
                 self._queue.remove(folder.watch)
                 self._unwatch(folder)
 
-    def _unwatch(self, folder: Folder) -> None:
+    def _unwatch(self, folder: WatchedFolder) -> None:
         if folder.watch is not None:
             del self._watched[folder.watch]
             folder.watch = None
@@ -249,7 +249,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _readable_changed(folder: Folder) -> bool:
+def _readable_changed(folder: WatchedFolder) -> bool:
     """Whether a folder has come to be readable, or is no longer."""
     before = folder.is_readable
     folder.is_readable = os.access(folder.path, os.R_OK | os.X_OK)

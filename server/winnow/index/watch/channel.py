@@ -21,7 +21,7 @@ class WatchEnded(Exception):
     """A folder cannot be watched, or no longer; the message tells a user why."""
 
 
-class Exchange:
+class WatchChannel:
     """One of it belongs to one thread; made in the event loop."""
 
     def __init__(self, changed: Callable[[set[str]], None], lost: Callable[[], None]) -> None:

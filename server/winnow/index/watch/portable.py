@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from winnow.index.watch.exchange import Exchange
+from winnow.index.watch.channel import WatchChannel
 
 # What it does each time takes some 0.1 ms.
 STEP_MS = 50
@@ -21,7 +21,7 @@ JOIN_MS = 100
 TOLD_OF_GIT = {(".git",), (".git", "HEAD"), (".git", "info", "exclude")}
 
 
-def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: Exchange) -> None:
+def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: WatchChannel) -> None:
     """What the thread runs; the arguments are those of
     :class:`winnow.index.watch.watcher.Watcher`."""
     reason = "nobody watches any more"
