@@ -426,7 +426,9 @@ async def test_a_store_that_is_deleted_while_changes_are_looked_for_is_not_taken
     folder = folder_of(workspace)
     changes = type(folder).changes
 
-    async def deleted_meanwhile(self: FolderIndex, covers: IndexScope, whole: bool = False) -> Changes:
+    async def deleted_meanwhile(
+        self: FolderIndex, covers: IndexScope, whole: bool = False
+    ) -> Changes:
         found = await changes(self, covers, whole)
         shutil.rmtree(project / ".winnow", ignore_errors=True)
         return found

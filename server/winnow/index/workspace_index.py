@@ -35,7 +35,7 @@ from winnow.errors import SearchError
 from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex, FolderSettings, Ordered, Report
 from winnow.index.build.throttle import Throttle, most_parsed
-from winnow.index.build.unsaved import UnsavedFiles, UnsavedFile, texts_in_place
+from winnow.index.build.unsaved import UnsavedFile, UnsavedFiles, texts_in_place
 from winnow.index.build.workers import IndexWorkers
 from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.status import folder_status, total_of
@@ -242,7 +242,9 @@ class WorkspaceIndex:
         seconds: float,
         asked: Collection[str],
         begin: bool = True,
-    ) -> AsyncIterator[tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, UnsavedFile]]]:
+    ) -> AsyncIterator[
+        tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, UnsavedFile]]
+    ]:
         """As :meth:`snapshot`, with the folders of the view, and its documents."""
         with self.throttle.requests():
             await self._catch_up(seconds, begin)

@@ -155,7 +155,10 @@ def test_where_there_is_nothing_nothing_is_found(texts: dict[bytes, Contents]) -
     segment = in_memory(texts)
     everything = list(range(len(texts)))
     assert segment.documents_with(Condition(TrigramQuery((1, 2)))).tolist() == []
-    assert segment.documents_with(Condition(TrigramQuery(either=((TrigramQuery((1,)),),)))).tolist() == []
+    assert (
+        segment.documents_with(Condition(TrigramQuery(either=((TrigramQuery((1,)),),)))).tolist()
+        == []
+    )
     assert segment.documents_with(Condition(TrigramQuery())).tolist() == everything
     assert [len(array) for array in segment.postings("body", [1])[0]] == [0, 0]
     assert segment.chunk_documents.tolist() == []
@@ -207,7 +210,9 @@ def test_many_chunks_have_numbers_of_more_than_16_bits() -> None:
 def conditions() -> st.SearchStrategy[TrigramQuery]:
     trigrams = st.lists(st.integers(0, 12), max_size=3).map(tuple)
 
-    def several(inner: st.SearchStrategy[TrigramQuery]) -> st.SearchStrategy[tuple[TrigramQuery, ...]]:
+    def several(
+        inner: st.SearchStrategy[TrigramQuery],
+    ) -> st.SearchStrategy[tuple[TrigramQuery, ...]]:
         return st.lists(inner, max_size=3).map(tuple)
 
     return st.recursive(

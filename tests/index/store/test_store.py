@@ -19,7 +19,7 @@ from conftest import requires_posix
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import store as module
 from winnow.index.store.file_record import FileRecord, FileState
-from winnow.index.store.reader import StoreCounts, ScopeTableCache
+from winnow.index.store.reader import ScopeTableCache, StoreCounts
 from winnow.index.store.store import CONSENT, REPLACED, Store
 from winnow.storage import database
 from winnow.storage.database import StoreDamaged

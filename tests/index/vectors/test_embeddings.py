@@ -30,8 +30,8 @@ from winnow.index.vectors.embeddings import (
     MOST_DIMENSIONS,
     NOT_INSTALLED,
     OFF,
-    LoadedModel,
     EmbeddingModel,
+    LoadedModel,
     load_model,
     quantized,
     scale_of,
@@ -184,10 +184,10 @@ def refused(*arguments, **named):
     raise AssertionError("the network is used")
 
 socket.socket = socket.create_connection = socket.getaddrinfo = refused
-from winnow.index.vectors.embeddings import model_at
-assert model_at("auto").model.embed(["some text"]).shape == (1, 256)
+from winnow.index.vectors.embeddings import load_model
+assert load_model("auto").model.embed(["some text"]).shape == (1, 256)
 assert not {{"wordllama", "tokenizers", "requests", "pydantic"}} & set(sys.modules)
-assert model_at({str(a_folder(tmp_path / "model"))!r}).model.embed(["file"]).any()
+assert load_model({str(a_folder(tmp_path / "model"))!r}).model.embed(["file"]).any()
 """
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
 

@@ -61,7 +61,9 @@ class Made:
                     files.append(numbers.pop())
                     self.vectors[files[-1]] = vectors
             parts.append(
-                CorpusPart(in_memory(texts), np.array(documents, np.uint16), np.array(files, np.int32))
+                CorpusPart(
+                    in_memory(texts), np.array(documents, np.uint16), np.array(files, np.int32)
+                )
             )
         [rest] = numbers
         self.vectors[rest] = unit(chance, 0)
@@ -140,7 +142,9 @@ def test_vectors_are_multiplied_block_by_block(monkeypatch: pytest.MonkeyPatch) 
 def test_vectors_of_another_model_are_passed_over() -> None:
     other = {key: replace(text, vectors=b"") for key, text in random_texts(3).items()}
     for texts in (random_texts(3), other):
-        part = CorpusPart(in_memory(texts), np.arange(3, dtype=np.uint16), np.arange(3, dtype=np.int32))
+        part = CorpusPart(
+            in_memory(texts), np.arange(3, dtype=np.uint16), np.arange(3, dtype=np.int32)
+        )
         paths = ["a.py", "b.py", "c.py"]
         corpus = Corpus([part], paths, ["/"], np.zeros(3, np.int32), lambda name: (), {})
         query = unit(np.random.default_rng(1), 1)[0]

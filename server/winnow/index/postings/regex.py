@@ -2,7 +2,7 @@
 
 ripgrep takes the syntax of Rust's `regex` crate, and its parser (`regex-syntax/src/ast/parse.rs`)
 is followed here construct by construct. What it would refuse may be read as anything. What is not
-understood for certain raises NotUnderstood: nothing is then known of the texts that match.
+understood for certain raises UnsupportedPattern: nothing is then known of the texts that match.
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ EMPTY = Concatenation()
 
 
 def literal(text: str, *, case_sensitive: bool) -> Part:
-    """The text itself. Raises NotUnderstood."""
+    """The text itself. Raises UnsupportedPattern."""
     return _Parser(_checked(text), _Flags(ignore_case=not case_sensitive)).literal()
 
 
 def parse_pattern(pattern: str, *, case_sensitive: bool) -> Part:
-    """The parts of a pattern as ripgrep reads it by default. Raises NotUnderstood."""
+    """The parts of a pattern as ripgrep reads it by default. Raises UnsupportedPattern."""
     return _Parser(_checked(pattern), _Flags(ignore_case=not case_sensitive)).pattern()
 
 
@@ -202,7 +202,7 @@ class _Parser:
     # --- what comes next -------------------------------------------------------------------
 
     def _next(self) -> str:
-        """The next character. Raises NotUnderstood at the end."""
+        """The next character. Raises UnsupportedPattern at the end."""
         if self._place == len(self._text):
             raise UnsupportedPattern
         return self._text[self._place]

@@ -107,7 +107,8 @@ class Segment:
         self.trigrams = PostingLists(arrays, "trigrams", TRIGRAM_TYPE, self.blocks)
         units = {"chunk": self.chunks, "document": self.documents}
         self.fields = {
-            field.name: PostingLists(arrays, field.name, TERM_TYPE, units[field.unit]) for field in FIELDS
+            field.name: PostingLists(arrays, field.name, TERM_TYPE, units[field.unit])
+            for field in FIELDS
         }
 
     @functools.cached_property
@@ -223,7 +224,9 @@ class _Evaluation:
     """A condition on trigrams, as far as it pays. Sets are masks of all blocks, or what ``taken``
     makes of such a mask."""
 
-    def __init__(self, trigrams: PostingLists, taken: Callable[[_Mask], _Mask] | None = None) -> None:
+    def __init__(
+        self, trigrams: PostingLists, taken: Callable[[_Mask], _Mask] | None = None
+    ) -> None:
         self._trigrams = trigrams
         self._taken = taken or np.asarray
         self._left = MOST_LISTS

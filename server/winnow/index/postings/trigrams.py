@@ -28,8 +28,8 @@ from winnow.index.postings.regex import (
     Alternation,
     Character,
     Concatenation,
-    UnsupportedPattern,
     Part,
+    UnsupportedPattern,
     literal,
     parse_pattern,
 )

@@ -38,7 +38,7 @@ import winnow.symbols
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import rows
 from winnow.index.store.file_record import FileRecord, FileState
-from winnow.index.store.reader import StoredText, Reader, ScopeTableCache
+from winnow.index.store.reader import Reader, ScopeTableCache, StoredText
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.store.segments import Segments
 from winnow.storage import database, state_folder

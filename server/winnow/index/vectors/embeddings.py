@@ -174,7 +174,9 @@ def load_model(setting: str) -> LoadedModel:
     if setting == OFF:
         return LoadedModel(None)
     if setting != AUTO and not Path(setting).expanduser().is_absolute():
-        return LoadedModel(None, f"index.embeddings is no absolute path, 'auto' or 'off': {setting}")
+        return LoadedModel(
+            None, f"index.embeddings is no absolute path, 'auto' or 'off': {setting}"
+        )
     files = _files(setting)
     if files is None:
         return LoadedModel(None, NOT_INSTALLED)

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from winnow.index.watch import inotify
 from winnow.index.watch.channel import WatchChannel, WatchEnded
-from winnow.index.watch.watched_folders import WatchedFolders, limit_reached
 from winnow.index.watch.inotify import Inotify
 from winnow.index.watch.mounts import Mounts
+from winnow.index.watch.watched_folders import WatchedFolders, limit_reached
 
 # Changes come in groups. A builder or `git checkout` goes on and on: each group costs the loop a
 # call, and what is written twice in a while is then told once.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from winnow.index.watch import inotify
 from winnow.index.watch.channel import WatchEnded
-from winnow.index.watch.inotify import InotifyEvent, Inotify
+from winnow.index.watch.inotify import Inotify, InotifyEvent
 
 # CLOSE_WRITE is for files that are written through memory: that tells of nothing before its end.
 # Nobody is told that a file was opened or read: a search would be one change after the other.

@@ -178,7 +178,9 @@ def _part_scores(
     return chunks, {"body": best, "definition": defined, "comment": said}
 
 
-def _unit_scores(part: CorpusPart, known: dict[str, list[Found]], looked: Looked, field: str) -> Floats:
+def _unit_scores(
+    part: CorpusPart, known: dict[str, list[Found]], looked: Looked, field: str
+) -> Floats:
     """BM25 of each chunk or document of a part, by one field."""
     lengths = part.segment.lengths(field)
     scores = np.zeros(len(lengths), np.float32)

@@ -66,8 +66,8 @@ async def left_out_of(
     workspace: Workspace, scope: Scope, covers: Covers | None, view: Snapshot | None = None
 ) -> NotCovered:
     """How many files the index leaves out of those that are asked for, by reason; see
-    :meth:`WorkspaceIndex.left_out`. What was not counted is absent: where not all files are asked for, the
-    binary ones."""
+    :meth:`WorkspaceIndex.left_out`. What was not counted is absent: where not all files are asked
+    for, the binary ones."""
     left_out = await workspace.index.left_out(view)
     if covers is None:
         return left_out

@@ -13,7 +13,9 @@ from winnow.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
-MOST_TRIES = 3
+# A request that meets damage: the store is opened again, found to be damaged, and replaced by its
+# successor, which answers.
+MOST_TRIES = 4
 
 P = ParamSpec("P")
 T = TypeVar("T")
