@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from winnow.documents.library.library import Library, Reporting
     from winnow.index.postings.corpus import Corpus
     from winnow.index.symbol_names import NameTables
+    from winnow.index.workspace_index import WorkspaceIndex
     from winnow.processes.sandbox import ReadablePath
     from winnow.ranking.history.history import SearchHistory
 
@@ -264,9 +265,9 @@ class Workspace:
         )
 
     @functools.cached_property
-    def index(self) -> Index:
+    def index(self) -> WorkspaceIndex:
         """The index, loaded on first use."""
-        from winnow.index.index import Index
+        from winnow.index.workspace_index import WorkspaceIndex
 
         return WorkspaceIndex(
             self.processes,
@@ -288,7 +289,7 @@ class Workspace:
 
     async def _open(self) -> None:
         if not self.has_index:  # importing numpy would block the event loop
-            await asyncio.to_thread(importlib.import_module, "winnow.index.index")
+            await asyncio.to_thread(importlib.import_module, "winnow.index.workspace_index")
         await self.index.open()
 
     def _prepare(self) -> None:

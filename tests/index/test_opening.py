@@ -11,7 +11,7 @@ import pytest
 from conftest import MakeWorkspace, Recorder, git_commit, write_files
 from waiting_for import until
 from winnow.config import Config, IndexSettings
-from winnow.index.build.disk_scan import Changes, Covers
+from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex
 from winnow.search.index.background import open_index
 from winnow.tools import TOOLS

@@ -70,7 +70,7 @@ def files_in(corpus: Corpus) -> list[str]:
 def files_with(corpus: Corpus, text: str) -> list[str]:
     """The files that may hold a text, by their trigrams."""
     required = required_by(TextPattern(pattern=text, literal=True))
-    assert required != Required()
+    assert required != TrigramQuery()
     found = []
     for part in corpus.parts:
         has = set(part.segment.documents_with(Condition(required)).tolist())

@@ -22,7 +22,7 @@ _KEPT: list[dict[str, Any]] = [{}]
 OF = "of these paths"  # no name that anybody else gives to what is kept
 
 
-def joined(
+def merge(
     view: SymbolView,
     stores: Sequence[tuple[str, Reader]],
     states: Sequence[TableState],

@@ -30,7 +30,7 @@ T = TypeVar("T")
 Overlay = Mapping[str, FileSymbols | None]
 
 
-class StoreView:
+class Snapshot:
     """A :class:`winnow.symbols.view.SymbolView` of the stores of some folders.
 
     ``roots`` are absolute, with ``/``, and ``readers`` are those of their stores, in the same

@@ -31,7 +31,7 @@ LOADED = (
         "winnow.search.index.background",
     ),
     *(
-        "winnow.index.index",
+        "winnow.index.workspace_index",
         "winnow.ranking.history.history",
         "winnow.search.symbols.navigation",
         "winnow.index.watch.watcher",

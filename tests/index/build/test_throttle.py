@@ -70,8 +70,8 @@ def machine() -> OtherMachine:
 
 
 @pytest.fixture
-def governor(machine: OtherMachine) -> Governor:
-    return Governor(IndexSettings, lambda: WORKERS, machine)
+def throttle(machine: OtherMachine) -> Throttle:
+    return Throttle(IndexSettings, lambda: WORKERS, machine)
 
 
 @pytest.fixture(autouse=True)
@@ -141,12 +141,12 @@ async def test_other_programs_go_first_and_a_batch_begins_now_and_then(
 
 async def test_the_threshold_is_the_setting(machine: OtherMachine) -> None:
     settings = [IndexSettings(cpu_throttle_threshold=0.3)]
-    governor = Governor(lambda: settings[0], lambda: WORKERS, machine)
+    throttle = Throttle(lambda: settings[0], lambda: WORKERS, machine)
     machine.others = 0.5
-    await loaded(governor, machine)
-    assert await held_for(governor, machine) == module.LOADED_SECONDS
+    await loaded(throttle, machine)
+    assert await held_for(throttle, machine) == module.LOADED_SECONDS
     settings[0] = IndexSettings(cpu_throttle_threshold=0.6)
-    assert await held_for(governor, machine) == 0
+    assert await held_for(throttle, machine) == 0
 
 
 async def test_a_look_of_long_ago_says_nothing_of_now(
@@ -209,8 +209,8 @@ def test_what_the_server_has_is_not_given_to_workers(monkeypatch: pytest.MonkeyP
     machine, server = OtherMachine(cores=2), 100 * MB
     monkeypatch.setattr(machine, "memory_of", lambda pid: server if pid == os.getpid() else 0)
     settings = IndexSettings(max_memory_usage_mb=300)
-    governor = Governor(lambda: settings, lambda: WORKERS, machine)
-    assert (governor.workers(), governor.worker_bytes()) == (2, 85 * MB)
+    throttle = Throttle(lambda: settings, lambda: WORKERS, machine)
+    assert (throttle.workers(), throttle.worker_bytes()) == (2, 85 * MB)
     server = 150 * MB
     machine.pass_time(1.0)
     assert (throttle.workers(), throttle.worker_bytes()) == (2, 60 * MB)
@@ -236,7 +236,7 @@ def test_as_many_workers_as_processors_memory_and_battery_allow(
     machine = OtherMachine(cores)
     machine.battery = battery
     settings = IndexSettings(max_memory_usage_mb=megabytes)
-    assert Governor(lambda: settings, lambda: WORKERS, machine).workers() == expected
+    assert Throttle(lambda: settings, lambda: WORKERS, machine).workers() == expected
 
 
 def test_what_is_parsed_follows_from_the_limit() -> None:
@@ -271,7 +271,7 @@ async def test_a_program_that_burns_all_processors_is_seen_and_our_own_is_not(
 ) -> None:
     monkeypatch.setattr(module, "LOAD_SECONDS", 0.2)
     own: list[int] = []
-    governor = Governor(lambda: IndexSettings(cpu_throttle_threshold=0.6), lambda: own)
+    throttle = Throttle(lambda: IndexSettings(cpu_throttle_threshold=0.6), lambda: own)
     started = burners()
     load = throttle._load
     assert load.of_others(()) == 0
@@ -313,12 +313,12 @@ async def test_memory_is_that_of_the_server_and_its_workers() -> None:
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        alone = Governor(IndexSettings, tuple).memory()
-        both = Governor(IndexSettings, lambda: [child.pid]).memory()
+        alone = Throttle(IndexSettings, tuple).memory()
+        both = Throttle(IndexSettings, lambda: [child.pid]).memory()
         child.communicate()
     assert alone > 0
     assert 80_000_000 <= both - alone < 110_000_000
-    assert Governor(IndexSettings, lambda: [child.pid]).memory() - alone < 10_000_000
+    assert Throttle(IndexSettings, lambda: [child.pid]).memory() - alone < 10_000_000
 
 
 # --- workers under a throttle --------------------------------------------------------------

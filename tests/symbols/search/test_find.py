@@ -57,7 +57,7 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreView]:
         yield opened
 
 
-def find(view: StoreView, text: str, **options: object) -> SymbolMatches:
+def find(view: Snapshot, text: str, **options: object) -> SymbolMatches:
     tables = view.names(NameTables())
     open_files: Sequence[str] = options.pop("open_files", ())  # type: ignore[assignment]
     return Finder(view, tables, parse(text), **options).find(open_files)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ KEEP_SECONDS = 300.0
 MEMORY_BYTES = 600 * 1024**2
 
 
-class Workers(workers.WorkerPool[Job, Optional[FileFacts]]):  # noqa: UP045
+class IndexWorkers(workers.WorkerPool[IndexJob, Optional[FileRecord]]):  # noqa: UP045
     """Workers whose answer is None for a file that is not there."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Workers(workers.WorkerPool[Job, Optional[FileFacts]]):  # noqa: UP045
         limit: int | None = None,
         regulator: workers.Regulator | None = None,
     ) -> None:
-        kind = workers.WorkerKind[Job, Optional[FileFacts]](  # noqa: UP045
+        kind = workers.WorkerKind[IndexJob, Optional[FileRecord]](  # noqa: UP045
             module="winnow.index.build.worker",
             answer=Optional[FileRecord],  # noqa: UP045
             failed=failed,

@@ -226,7 +226,7 @@ def condition_of(query: TextPattern) -> Condition:
     return Condition(required, query.multiline)
 
 
-def required_by(query: TextPattern, *, as_written: bool = False) -> Required:
+def required_by(query: TextPattern, *, as_written: bool = False) -> TrigramQuery:
     """What it has of trigrams with case folded, or as they are written, without ``AS_WRITTEN``."""
     if query.encoding not in ("", "auto"):
         return ANYTHING

@@ -227,13 +227,13 @@ class _Search:
             self.state = state
             return await view.read(self._find, view, query), state
 
-    def _find(self, view: StoreView, query: SymbolQuery) -> list[str]:
+    def _find(self, view: Snapshot, query: SymbolQuery) -> list[str]:
         self.found, first, self.changed = self._found_in(view, query)
         self.passed = first
         page = self.found.symbols[first : first + self.params.max_results]
         return view.changed({symbol.file.path for symbol in page})
 
-    def _found_in(self, view: StoreView, query: SymbolQuery) -> tuple[SymbolMatches, int, bool]:
+    def _found_in(self, view: Snapshot, query: SymbolQuery) -> tuple[SymbolMatches, int, bool]:
         position = cursor.decode(self.params, int)
         wanted = min(max(0, position[0]) if position else 0, MOST) + self.params.max_results
         finder = Finder(
