@@ -282,7 +282,7 @@ class Workspace:
         )
 
     def opening(self) -> asyncio.Task[None]:
-        """Return the task that opens the index on disk, see :meth:`Index.open`."""
+        """Return the task that opens the index on disk, see :meth:`WorkspaceIndex.open`."""
         if self._opening is None or self._opening.done():
             self._opening = asyncio.create_task(self._open())
         return self._opening

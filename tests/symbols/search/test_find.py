@@ -52,7 +52,7 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreView]:
+def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     with indexed(write_files(tmp_path_factory.mktemp("shop"), FILES)) as opened:
         yield opened
 
@@ -63,7 +63,7 @@ def find(view: Snapshot, text: str, **options: object) -> SymbolMatches:
     return Finder(view, tables, parse(text), **options).find(open_files)  # type: ignore[arg-type]
 
 
-def names(view: StoreView, text: str, **options: object) -> list[str]:
+def names(view: Snapshot, text: str, **options: object) -> list[str]:
     return [found.definition.qualified_name for found in find(view, text, **options).symbols]
 
 
@@ -122,7 +122,7 @@ def below(view: Snapshot, symbol: Symbol) -> str:
         ("QuerySet.complexfilter", ["QuerySet.complex_filter"]),
     ],
 )
-def test_queries_find_definitions_in_order(view: StoreView, text: str, expected: list[str]) -> None:
+def test_queries_find_definitions_in_order(view: Snapshot, text: str, expected: list[str]) -> None:
     found = find(view, text)
     assert [symbol.definition.qualified_name for symbol in found.symbols] == expected
     assert (found.total, found.all_seen, found.timed_out) == (len(expected), True, False)
@@ -139,12 +139,12 @@ def test_queries_find_definitions_in_order(view: StoreView, text: str, expected:
         ("QuerySet.", "QuerySet.filter"),
     ],
 )
-def test_shown_names_contain_the_typed_text(view: StoreView, text: str, shown: str) -> None:
+def test_shown_names_contain_the_typed_text(view: Snapshot, text: str, shown: str) -> None:
     """Editors filter results again by the typed letters and the shown name."""
     assert find(view, text).symbols[0].name == shown
 
 
-def test_exact_queries_find_only_equal_names(view: StoreView) -> None:
+def test_exact_queries_find_only_equal_names(view: Snapshot) -> None:
     assert names(view, "QuerySet", exact=True) == ["QuerySet"]
     assert names(view, "Client.send", exact=True) == ["Client.send"]
     assert names(view, "client.send", exact=True) == []
@@ -153,7 +153,7 @@ def test_exact_queries_find_only_equal_names(view: StoreView) -> None:
 
 
 def test_an_empty_query_lists_open_files_then_exported_definitions(
-    view: StoreView,
+    view: Snapshot,
 ) -> None:
     everywhere = names(view, "")
     assert everywhere[:3] == ["Client", "QuerySet", "HttpClient"]
@@ -169,7 +169,7 @@ def test_an_empty_query_lists_open_files_then_exported_definitions(
     ]  # fmt: skip
 
 
-def test_a_search_can_be_limited_to_files(view: StoreView) -> None:
+def test_a_search_can_be_limited_to_files(view: Snapshot) -> None:
     def in_tests(file: File) -> bool:
         return "/tests/" in file.path
 
@@ -179,7 +179,7 @@ def test_a_search_can_be_limited_to_files(view: StoreView) -> None:
     assert names(view, "", only=only) == ["resend", "send_fast"]
 
 
-def test_pruning_does_not_change_the_best_symbols(view: StoreView) -> None:
+def test_pruning_does_not_change_the_best_symbols(view: Snapshot) -> None:
     symbols = find(view, "send").symbols
     for limit in range(1, len(symbols) + 1):
         found = find(view, "send", limit=limit, prune=True)
@@ -188,7 +188,7 @@ def test_pruning_does_not_change_the_best_symbols(view: StoreView) -> None:
         assert found.all_seen == (found.total == len(symbols)) or found.all_seen is False
 
 
-def test_a_timeout_returns_partial_results(view: StoreView) -> None:
+def test_a_timeout_returns_partial_results(view: Snapshot) -> None:
     found = find(view, "send", seconds=-1)
     assert (found.symbols, found.all_seen, found.timed_out) == ([], False, True)
 
