@@ -47,7 +47,7 @@ async def answer(folder: Path, embeddings: str) -> None:
     workspace = Workspace([folder], config)
     search = TOOLS["semantic_search"]
     try:
-        workspace.index.keep_watching()
+        workspace.index.enable_watching()
         started = time.perf_counter()
         await workspace.index.build()
         seconds = time.perf_counter() - started

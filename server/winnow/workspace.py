@@ -306,7 +306,7 @@ class Workspace:
 
         installed = self.installed
         git = installed.located("git")
-        return index_order.ordered(
+        return index_order.in_index_order(
             paths,
             open_documents=below(root, self.buffers),
             touched=await index_order.touched_lately(

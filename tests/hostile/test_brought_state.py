@@ -16,7 +16,7 @@ import pytest
 from commands import command
 from conftest import MakeWorkspace, git, git_commit, git_init, write_files
 from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS
-from winnow.index.build.disk_scan import keys_of
+from winnow.index.build.disk_scan import content_keys
 from winnow.index.store.store import Store
 from winnow.ranking.history.store import HistoryStore, SearchEvent, SearchRecord
 from winnow.storage.state_folder import User, existing
@@ -73,7 +73,7 @@ def make_forged(tmp_path: Path, state: Path) -> None:
     """Make a `.winnow` of a user's that says of the hostile file what is in a harmless one, and
     that another file was of use."""
     real = write_files(tmp_path / "real", FILES)
-    (_, key) = keys_of(real, [HOSTILE])[HOSTILE]
+    (_, key) = content_keys(real, [HOSTILE])[HOSTILE]
     twin = git_commit(tmp_path / "twin", {**FILES, **HARMLESS})
     done = winnow(twin, "index", "build", XDG_STATE_HOME=str(state))
     assert done.returncode == 0, done.stderr

@@ -109,13 +109,13 @@ async def test_a_few_changes_since_make_the_index_stale_until_they_are_read(
     (project / "src/part1.py").unlink()
     workspace = server(make_workspace(project))
     reading = asyncio.Event()
-    take_changes = FolderIndex.take_changes
+    update_from = FolderIndex.update_from
 
     async def held_back(folder: FolderIndex, changes: Changes) -> None:
         await reading.wait()
-        await take_changes(folder, changes)
+        await update_from(folder, changes)
 
-    monkeypatch.setattr(FolderIndex, "take_changes", held_back)
+    monkeypatch.setattr(FolderIndex, "update_from", held_back)
     assert await open_index(workspace, seconds=SECONDS)
     assert state(workspace) == ("stale", TOTAL - 1, TOTAL)
     reading.set()
@@ -192,7 +192,7 @@ async def test_a_build_in_a_server_leaves_an_index_that_is_open_ready(
 ) -> None:
     monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", SECONDS)
     workspace = make_workspace(project)
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     building = asyncio.create_task(workspace.index.build())
     assert await open_index(workspace, seconds=SECONDS)
     async with workspace.index.snapshot({}, 0.0) as (_, told):
@@ -212,10 +212,10 @@ async def test_a_folder_that_is_gone_when_it_is_to_be_indexed_is_indexed_when_it
     workspace = server(make_workspace(folder))
     await workspace.index.open()
     folder.rename(tmp_path / "elsewhere")
-    workspace.index._found_roots = None  # it is looked for now
+    workspace.index._cached_roots = None  # it is looked for now
     await workspace.index.build()
     (tmp_path / "elsewhere").rename(folder)
-    workspace.index._found_roots = None
+    workspace.index._cached_roots = None
     async with workspace.index.snapshot({}, SECONDS) as (_, told):
         assert (told.state, told.files_indexed) == ("ready", told.files_total)
         assert told.files_total > COUNT

@@ -48,7 +48,7 @@ async def building(workspace: Workspace) -> AsyncIterator[None]:
     """For the time of the block, a build has written some files, and does not go on; when it ends,
     the build has ended."""
     written, may_go_on = asyncio.Event(), asyncio.Event()
-    make_room = FolderIndex._make_room
+    make_room = FolderIndex._trim
 
     async def held(self: FolderIndex) -> bool:
         if not written.is_set():
@@ -57,7 +57,7 @@ async def building(workspace: Workspace) -> AsyncIterator[None]:
         return await make_room(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FolderIndex, "_make_room", held)
+        patch.setattr(FolderIndex, "_trim", held)
         build = asyncio.create_task(workspace.index.build())
         await asyncio.wait_for(written.wait(), SECONDS)
         assert 0 < folder_of(workspace).indexed < MANY
@@ -76,7 +76,7 @@ async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, 
     """A folder with one file, of which every change is told, and its index."""
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
     workspace = make_workspace(project)
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     await workspace.index.build()
     assert await eventually(workspace, "first") == ["a.py"]
     return project, workspace
@@ -89,7 +89,7 @@ async def test_changes_during_the_first_build_are_in_it(
 ) -> None:
     project = many_files(tmp_path)
     workspace = make_workspace(project)
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     last = f"src/m{MANY - 1:03}.py"
     changed = [last, "src/new.py", "other/new.py", "src/m000.py"]
     async with building(workspace):
@@ -110,7 +110,7 @@ async def test_what_is_taken_beside_a_build_does_not_count_as_its_end(
     async with building(workspace):
         folder = folder_of(workspace)
         write_files(project, {"src/m000.py": "changed_text = 1\n"})
-        await folder.told(["src/m000.py"], IndexScope())
+        await folder.on_files_changed(["src/m000.py"], IndexScope())
         state = workspace.index.state()
         assert (state.state, state.files_total) == ("building", MANY)
         assert state.files_indexed < MANY
@@ -124,7 +124,7 @@ async def test_a_known_text_that_comes_during_a_build_is_not_put_back(
 ) -> None:
     project = many_files(tmp_path)
     workspace = make_workspace(project)
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     await workspace.index.build()
     for turn in range(3):
         for path in sorted((project / "src").iterdir()):
@@ -166,7 +166,7 @@ async def read_and_not_written(
 ) -> AsyncIterator[None]:
     """For the time of the block a look has read what has changed; it writes that when it ends."""
     read, may_be_written = held_looks
-    folder.look_soon()
+    folder.schedule_rescan()
     look = asyncio.create_task(folder.check(folder._listed_as, 50))
     await read.wait()
     yield
@@ -188,7 +188,7 @@ async def test_what_a_look_has_read_is_not_written_over_what_was_told_since(
     write_files(project, {path: "second = 22\n"})
     async with read_and_not_written(folder, request.getfixturevalue("held_looks")):
         write_files(project, {path: "third = 333\n"})
-        await folder.told([path], folder._listed_as)
+        await folder.on_files_changed([path], folder._listed_as)
     now = (project / path).stat().st_mtime_ns
     assert (await folder.known([path]))[path].mtime_ns == now
 
@@ -208,7 +208,7 @@ async def test_a_file_that_is_gone_again_before_a_look_has_written_it_is_not_wri
     async with read_and_not_written(folder, request.getfixturevalue("held_looks")):
         top = project / path.partition("/")[0]
         top.unlink() if top.is_file() else shutil.rmtree(top)
-        await folder.told([top.name], folder._listed_as)
+        await folder.on_files_changed([top.name], folder._listed_as)
     assert list(await folder.known(["a.py", path])) == ["a.py"]
 
 
@@ -248,8 +248,8 @@ async def test_a_slow_process_does_not_undo_what_another_one_has_written_since(
 
 async def _finished(workspace: Workspace) -> None:
     """Wait until the index has taken the changes that it was told of."""
-    assert workspace.index._taking is not None
-    await workspace.index._taking
+    assert workspace.index._updating is not None
+    await workspace.index._updating
 
 
 async def test_what_says_which_files_are_ignored_makes_no_index(
@@ -259,10 +259,10 @@ async def test_what_says_which_files_are_ignored_makes_no_index(
     workspace = make_workspace(project)
     await workspace.index.build()
     await workspace.index.clear()
-    assert await workspace.index.files_known() == 0
+    assert await workspace.index.count_indexed_files() == 0
     write_files(project, {".gitignore": "*.txt\n"})
     await workspace.index.refresh([project / ".gitignore"], SECONDS)
-    assert await workspace.index.files_known() == 0
+    assert await workspace.index.count_indexed_files() == 0
 
 
 @requires_linux
@@ -276,7 +276,7 @@ async def test_after_events_were_lost_nothing_is_certain_until_all_is_looked_at(
     assert exchange is not None
     exchange._changed = lambda paths: None  # as if the kernel had no room for what follows
     write_files(project, {"b.py": "first = 2\n"})
-    folder.look_soon()
+    folder.schedule_rescan()
     assert await candidates(workspace, "first") in (None, ["a.py", "b.py"])
     assert await eventually(workspace, "first") == ["a.py", "b.py"]
 
@@ -287,7 +287,7 @@ async def test_a_file_becomes_a_folder_and_a_folder_a_file(
 ) -> None:
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
     workspace = make_workspace(project)
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     await workspace.index.build()
     aside = write_files(tmp_path / "aside", {"one.py": "first = 2\n", "deep/two.py": "first = 3\n"})
     for _ in range(5):
@@ -307,7 +307,7 @@ async def test_renames_in_a_loop_lose_no_file(
     files = {f"one/m{number}.py": f"first_{number} = 1\n" for number in range(30)}
     project = write_files(git_init(tmp_path / "project"), files)
     workspace = make_workspace(project)
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     await workspace.index.build()
     ended = False
 
@@ -344,7 +344,7 @@ async def test_after_a_listing_with_a_gap_files_are_listed_again_at_once(
     folder = folder_of(workspace)
     with monkeypatch.context() as patch:
         patch.setattr(module, "listed_paths", with_a_gap)
-        folder.look_soon()
+        folder.schedule_rescan()
         await folder.check(folder._listed_as, 50)
     write_files(project, {"b.py": "first = 2\n"})
     assert await eventually(workspace, "first") == ["a.py", "b.py"]
@@ -359,7 +359,7 @@ async def test_who_does_not_wait_casts_no_doubt_on_what_is_told(
     async with workspace.index.snapshot({}, 0) as (_, state):
         assert state.state == "ready"
     folder = folder_of(workspace)
-    assert folder.is_sure
+    assert folder.is_up_to_date
     assert not folder.is_due
 
 
@@ -396,7 +396,7 @@ async def test_what_is_told_before_a_build_says_nothing_of_the_other_files(
     workspace = make_workspace(project)
     folder = folder_of(workspace)
     await folder.changes(IndexScope())
-    await folder.told(["m0.py"], IndexScope())
+    await folder.on_files_changed(["m0.py"], IndexScope())
     state = workspace.index.state()
     assert (state.files_indexed, state.files_total) == (0, MANY)
     await workspace.index.build()
@@ -447,7 +447,7 @@ async def test_a_look_that_a_build_overtakes_leaves_the_index_complete(
     """The build changes the store: what the look has found was of the one before."""
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
     workspace = make_workspace(project)
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     folder = folder_of(workspace)
     changes = FolderIndex.changes
 
@@ -475,7 +475,7 @@ async def test_what_was_taken_for_references_and_is_lost_is_taken_again(
         """Leave it open whether there are other files: a look at two of them may be over first."""
 
     monkeypatch.setattr(FolderIndex, "check", no_check)
-    take, lost = FolderIndex.take, list[str]()
+    take, lost = FolderIndex.index_files, list[str]()
 
     async def lossy(
         self: FolderIndex, paths: Sequence[str], seconds: float
@@ -485,9 +485,9 @@ async def test_what_was_taken_for_references_and_is_lost_is_taken_again(
         if not lost:
             lost.extend(paths)
             async with self._opening:
-                await self._forget()
+                await self._reset()
 
-    monkeypatch.setattr(FolderIndex, "take", lossy)
+    monkeypatch.setattr(FolderIndex, "index_files", lossy)
     params = FindReferencesParams(path="net.py", line=1, column=5)
     found = await find_references(workspace, params, no_progress)
     places = {(one.path, one.line) for one in found.references}

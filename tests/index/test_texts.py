@@ -52,7 +52,7 @@ def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def folder_of(workspace: Workspace) -> FolderIndex:
-    (folder,) = workspace.index._current()
+    (folder,) = workspace.index._folder_indexes()
     return folder
 
 
@@ -278,11 +278,11 @@ async def test_what_has_found_room_again_is_told_of_no_longer(
     store.note(FULL_AT, f"{50 * MEGABYTE} {store.size()}")
     write_files(project, {"src/new.py": "def new(): ...\n"})
     assert await workspace.index.refresh([project / "src/new.py"], SECONDS)
-    assert workspace.index.hindrances() == [f"1 files are left out: {FULL}"]
+    assert workspace.index.problem_messages() == [f"1 files are left out: {FULL}"]
     config, _ = merged(workspace.config, {"index": {"max_index_size_mb": 100}}, "test")
     workspace.reconfigure(config)
     assert await workspace.index.refresh([], SECONDS)
-    assert workspace.index.hindrances() == []
+    assert workspace.index.problem_messages() == []
 
 
 async def test_a_build_leaves_one_segment_of_small_ones(
@@ -400,7 +400,7 @@ async def test_files_that_may_match_are_named_and_follow_every_change(
     project = git_commit(tmp_path / "project", FILES)
     workspace = make_workspace(project)
     assert await candidates(workspace, "plugins") is None
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     await workspace.index.build()
     assert await candidates(workspace, "plugins") == ["docs/guide.md", "src/loader.py"]
     assert await candidates(workspace, "nowhere at all") == []
@@ -447,7 +447,7 @@ async def test_files_of_which_nothing_is_kept_may_always_match(
     )
     (project / "wide.txt").write_bytes("plugins ünd".encode("utf-16"))
     workspace = make_workspace(project)
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     await workspace.index.build()
     always = ["settings.py", "web/app.min.js"]
     assert await candidates(workspace, "nowhere at all") == always
@@ -487,7 +487,7 @@ async def test_a_paused_index_says_so_and_goes_on_when_it_may(
 
     await until(is_paused)
     assert (await workspace.index.status()).paused
-    assert any("paused" in one for one in workspace.index.hindrances())
+    assert any("paused" in one for one in workspace.index.problem_messages())
     workspace.index.resume()
     await building
     assert (await workspace.index.status()).folders[0].state == "ready"

@@ -71,7 +71,7 @@ async def names(workspace: Workspace, seconds: float = SECONDS) -> dict[str, str
 
 
 async def known(workspace: Workspace, root: str) -> list[str]:
-    folders = {one.root.as_posix(): one for one in workspace.index._current()}
+    folders = {one.root.as_posix(): one for one in workspace.index._folder_indexes()}
     reader = await folders[root].reader()
     try:
         unsaved = [str(path).removeprefix(f"{root}/") for path in workspace.buffers]
@@ -142,7 +142,7 @@ async def test_the_files_of_a_folder_that_has_left_take_no_memory(
     large = write_files(tmp_path / "large", {"a.py": ""})
     workspace = make_workspace(project, large)
     alone = make_workspace(project).index._settings().max_parsed
-    for folder in workspace.index._current():
+    for folder in workspace.index._folder_indexes():
         folder.total = 1_000_000 if folder.root == large else 4
     assert workspace.index._settings().max_parsed < alone
     workspace.folders = [project]
@@ -324,10 +324,10 @@ async def test_a_client_may_spell_a_folder_in_another_way(
 async def test_facts_before_there_is_an_index(make_workspace: MakeWorkspace, project: Path) -> None:
     workspace = make_workspace(project)
     paths = [f"{project}/src/main.py", f"{project}/src/loader.py", f"{project}/gone.py", "/x.py"]
-    found = [path async for some in workspace.index.facts_for(paths, SECONDS) for path in some]
+    found = [path async for some in workspace.index.index_files(paths, SECONDS) for path in some]
     assert sorted(found) == sorted(paths[:2])
     (project / "src/main.py").write_text("def changed(): ...\n")
-    found = [path async for some in workspace.index.facts_for(paths, SECONDS) for path in some]
+    found = [path async for some in workspace.index.index_files(paths, SECONDS) for path in some]
     assert sorted(found) == sorted(paths[:2])
     async with workspace.index.snapshot({}, 0.0) as (view, _):
         assert [one.name for one in view.definitions_in(paths[0])] == ["changed"]
@@ -338,7 +338,7 @@ async def test_facts_as_far_as_the_time_suffices(
 ) -> None:
     workspace = make_workspace(project)
     started = time.monotonic()
-    found = [some async for some in workspace.index.facts_for([f"{project}/src/main.py"], 0.0)]
+    found = [some async for some in workspace.index.index_files([f"{project}/src/main.py"], 0.0)]
     assert found == []
     assert time.monotonic() - started < SECONDS
 
@@ -375,7 +375,7 @@ async def test_the_settings_can_forbid_an_index(
     await workspace.index.build()
     assert (await state(workspace))[0] == "none"
     path = f"{project}/src/main.py"
-    assert [some async for some in workspace.index.facts_for([path], SECONDS)] == [[path]]
+    assert [some async for some in workspace.index.index_files([path], SECONDS)] == [[path]]
     async with workspace.index.snapshot({}, 0.0) as (view, _):
         assert [one.name for one in view.definitions_in(path)] == ["main"]
     assert not (project / ".winnow").exists()
@@ -418,7 +418,7 @@ async def test_a_full_disk_leaves_a_temporary_index(
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
-    (folder,) = workspace.index._current()
+    (folder,) = workspace.index._folder_indexes()
     store = await folder.store()
     pages = value_of(store._writer, "PRAGMA page_count")
     store._writer.execute(f"PRAGMA max_page_count={pages}")
@@ -498,7 +498,7 @@ def test_a_file_state_says_when_a_file_was_only_just_written(
     now = time.time_ns()
     monkeypatch.setattr(file_record, "time", SimpleNamespace(time_ns=lambda: now))
 
-    def told(age_ns: int) -> os.stat_result:
+    def status_of(age_ns: int) -> os.stat_result:
         second = (now - age_ns) / 1e9
         values = (0o100644, 1, 1, 1, 0, 0, 7, second, second, second)
         return os.stat_result(
@@ -506,8 +506,8 @@ def test_a_file_state_says_when_a_file_was_only_just_written(
             {"st_mtime_ns": now - age_ns, "st_ctime_ns": now - age_ns},
         )
 
-    assert file_record.file_state(told(10**9)) == FileState(now - 10**9, now - 10**9, 7)
-    assert file_record.file_state(told(0)).ctime_ns == 0
+    assert file_record.file_state(status_of(10**9)) == FileState(now - 10**9, now - 10**9, 7)
+    assert file_record.file_state(status_of(0)).ctime_ns == 0
 
 
 async def test_a_file_that_is_dated_to_a_far_future_is_one_as_others_are(
@@ -518,7 +518,7 @@ async def test_a_file_that_is_dated_to_a_far_future_is_one_as_others_are(
     await workspace.index.build()
     assert await state(workspace) == ("ready", 4, 4)
     assert await names(workspace) == ALL
-    assert len(await workspace.index._current()[0].changes(IndexScope(), whole=True)) == 0
+    assert len(await workspace.index._folder_indexes()[0].changes(IndexScope(), whole=True)) == 0
     (project / "src/main.py").write_text("def principal(): ...\n")
     assert await names(workspace) == {**ALL, "src/main.py": "principal"}
 
@@ -531,13 +531,13 @@ async def test_an_index_stays_in_use_while_it_is_built_again(
     await workspace.index.build()
     workspace.reconfigure(Config())
     may_end = asyncio.Event()
-    make_room = folder_module.FolderIndex._make_room
+    make_room = folder_module.FolderIndex._trim
 
     async def held(folder: folder_module.FolderIndex) -> bool:
         await may_end.wait()
         return await make_room(folder)
 
-    monkeypatch.setattr(folder_module.FolderIndex, "_make_room", held)
+    monkeypatch.setattr(folder_module.FolderIndex, "_trim", held)
     building = asyncio.create_task(workspace.index.build())
     await asyncio.sleep(0)
     seen = set()
@@ -561,7 +561,7 @@ async def test_an_index_that_was_just_turned_off_takes_no_changes(
     # The settings are told to the index a moment later, and the file is saved before that.
     write_files(project, {"src/main.py": "def later(): ...\n"})
     workspace.files_changed([project / "src/main.py"])
-    assert workspace.index._taking is None
+    assert workspace.index._updating is None
     await workspace.index.follow_settings()
     workspace.reconfigure(Config())
     await workspace.index.build()
@@ -652,7 +652,7 @@ async def test_a_store_that_opens_while_the_request_is_cancelled_is_closed(
 
     monkeypatch.setattr(folder_module, "_temporary", late)
     workspace = make_workspace(project)
-    request = asyncio.create_task(workspace.index._current()[0].store())
+    request = asyncio.create_task(workspace.index._folder_indexes()[0].store())
     await asyncio.to_thread(begun.wait)
     request.cancel()
     await asyncio.sleep(0)
@@ -669,7 +669,7 @@ async def test_a_reader_that_opens_while_the_request_is_cancelled_is_closed(
     begun, go_on = threading.Event(), threading.Event()
     closed: list[Reader] = []
     workspace = make_workspace(project)
-    folder = workspace.index._current()[0]
+    folder = workspace.index._folder_indexes()[0]
     read, close = Store.reader, Reader.close
 
     def late(store: Store) -> Reader:
@@ -696,7 +696,7 @@ async def test_a_reader_that_opens_while_the_request_is_cancelled_is_closed(
 async def test_an_index_that_is_closed_opens_no_store(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    folder = make_workspace(project).index._current()[0]
+    folder = make_workspace(project).index._folder_indexes()[0]
     await folder.aclose()
     with pytest.raises(IndexUnavailable):
         await folder.store()

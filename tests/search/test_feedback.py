@@ -82,12 +82,12 @@ async def test_metrics_say_once_that_there_is_no_room(
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
-    (folder,) = workspace.index._current()
+    (folder,) = workspace.index._folder_indexes()
     store = await folder.store()
     assert store.trim(0)
     write_files(project, {"src/new.py": "new = 1\n"})
     assert await workspace.index.refresh([project / "src/new.py"], 30)
-    assert any(FULL in one for one in workspace.index.hindrances())
+    assert any(FULL in one for one in workspace.index.problem_messages())
     for _ in range(3):
         await call(workspace, "grep", pattern="load_plugin")
     metrics = await call(workspace, "search_metrics")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from winnow.index.build.disk_scan import changes_of, keys_of
+from winnow.index.build.disk_scan import content_keys, find_changes
 from winnow.index.store.reader import Reader, ReaderStopped, StoreVersion
 from winnow.index.symbol_names import NameTables
 from winnow.symbols.extract.packed import last_name
@@ -133,9 +133,9 @@ class Snapshot:
                 below.setdefault(folder, (reader, []))[1].append(inside)
         found: list[str] = []
         for folder, (reader, some) in below.items():
-            changes = changes_of(Path(folder), reader.known_files(some).items())
+            changes = find_changes(Path(folder), reader.states_of_files(some).items())
             # One that was only touched, or was read right after it was written, has the same text.
-            now = keys_of(Path(folder), changes.changed)
+            now = content_keys(Path(folder), changes.changed)
             known = reader.keys_of(now)
             changed = [
                 path for path in changes.changed if path not in now or now[path][1] != known[path]

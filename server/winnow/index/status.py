@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from winnow.index.build.folder import FolderIndex
-from winnow.index.store.file_record import CANNOT_BE_READ, EXCLUDED, FULL, OF_SECRETS, TOO_LARGE
+from winnow.index.store.file_record import EXCLUDED, FULL, HOLDS_SECRETS, TOO_LARGE, UNREADABLE_FILE
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import REPLACED
 from winnow.storage.paths import shown_path
@@ -19,8 +19,8 @@ REASONS = (
     (EXCLUDED, "excluded"),
     (FULL, "size_limit"),
     (TOO_LARGE, "too_large"),
-    (OF_SECRETS, "secret"),
-    (CANNOT_BE_READ, "unreadable"),
+    (HOLDS_SECRETS, "secret"),
+    (UNREADABLE_FILE, "unreadable"),
     ("it took longer", "failed"),
     ("its parser has crashed", "failed"),
     ("its facts cannot be taken", "failed"),
@@ -34,7 +34,7 @@ def folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStat
     own = state if folder.complete or state in ("none", "opening") else "building"
     return FolderStatus(
         folder=shown_path(folder.root.as_posix())[0],
-        state="none" if state == "none" or not folder.is_wanted else own,  # type: ignore[arg-type]
+        state="none" if state == "none" or not folder.has_index else own,  # type: ignore[arg-type]
         files_indexed=folder.indexed,
         files_total=folder.total,
         not_covered=not_covered(reader.problem_counts(), reader.binaries()),

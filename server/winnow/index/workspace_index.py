@@ -33,7 +33,7 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.build.disk_scan import Changes, IndexScope
-from winnow.index.build.folder import FolderIndex, FolderSettings, Ordered, Report
+from winnow.index.build.folder import FolderIndex, FolderSettings, OrderFiles, ReportProgress
 from winnow.index.build.throttle import Throttle, most_parsed
 from winnow.index.build.unsaved import UnsavedFile, UnsavedFiles, texts_in_place
 from winnow.index.build.workers import IndexWorkers
@@ -71,7 +71,7 @@ ROOT_SECONDS = 0.05
 # As many changed files go before the work of the background.
 FEW = 50
 # Changes come in groups: a moment makes one transaction of them.
-TOGETHER_SECONDS = 0.005
+JOIN_SECONDS = 0.005
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class WorkspaceIndex:
         config: Callable[[], Config],
         folders: Callable[[], Sequence[Path]],
         ripgrep: Callable[[], Ripgrep],
-        ordered: Ordered,
+        ordered: OrderFiles,
         prepare: Callable[[], None] = lambda: None,
         derive: Callable[[Corpus], None] = lambda corpus: None,
         roots_of: Callable[[Sequence[Path]], list[Path]] = search_roots,
@@ -141,22 +141,24 @@ class WorkspaceIndex:
         self._workers = IndexWorkers(
             processes, environment, limits.parse_seconds, regulator=self.throttle
         )
-        self._known: dict[Path, FolderIndex] = {}
+        self._indexes: dict[Path, FolderIndex] = {}
         self._documents = UnsavedFiles(self._workers, self._settings)
-        self._left_out: tuple[list[StoreVersion], NotCovered] | None = None
+        self._not_covered: tuple[list[StoreVersion], NotCovered] | None = None
         self._watching = False
-        self._found_roots: tuple[list[Path], int, list[Path]] | None = None
-        self._consented = False
-        self._asked = False  # for a build: a folder that is gone is built when it is there
-        self._told: dict[FolderIndex, set[str]] = {}
+        self._cached_roots: tuple[list[Path], int, list[Path]] | None = None
+        self._has_consent = False
+        self._build_requested = (
+            False  # for a build: a folder that is gone is built when it is there
+        )
+        self._changed_files: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
         self._closed = False
         self._opening: asyncio.Task[None] | None = None
         self._opened: set[FolderIndex] = set()
         self._opened_at = -LATER_SECONDS
-        self._taking: asyncio.Task[None] | None = None
+        self._updating: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
-        self._precaution: asyncio.Task[None] | None = None
+        self._later_check: asyncio.Task[None] | None = None
 
     # --- opening ---------------------------------------------------------------------------
 
@@ -179,7 +181,7 @@ class WorkspaceIndex:
     def _unopened(self) -> list[FolderIndex]:
         if self._closed or self._builds or not self._config().index.enabled:
             return []
-        return [one for one in self._current() if not (one in self._opened or one.complete)]
+        return [one for one in self._folder_indexes() if not (one in self._opened or one.complete)]
 
     async def _open(self, folders: Sequence[FolderIndex]) -> None:
         user = self._settings().user
@@ -213,7 +215,7 @@ class WorkspaceIndex:
     async def _take_changes(self, changes: Mapping[FolderIndex, Changes]) -> None:
         for folder, one in changes.items():
             with _logged(folder):
-                await folder.take_changes(one)
+                await folder.update_from(one)
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -248,7 +250,7 @@ class WorkspaceIndex:
         """As :meth:`snapshot`, with the folders of the view, and its documents."""
         with self.throttle.requests():
             await self._catch_up(seconds, begin)
-            folders = self._current()
+            folders = self._folder_indexes()
             texts = await self._texts_in_place(folders, buffers, asked)
             unsaved = await self._documents.known(texts)
         overlay = {path: one.facts for path, one in unsaved.items()}
@@ -278,11 +280,11 @@ class WorkspaceIndex:
         except (SearchError, ReaderStopped):
             raise
         except Exception as error:
-            if await self._mended(folders, error):
+            if await self._handle_damage(folders, error):
                 raise StoreDamaged(str(error)) from error
             raise
 
-    async def _mended(self, folders: Iterable[FolderIndex], error: Exception) -> bool:
+    async def _handle_damage(self, folders: Iterable[FolderIndex], error: Exception) -> bool:
         """Return whether an error comes of a store that is damaged; the store is seen to then."""
         if not isinstance(error, StoreDamaged):
             return any([await folder.repair() for folder in folders])
@@ -312,7 +314,7 @@ class WorkspaceIndex:
         cannot say in so many seconds that it is up to date."""
         if not await self._is_exact(seconds):
             return None
-        folders = self._current()
+        folders = self._folder_indexes()
         try:
             async with self._view(folders) as (view, readers):
                 if not self._is_exact_now():  # something has changed meanwhile
@@ -325,53 +327,53 @@ class WorkspaceIndex:
     def has_folder(self, root: Path, path: str) -> bool:
         """Whether a search of the root covers the folder with this path below it, as far as that is
         known."""
-        return root in self._known and self._known[root].has_folder(path)
+        return root in self._indexes and self._indexes[root].has_folder(path)
 
     async def _is_exact(self, seconds: float) -> bool:
         """Whether every file is known as it is now; waits so long for changes to be taken."""
         if not self._knows_files():
-            self._look([one for one in self._current() if one.complete])
+            self._start_check([one for one in self._folder_indexes() if one.complete])
             return False
         end = asyncio.get_running_loop().time() + seconds
-        if seconds and not await self._settled(seconds):
+        if seconds and not await self._wait_for_events(seconds):
             return False
-        for task in (self._taking, self._checking):
+        for task in (self._updating, self._checking):
             await _finished(task, end - asyncio.get_running_loop().time())
         return self._is_exact_now()
 
     def _is_exact_now(self) -> bool:
-        busy = self._builds or _is_busy(self._taking) or _is_busy(self._checking)
+        busy = self._builds or _is_busy(self._updating) or _is_busy(self._checking)
         return not busy and self._knows_files()
 
     def _knows_files(self) -> bool:
-        folders = self._current()
-        return bool(folders) and all(one.knows_files_of(self._covers(one)) for one in folders)
+        folders = self._folder_indexes()
+        return bool(folders) and all(one.is_exact_for(self._covers(one)) for one in folders)
 
-    async def facts_for(
+    async def index_files(
         self, paths: Iterable[str], seconds: float
     ) -> AsyncGenerator[list[str], None]:
         """See to it that files are known, before the index is complete: gives their paths as they
         come to be in the store. ``paths`` are absolute, of files that a search covers."""
         end = asyncio.get_running_loop().time() + seconds
-        for folder, below in _by_folder(self._current(), paths).items():
+        for folder, below in _by_folder(self._folder_indexes(), paths).items():
             left = end - asyncio.get_running_loop().time()
-            async with contextlib.aclosing(folder.take(sorted(below), left)) as taken:
+            async with contextlib.aclosing(folder.index_files(sorted(below), left)) as taken:
                 async for some in taken:
                     yield [folder.prefix + path for path in some]
 
     def state(self) -> IndexState:
         """How much of the workspace is known, and whether it is as the disk has it."""
-        folders = self._current()
+        folders = self._folder_indexes()
         state: Literal["none", "opening", "building", "ready", "stale"] = "ready"
         if not folders or not all(one.complete for one in folders):
             # A store that was damaged or deleted is made anew by the next query's check.
-            known = folders and all(one.is_wanted for one in folders)
+            known = folders and all(one.has_index for one in folders)
             state = "building" if self._builds or known else "none"
             if any(one.is_opening for one in folders):
                 state = "opening"
-        elif self._is_behind() or _is_busy(self._taking) or _is_busy(self._checking):
+        elif self._is_behind() or _is_busy(self._updating) or _is_busy(self._checking):
             state = "stale"
-        if not (self._config().index.enabled or self._consented):
+        if not (self._config().index.enabled or self._has_consent):
             state = "none"  # whatever an earlier setting has left
         return IndexState(
             state=state,
@@ -384,14 +386,14 @@ class WorkspaceIndex:
         """Whether files may have changed that a build under way has yet to take: unless there was a
         look at all of them a moment ago, which found nothing."""
         return bool(self._builds) and any(
-            one.behind or one.is_due or not one.covers_as_listed(self._covers(one))
-            for one in self._current()
+            one.is_behind or one.is_due or not one.was_listed_with(self._covers(one))
+            for one in self._folder_indexes()
         )
 
     async def status(self) -> IndexStatus:
         """All that there is to know of the index, and of what works on it."""
         index, state, folders = self._config().index, self.state().state, []
-        for folder in self._current():
+        for folder in self._folder_indexes():
             reader = await folder.reader()
             try:
                 folders.append(await asyncio.to_thread(folder_status, folder, reader, state))
@@ -428,15 +430,17 @@ class WorkspaceIndex:
     async def left_out(self, view: Snapshot | None = None) -> NotCovered:
         """How many files there are of which nothing can be found, by reason. A ``view`` of now
         saves a look at the stores."""
-        written = view.written() if view else [await one.written() for one in self._current()]
-        if self._left_out is None or self._left_out[0] != written:
-            self._left_out = written, total_of((await self.status()).folders)
-        return self._left_out[1]
+        written = (
+            view.written() if view else [await one.written() for one in self._folder_indexes()]
+        )
+        if self._not_covered is None or self._not_covered[0] != written:
+            self._not_covered = written, total_of((await self.status()).folders)
+        return self._not_covered[1]
 
-    async def files_known(self) -> int:
+    async def count_indexed_files(self) -> int:
         """How many files are kept, by this process or an earlier one, as they are or were."""
         count = 0
-        for folder in self._current():
+        for folder in self._folder_indexes():
             if folder.damage:
                 continue
             reader = await folder.reader()
@@ -447,40 +451,42 @@ class WorkspaceIndex:
         return count
 
     @property
-    def knows_a_folder(self) -> bool:
+    def has_complete_folder(self) -> bool:
         """Whether all files of some folder are known, though perhaps not of every one."""
-        return any(one.complete for one in self._current())
+        return any(one.complete for one in self._folder_indexes())
 
     @property
-    def was_asked_for(self) -> bool:
+    def build_was_requested(self) -> bool:
         """Whether it was to be built already: where there is none all the same, none comes."""
-        return self._asked
+        return self._build_requested
 
-    def not_kept(self) -> list[Path]:
+    def temporary_folders(self) -> list[Path]:
         """The folders whose index ends with this process: nothing is or can be written there."""
-        return [one.root for one in self._current() if one.ends_with_process]
+        return [one.root for one in self._folder_indexes() if one.is_lost_on_exit]
 
     def notices(self) -> list[str]:
         """What people should know of folders `.winnow` that are ignored."""
-        return [one.notice for one in self._current() if one.notice]
+        return [one.notice for one in self._folder_indexes() if one.notice]
 
     @property
     def stores_changed(self) -> int:
         """How often a folder has changed over to another store, or opened its store again."""
-        return sum(one.stores_changed for one in self._known.values())
+        return sum(one.stores_changed for one in self._indexes.values())
 
     def damages(self) -> list[str]:
         """Which folders have a damaged index, what is wrong with it, and what is done about it."""
-        rebuilt = "it is being rebuilt" if self._asked else "`winnow index build` rebuilds it"
+        rebuilt = (
+            "it is being rebuilt" if self._build_requested else "`winnow index build` rebuilds it"
+        )
         return [
             f"the index of {one.root} is damaged ({one.damage}): {rebuilt}"
-            for one in self._current()
+            for one in self._folder_indexes()
             if one.damage
         ]
 
-    def hindrances(self) -> list[str]:
+    def problem_messages(self) -> list[str]:
         """Why folders are not indexed as they should."""
-        folders = self._current()
+        folders = self._folder_indexes()
         found = [f"{one.root}: {one.problem}" for one in folders if one.problem]
         found += self.damages()
         if left_out := sum(one.left_out for one in folders):
@@ -494,7 +500,7 @@ class WorkspaceIndex:
         """The files of which no facts could be taken, by absolute path, and why; and the folders
         that could not be indexed as they should."""
         found = {}
-        for folder in self._current():
+        for folder in self._folder_indexes():
             if folder.problem:
                 found[folder.root.as_posix()] = folder.problem
             for path, problem in (await folder.problems()).items():
@@ -503,7 +509,7 @@ class WorkspaceIndex:
 
     # --- keeping up ------------------------------------------------------------------------
 
-    async def build(self, report: Report | None = None, consent: bool = False) -> None:
+    async def build(self, report: ReportProgress | None = None, consent: bool = False) -> None:
         """Bring all folders up to date, unless the settings say that there is to be no index. With
         ``consent``, also those that are not indexed unless somebody asks for it."""
         if self._closed or not (self._config().index.enabled or consent):
@@ -520,8 +526,8 @@ class WorkspaceIndex:
             task.cancel()
             self._builds.discard(task)
             if not self._builds:
-                for folder in self._known.values():
-                    folder.behind = False
+                for folder in self._indexes.values():
+                    folder.is_behind = False
         if not task.cancelled():
             task.result()
 
@@ -530,16 +536,16 @@ class WorkspaceIndex:
         looks at was looked at just now."""
         await self.open()
         pause = self._opened_at + LATER_SECONDS - time.monotonic()
-        if pause > 0 and all(one.complete for one in self._current()):
+        if pause > 0 and all(one.complete for one in self._folder_indexes()):
             await asyncio.sleep(pause)
             await self.throttle.turn()
 
-    async def _build(self, report: Report | None, consent: bool) -> None:
-        self._asked = True
-        self._consented |= consent
-        for folder in self._known.values():
+    async def _build(self, report: ReportProgress | None, consent: bool) -> None:
+        self._build_requested = True
+        self._has_consent |= consent
+        for folder in self._indexes.values():
             self._build_when_there(folder)
-        for folder in self._current():
+        for folder in self._folder_indexes():
             with _logged(folder):
                 if consent:
                     folder.consent(is_indexable(folder.root, self._environment))
@@ -547,7 +553,7 @@ class WorkspaceIndex:
                     folder.problem = "it is the root of a file system, or holds a home folder"
                     continue
                 max_files = None if consent else self._config().index.max_files
-                folder.build_soon(max_files)  # should this fail: the folder may come back
+                folder.schedule_build(max_files)  # should this fail: the folder may come back
                 if self._watching:
                     await folder.watch(self._covers(folder), self.files_changed)
 
@@ -563,14 +569,14 @@ class WorkspaceIndex:
     def _build_when_there(self, folder: FolderIndex) -> None:
         """Have a look build the folder, which may be gone just now."""
         if folder.writable:
-            folder.build_soon(self._config().index.max_files)
+            folder.schedule_build(self._config().index.max_files)
 
     def _prepare_soon(self) -> None:
         """Load what the first search needs, if nothing has begun to yet."""
         if self._preparing is None:
             self._preparing = asyncio.create_task(asyncio.to_thread(self._prepare))
 
-    def keep_watching(self) -> None:
+    def enable_watching(self) -> None:
         """From the next build on, have changes told: there will be more than one query."""
         self._watching = self._config().index.watch
 
@@ -587,88 +593,90 @@ class WorkspaceIndex:
         :meth:`build` that makes it."""
         enabled = self._config().index.enabled
         if not enabled:
-            self._asked = self._consented = self._watching = False
+            self._build_requested = self._has_consent = self._watching = False
             await _cancelled([self._opening, *self._builds])
-            await _cancelled([self._taking, self._checking, self._precaution])
+            await _cancelled([self._updating, self._checking, self._later_check])
             self._opened.clear()
-            self._told.clear()
-        for folder in self._known.values():
-            await folder.permit(enabled and is_indexable(folder.root, self._environment))
+            self._changed_files.clear()
+        for folder in self._indexes.values():
+            await folder.set_writable(enabled and is_indexable(folder.root, self._environment))
 
     async def clear(self) -> None:
         """Delete the index of all folders; it is not made anew until somebody asks for it."""
         await _cancelled(list(self._builds))
-        for folder in self._current():
+        for folder in self._folder_indexes():
             await folder.clear()
 
     async def refresh(self, paths: Collection[str | Path], seconds: float) -> bool:
         """Look at some files, or at all, whatever was told; whether what was found is in the index
         before the time is up."""
         end = asyncio.get_running_loop().time() + seconds
-        for folder in self._current():
+        for folder in self._folder_indexes():
             if not paths:
-                folder.look_soon()
+                folder.schedule_rescan()
         self.files_changed(paths)
         await self._catch_up(seconds)
         # A query does not wait as long for a look.
         await _finished(self._checking, end - asyncio.get_running_loop().time())
-        return not (_is_busy(self._taking) or _is_busy(self._checking) or self._builds)
+        return not (_is_busy(self._updating) or _is_busy(self._checking) or self._builds)
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Take note that files were changed, made or removed; those of the index are taken soon,
         and a query that begins meanwhile waits a moment for them. Nothing is taken once the
         settings have turned the index off, even before :meth:`follow_settings` has ended."""
-        if not (self._config().index.enabled or self._consented):
+        if not (self._config().index.enabled or self._has_consent):
             return
-        for folder, below in _by_folder(self._current(), paths).items():
+        for folder, below in _by_folder(self._folder_indexes(), paths).items():
             if folder.is_open:
-                self._told.setdefault(folder, set()).update(below)
-        if self._told and not _is_busy(self._taking) and not self._closed:
-            self._taking = asyncio.create_task(self._take_told())
+                self._changed_files.setdefault(folder, set()).update(below)
+        if self._changed_files and not _is_busy(self._updating) and not self._closed:
+            self._updating = asyncio.create_task(self._process_changes())
 
     async def aclose(self) -> None:
         """End what is under way, and the workers; close the stores."""
         self._closed = True
         await _cancelled([self._opening])
-        await _cancelled([self._taking, self._checking, self._precaution, *self._builds])
+        await _cancelled([self._updating, self._checking, self._later_check, *self._builds])
         if self._preparing is not None:
             await asyncio.gather(self._preparing, return_exceptions=True)
         await self._documents.aclose()
         await self._workers.aclose()
-        for folder in self._known.values():
+        for folder in self._indexes.values():
             await folder.aclose()
 
-    async def _take_told(self) -> None:
-        while self._told:
-            await asyncio.sleep(TOGETHER_SECONDS)
-            folder = next(iter(self._told))
+    async def _process_changes(self) -> None:
+        while self._changed_files:
+            await asyncio.sleep(JOIN_SECONDS)
+            folder = next(iter(self._changed_files))
             with _logged(folder):
-                await folder.told(self._told.pop(folder), self._covers(folder))
+                await folder.on_files_changed(self._changed_files.pop(folder), self._covers(folder))
 
     async def _catch_up(self, seconds: float, begin: bool = True) -> None:
         """Wait a while for the changes that somebody has told of, then for a look for others, which
         would find these, too."""
         end = asyncio.get_running_loop().time() + seconds
-        if seconds and not await self._settled(seconds):
-            for folder in self._current():
-                folder.look_now()
-        told = await _finished(self._taking, end - asyncio.get_running_loop().time())
-        self._look([one for one in self._current() if one.built or one.writable], begin)
+        if seconds and not await self._wait_for_events(seconds):
+            for folder in self._folder_indexes():
+                folder.schedule_check()
+        told = await _finished(self._updating, end - asyncio.get_running_loop().time())
+        self._start_check(
+            [one for one in self._folder_indexes() if one.built or one.writable], begin
+        )
         left = end - asyncio.get_running_loop().time()
         await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
 
-    def _look(self, folders: Iterable[FolderIndex], begin: bool = True) -> None:
+    def _start_check(self, folders: Iterable[FolderIndex], begin: bool = True) -> None:
         """Begin to look for changes in the folders where it is time to, and perhaps an index."""
         due = [one for one in folders if one.is_due]
-        unsure = [one for one in due if not one.is_sure]
+        unsure = [one for one in due if not one.is_up_to_date]
         if not due or self._builds or _is_busy(self._opening) or _is_busy(self._checking):
             return
         if unsure:
-            if self._precaution is not None:
-                self._precaution.cancel()
+            if self._later_check is not None:
+                self._later_check.cancel()
             self._checking = asyncio.create_task(self._check(unsure, begin))
-        elif not _is_busy(self._precaution):
-            self._precaution = asyncio.create_task(self._check_later(due))
+        elif not _is_busy(self._later_check):
+            self._later_check = asyncio.create_task(self._check_later(due))
 
     async def _check_later(self, folders: Iterable[FolderIndex]) -> None:
         """Look, though every change is told, when nobody waits for an answer."""
@@ -682,9 +690,9 @@ class WorkspaceIndex:
             with _logged(folder):
                 await folder.check(self._covers(folder), FEW, begin)
 
-    async def _settled(self, seconds: float) -> bool:
+    async def _wait_for_events(self, seconds: float) -> bool:
         """Whether all changes up to now are told, in the folders where changes are."""
-        watchers = [one.watcher for one in self._current() if one.watcher and one.is_watched]
+        watchers = [one.watcher for one in self._folder_indexes() if one.watcher and one.is_watched]
         return all(await asyncio.gather(*[one.settle(seconds) for one in watchers]))
 
     async def _texts_in_place(
@@ -707,15 +715,15 @@ class WorkspaceIndex:
 
     # --- folders ---------------------------------------------------------------------------
 
-    def _current(self) -> list[FolderIndex]:
+    def _folder_indexes(self) -> list[FolderIndex]:
         """The folders of the workspace, with what is known of each."""
         try:
             roots = self._roots()
         except SearchError:
             return []
         for root in roots:
-            if root not in self._known:
-                self._known[root] = FolderIndex(
+            if root not in self._indexes:
+                self._indexes[root] = FolderIndex(
                     root,
                     self._workers,
                     self._ripgrep,
@@ -723,20 +731,23 @@ class WorkspaceIndex:
                     self._ordered,
                     self._config().index.enabled and is_indexable(root, self._environment),
                 )
-                if self._asked:
-                    self._build_when_there(self._known[root])
-        return [self._known[root] for root in roots]
+                if self._build_requested:
+                    self._build_when_there(self._indexes[root])
+        return [self._indexes[root] for root in roots]
 
     def _roots(self) -> list[Path]:
         """The roots of the folders, looked for anew now and then: one query asks a dozen times."""
         folders, now = list(self._folders()), time.monotonic()
-        if self._found_roots is None or self._found_roots[:2] != (folders, int(now / ROOT_SECONDS)):
+        if self._cached_roots is None or self._cached_roots[:2] != (
+            folders,
+            int(now / ROOT_SECONDS),
+        ):
             found = self._roots_of(folders)
-            self._found_roots = folders, int(now / ROOT_SECONDS), found
-        return self._found_roots[2]
+            self._cached_roots = folders, int(now / ROOT_SECONDS), found
+        return self._cached_roots[2]
 
     def _covers(self, folder: FolderIndex) -> IndexScope:
-        others = [one.root for one in self._current() if one is not folder]
+        others = [one.root for one in self._folder_indexes() if one is not folder]
         config = self._config()
         return IndexScope(config.search.exclude, tuple(others), config.index.exclude_patterns)
 
@@ -747,7 +758,7 @@ class WorkspaceIndex:
         model = load_model(config.index.embeddings).model
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
-            max_parsed=most_parsed(config.index, sum(one.total for one in self._current())),
+            max_parsed=most_parsed(config.index, sum(one.total for one in self._folder_indexes())),
             max_size_mb=config.index.max_index_size_mb,
             threshold=config.index.auto_index_threshold,
             masked=masked,
@@ -838,6 +849,6 @@ def _logged(folder: FolderIndex) -> Iterator[None]:
     try:
         yield
     except (SearchError, StoreDamaged, DatabaseError, OSError) as error:
-        folder.look_soon()  # what was to be taken is not
+        folder.schedule_rescan()  # what was to be taken is not
         folder.problem = str(error)
         logger.warning("The index of %s: %s", folder.root, error)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from winnow.index.postings.terms import asked_words, stem
+from winnow.index.postings.terms import content_words, stem
 
 if TYPE_CHECKING:
     from winnow.symbols.search.name_table import NameTable
@@ -40,7 +40,7 @@ def found_little(scores: Sequence[float]) -> bool:
 def suggested(query: str, useful: Iterable[str], known_terms: KnownTerms) -> list[str]:
     """Return the terms nearest to a query, then earlier queries that were ``useful``; nothing that
     the query already contains."""
-    words = asked_words(query)
+    words = content_words(query)
     present = {query.strip().lower(), *map(str.lower, words)}
     found = [*known_terms(list(dict.fromkeys(words)))]
     earlier = [past for past in useful if past.strip().lower() not in present]

@@ -174,7 +174,7 @@ async def search_metrics(
 
 async def _indexing(workspace: Workspace, prefix: str) -> IndexFacts:
     """Return the state of the index; only its settings if it has not been used yet."""
-    from winnow.index.store.file_record import EXCLUDED, FULL, OF_SECRETS
+    from winnow.index.store.file_record import EXCLUDED, FULL, HOLDS_SECRETS
     from winnow.ranking.history.metrics import IndexFacts
     from winnow.storage.database import DatabaseError, StoreDamaged
 
@@ -193,8 +193,10 @@ async def _indexing(workspace: Workspace, prefix: str) -> IndexFacts:
         problems={
             path.removeprefix(prefix): problem
             for path, problem in problems.items()
-            if not problem.startswith((EXCLUDED, FULL, OF_SECRETS))
+            if not problem.startswith((EXCLUDED, FULL, HOLDS_SECRETS))
         },
-        hindrances=tuple(one for one in workspace.index.hindrances() if FULL not in one),
+        problem_messages=tuple(
+            one for one in workspace.index.problem_messages() if FULL not in one
+        ),
         left_out=sum(folder.not_covered.size_limit or 0 for folder in status.folders),
     )

@@ -12,11 +12,11 @@ from winnow.index.build.disk_scan import (
     ContentExclusions,
     FileListing,
     below_any,
-    changes_of,
-    compared,
+    find_changes,
+    compare_with_listing,
     is_listing_stale,
-    listed,
-    look,
+    list_with_times,
+    file_state_at,
 )
 from winnow.index.store.file_record import FileState
 
@@ -27,7 +27,7 @@ LATER_NS = 10**9
 def test_files_and_the_folders_they_are_in(tmp_path: Path) -> None:
     write_files(tmp_path, FILES)
     (tmp_path / "a/empty").mkdir()
-    now = listed(tmp_path, list(FILES), True, time.time_ns() + LATER_NS)
+    now = list_with_times(tmp_path, list(FILES), True, time.time_ns() + LATER_NS)
     assert set(now.paths) == set(FILES)
     assert {"", "a", "a/b", "a/empty"} <= set(now.times)
     assert not is_listing_stale(tmp_path, now.times)
@@ -38,14 +38,14 @@ def test_files_and_the_folders_they_are_in(tmp_path: Path) -> None:
 def test_a_folder_that_changes_while_files_are_listed_is_not_known(tmp_path: Path) -> None:
     began = time.time_ns() - LATER_NS
     write_files(tmp_path, FILES)
-    now = listed(tmp_path, list(FILES), True, began)
+    now = list_with_times(tmp_path, list(FILES), True, began)
     assert is_listing_stale(tmp_path, now.times)
 
 
 def test_a_change_of_an_ignore_file_is_a_change_of_the_list(tmp_path: Path) -> None:
     write_files(tmp_path, {**FILES, "a/.gitignore": "x\n", ".git/info/exclude": ""})
     for name in ("a/.gitignore", ".git/info/exclude"):
-        now = listed(tmp_path, list(FILES), True, time.time_ns() + LATER_NS)
+        now = list_with_times(tmp_path, list(FILES), True, time.time_ns() + LATER_NS)
         assert not is_listing_stale(tmp_path, now.times)
         os.utime(tmp_path / name, (1, 1))
         assert is_listing_stale(tmp_path, now.times)
@@ -55,16 +55,16 @@ def test_what_has_changed_by_a_whole_list_and_by_looking_at_known_files(tmp_path
     write_files(tmp_path, {"old.py": "", "new.py": "", "same.py": ""})
     os.utime(tmp_path / "new.py", (10, 10))
     os.utime(tmp_path / "old.py", (5, 5))
-    same = look(str(tmp_path), "same.py")
+    same = file_state_at(str(tmp_path), "same.py")
     assert same is not None
     known = {"same.py": same, "old.py": FileState(1, 1, 0), "gone.py": FileState(1, 1, 1)}
     paths = ["same.py", "new.py", "old.py", "gone while they were listed.py"]
-    now = listed(tmp_path, paths, True, time.time_ns())
+    now = list_with_times(tmp_path, paths, True, time.time_ns())
     expected = Changes(["new.py", "old.py"], ["gone.py"])
-    assert compared(tmp_path, known.items(), now, ContentExclusions([])) == (expected, 3)
-    assert changes_of(tmp_path, known.items()) == Changes(["old.py"], ["gone.py"])
+    assert compare_with_listing(tmp_path, known.items(), now, ContentExclusions([])) == (expected, 3)
+    assert find_changes(tmp_path, known.items()) == Changes(["old.py"], ["gone.py"])
     # A list that was cut short does not say that anything is gone.
-    changes, _ = compared(tmp_path, known.items(), FileListing(now.paths, {}, False), ContentExclusions([]))
+    changes, _ = compare_with_listing(tmp_path, known.items(), FileListing(now.paths, {}, False), ContentExclusions([]))
     assert changes.gone == []
 
 

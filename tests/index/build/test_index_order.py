@@ -11,7 +11,7 @@ import pytest
 
 from conftest import git, git_commit, requires_posix
 from winnow.index.build import index_order
-from winnow.index.build.index_order import ordered, touched_lately
+from winnow.index.build.index_order import in_index_order, touched_lately
 from winnow.processes.children import Processes
 
 requires_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
@@ -29,7 +29,7 @@ PATHS = [
 
 
 def test_sources_come_before_tests_before_data_and_what_is_less_deep_first() -> None:
-    assert ordered(PATHS) == [
+    assert in_index_order(PATHS) == [
         "setup.py",
         "src/main.py",
         "src/deep/er/inner.py",
@@ -42,7 +42,7 @@ def test_sources_come_before_tests_before_data_and_what_is_less_deep_first() -> 
 
 
 def test_what_somebody_works_on_comes_first() -> None:
-    found = ordered(
+    found = in_index_order(
         PATHS,
         open_documents=["docs/guide.md", "elsewhere.py"],
         recent=["tests/test_main.py", "docs/guide.md"],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from winnow.index.postings.terms import (
     WORD_CHARACTERS,
-    asked_words,
+    content_words,
     name_term,
     query_terms,
     term_number,
@@ -72,7 +72,7 @@ def test_a_query_is_asked_without_the_words_that_questions_are_made_of(
 
 
 def test_a_query_of_nothing_else_is_asked_as_it_is() -> None:
-    assert asked_words("how is it") == ["how", "is", "it"]
+    assert content_words("how is it") == ["how", "is", "it"]
 
 
 @given(st.text())

@@ -39,7 +39,7 @@ def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def folder_of(workspace: Workspace) -> FolderIndex:
-    (folder,) = workspace.index._current()
+    (folder,) = workspace.index._folder_indexes()
     return folder
 
 

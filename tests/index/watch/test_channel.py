@@ -9,8 +9,8 @@ from winnow.index.watch.channel import MOST_PATHS, WatchChannel
 
 class Heard:
     def __init__(self) -> None:
-        self.told: list[set[str] | str] = []
-        self.exchange = WatchChannel(self.told.append, lambda: self.told.append("lost"))
+        self.reported: list[set[str] | str] = []
+        self.exchange = WatchChannel(self.reported.append, lambda: self.reported.append("lost"))
 
 
 async def test_what_is_told_before_the_loop_looks_is_told_at_once() -> None:
@@ -21,7 +21,7 @@ async def test_what_is_told_before_the_loop_looks_is_told_at_once() -> None:
     heard.exchange.tell({"a"})
     heard.exchange.tell({"a", "b"}, answered=asked)
     assert await answer
-    assert heard.told == [{"a", "b"}]
+    assert heard.reported == [{"a", "b"}]
 
 
 async def test_too_many_paths_are_a_loss() -> None:
@@ -31,7 +31,7 @@ async def test_too_many_paths_are_a_loss() -> None:
     heard.exchange.tell({"one more"})
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert heard.told == ["lost"]
+    assert heard.reported == ["lost"]
 
 
 async def test_an_end_is_a_loss_and_a_no_to_who_asked() -> None:
@@ -45,5 +45,5 @@ async def test_an_end_is_a_loss_and_a_no_to_who_asked() -> None:
     heard.exchange.end("the reason")
     assert not await taken
     assert not await asked
-    assert heard.told == [{"a"}, "lost"]
+    assert heard.reported == [{"a"}, "lost"]
     assert heard.exchange.reason == "the reason"

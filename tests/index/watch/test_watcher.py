@@ -38,11 +38,11 @@ class Mirror:
     def __init__(self, root: Path) -> None:
         self.root = str(root)
         self.known: dict[str, bytes | None] = {}
-        self.told: list[set[str]] = []
+        self.reported: list[set[str]] = []
         self.lost = 0
 
     def changed(self, paths: set[str]) -> None:
-        self.told.append(paths)
+        self.reported.append(paths)
         for path in paths:
             self.look(path)
 
@@ -59,7 +59,7 @@ class Mirror:
 
     def all_told(self) -> set[str]:
         """The paths that were told, below the root, since the last call."""
-        told, self.told = self.told, []
+        told, self.reported = self.reported, []
         return {os.path.relpath(path, self.root) for paths in told for path in paths}
 
 
@@ -405,7 +405,7 @@ async def test_many_changes_are_told_in_few_calls(watching: Watching, tmp_path: 
     for index in range(2_000):
         (tmp_path / f"d{index % 20}/{index}").write_text("new")
     assert await watcher.settle(SECONDS)
-    assert len(mirror.told) < 200
+    assert len(mirror.reported) < 200
     assert mirror.all_told() == {f"d{index % 20}/{index}" for index in range(2_000)}
 
 
@@ -527,7 +527,7 @@ async def test_closing_answers_who_waits_and_tells_of_nothing_more(
     assert await unsettled is False
     go_on.set()
     await asyncio.sleep(0.02)
-    assert mirror.told == []
+    assert mirror.reported == []
     assert mirror.lost == 0
     await watcher.aclose()
     assert await watcher.settle(SECONDS) is False

@@ -175,7 +175,7 @@ def test_an_index_that_is_off_too_small_or_late_is_reported() -> None:
     off = improvements(seen, IndexFacts(enabled=False))
     assert [(one.setting, one.request) for one in off] == [("index.enabled", None)]
     found = improvements(
-        seen, IndexFacts(True, max_size_mb=100, hindrances=(hindrance,), left_out=1_234)
+        seen, IndexFacts(True, max_size_mb=100, problem_messages=(hindrance,), left_out=1_234)
     )
     assert [(one.setting, one.request) for one in found] == [
         ("index.max_files", "$/index"),

@@ -100,10 +100,10 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: Workspac
 
 
 async def test_what_the_index_could_not_read_is_told(workspace: Workspace) -> None:
-    (folder,) = workspace.index._current()
-    await folder._leave_out(["docs/mail.md"], "it took longer than 5 seconds")
-    await folder._leave_out(["src/mail/sending.py"], "it is larger than 1,000 bytes")
-    await folder._leave_out(["tests/test_login.py"], "it cannot be read")
+    (folder,) = workspace.index._folder_indexes()
+    await folder._write_excluded(["docs/mail.md"], "it took longer than 5 seconds")
+    await folder._write_excluded(["src/mail/sending.py"], "it is larger than 1,000 bytes")
+    await folder._write_excluded(["tests/test_login.py"], "it cannot be read")
     result = await search(workspace, "how is a password compared")
     assert (result.completeness.complete, result.completeness.reasons) == (
         False,
@@ -281,7 +281,7 @@ async def test_while_an_index_is_made_the_rest_is_searched_as_text(
     while not workspace.index.state().files_total:
         await asyncio.sleep(0.01)
     some = [str(folder / f"src/part_{n}.py") for n in range(10)]
-    async for _ in workspace.index.facts_for(some, 10):
+    async for _ in workspace.index.index_files(some, 10):
         pass
     result = await search(workspace, "where is launch called", top_k=100)
     assert {one.path for one in result.results} <= set(files)
@@ -305,7 +305,7 @@ async def test_what_is_known_where_there_is_no_index_is_no_index(
     folder = write_files(git_init(tmp_path / "project"), files)
     workspace = make_workspace(folder, config=LEXICAL)
     workspace.lifetime = Lifetime.SERVER  # as in a language server
-    async for _ in workspace.index.facts_for([str(folder / "src/part_1.py")], 10):
+    async for _ in workspace.index.index_files([str(folder / "src/part_1.py")], 10):
         pass
     result = await search(workspace, "where is launch called", top_k=100)
     assert result.fallback is not None

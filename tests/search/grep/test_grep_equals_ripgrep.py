@@ -181,7 +181,7 @@ async def test_the_matches_are_ripgreps_and_the_cursor_loses_and_doubles_none(
     words = words_of(copy, chance)
     unlearned = Config(learning=LearningSettings(enabled=False))  # it would be kept in the tree
     plain, indexed = make_workspace(folder, config=unlearned), make_workspace(copy)
-    indexed.index.keep_watching()
+    indexed.index.enable_watching()
     await indexed.index.build()
     assert indexed.index.state().state == "ready"
     checked = paged = 0

@@ -97,7 +97,7 @@ def named(known: Narrowed | None) -> tuple[Sequence[str], int | None]:
 
 async def with_index(make_workspace: MakeWorkspace, *folders: Path) -> Workspace:
     workspace = make_workspace(*folders)
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     await workspace.index.build()
     assert workspace.index.state().state == "ready"
     return workspace

@@ -24,9 +24,9 @@ from winnow.index.store.file_record import (
     FULL,
     FileState,
     file_state,
-    key_of,
+    content_key,
     language_at,
-    told_state,
+    state_from_stat,
 )
 from winnow.text.buffers import Overlay
 from winnow.text.encodings import decoded
@@ -120,7 +120,7 @@ async def listed_paths(
     return await with_restarts(lambda: list_files(ripgrep, scope, Overlay()))
 
 
-def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
+def list_with_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
     """A list of files, with a look at each folder.
 
     ``began_ns`` is when they began to be listed: a folder that has changed since is not known well.
@@ -132,8 +132,8 @@ def listed(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> File
     return FileListing(paths, times, whole, folders)
 
 
-def listed_without_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
-    """A list of files as of :func:`listed`, without the look at each folder, which costs more than
+def list_without_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
+    """A list of files as of :func:`list_with_times`, without the look at each folder, which costs more than
     all else on the way to the first answer."""
     return FileListing(paths, {}, whole, folders_of(paths))
 
@@ -172,7 +172,7 @@ def new_files(root: Path, paths: Iterable[str]) -> list[str]:
     return [
         path
         for path in paths
-        if os.path.isdir(os.path.join(base, path)) or look(base, path) is not None
+        if os.path.isdir(os.path.join(base, path)) or file_state_at(base, path) is not None
     ]
 
 
@@ -189,10 +189,10 @@ def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
     return found
 
 
-def look(base: str, path: str) -> FileState | None:
+def file_state_at(base: str, path: str) -> FileState | None:
     """A file as it is now; None if there is none."""
     told = _regular(base, path)
-    return None if told is None else told_state(told)
+    return None if told is None else state_from_stat(told)
 
 
 def _regular(base: str, path: str) -> os.stat_result | None:
@@ -205,13 +205,13 @@ def _regular(base: str, path: str) -> os.stat_result | None:
     return told if stat.S_ISREG(told.st_mode) else None
 
 
-def is_as_known(base: str, path: str, known: FileState | None) -> bool:
+def is_unchanged(base: str, path: str, known: FileState | None) -> bool:
     """Whether a file is what its facts were taken from."""
-    now = look(base, path)
+    now = file_state_at(base, path)
     return now is not None and known is not None and not _differs(known, now)
 
 
-def text_of(root: Path, path: str) -> str | None:
+def read_text(root: Path, path: str) -> str | None:
     """The text of a file of a folder; None if there is none."""
     try:
         real = real_path(root / path)
@@ -221,7 +221,7 @@ def text_of(root: Path, path: str) -> str | None:
         return None
 
 
-def keys_of(
+def content_keys(
     root: Path, paths: Iterable[str], most: int = MOST_BYTES
 ) -> dict[str, tuple[FileState, bytes]]:
     """The states and keys of files, of those that have no more than so many bytes."""
@@ -235,11 +235,11 @@ def keys_of(
             state = file_state(os.fstat(file.fileno()))
             raw = file.read(most + 1)
         if len(raw) <= most:
-            found[path] = state, key_of(path, raw, language_at(path, raw))
+            found[path] = state, content_key(path, raw, language_at(path, raw))
     return found
 
 
-def compared(
+def compare_with_listing(
     root: Path,
     known: Iterable[tuple[str, FileState]],
     now: FileListing,
@@ -270,21 +270,21 @@ def compared(
             or (kept.problem == EXCLUDED) != emptied.has(path)
             or (room and kept.problem == FULL)
         ):
-            written[path] = told_state(told).mtime_ns
+            written[path] = state_from_stat(told).mtime_ns
     for path in new:
-        if (state := look(base, path)) is not None:
+        if (state := file_state_at(base, path)) is not None:
             count += 1
             written[path] = state.mtime_ns
     changed = sorted(written, key=lambda path: -written[path])
     return Changes(changed, gone if now.whole else []), count
 
 
-def changes_of(root: Path, known: Iterable[tuple[str, FileState]]) -> Changes:
+def find_changes(root: Path, known: Iterable[tuple[str, FileState]]) -> Changes:
     """What has changed of known files, as far as no new ones are concerned."""
     base = str(root)
     changed, gone = [], []
     for path, state in known:
-        now = look(base, path)
+        now = file_state_at(base, path)
         if now is None:
             gone.append(path)
         elif _differs(state, now):
@@ -304,7 +304,7 @@ def _is_of(known: FileState, told: os.stat_result) -> bool:
         known.mtime_ns == told.st_mtime_ns
         and known.ctime_ns == told.st_ctime_ns
         and known.size == told.st_size
-    ) or not _differs(known, told_state(told))
+    ) or not _differs(known, state_from_stat(told))
 
 
 def is_same_text(now: FileState | None, known: FileState | None) -> bool:

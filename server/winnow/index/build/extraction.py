@@ -15,20 +15,20 @@ import msgspec
 
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
 from winnow.index.store.file_record import (
-    CANNOT_BE_READ,
-    NO_SOURCE,
-    OF_SECRETS,
+    UNREADABLE_FILE,
+    NOT_SOURCE,
+    HOLDS_SECRETS,
     TOO_LARGE,
     FileRecord,
     FileState,
     IndexJob,
-    failed,
+    failed_record,
     file_state,
-    key_begun,
-    key_of,
+    content_hasher,
+    content_key,
     language_at,
-    may_have_facts,
-    without_facts,
+    may_have_symbols,
+    record_without_symbols,
 )
 from winnow.index.postings.contents import Contents, Embed, contents_of
 from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
@@ -66,7 +66,7 @@ def extract_file(job: IndexJob) -> FileRecord | None:
     except (NotFound, PathOutsideWorkspace):
         return None
     except SearchError:  # it is no regular file, or cannot be read
-        return failed(job, CANNOT_BE_READ)
+        return failed_record(job, UNREADABLE_FILE)
     with os.fdopen(descriptor, "rb") as file:
         state = file_state(os.fstat(file.fileno()))
         if state.size > job.max_bytes:
@@ -80,7 +80,7 @@ def _large(job: IndexJob, path: str, state: FileState, file: BinaryIO) -> FileRe
     for any would have to read it."""
     language = language_of(path)
     problem = f"{TOO_LARGE} {job.max_bytes:,} bytes"
-    found = without_facts(state, problem, language)
+    found = record_without_symbols(state, problem, language)
     secret = job.masked and is_secret_file(path)
     begin = file.read(SAMPLE_BYTES)
     if secret or state.size > MOST_SEARCHED or begin.startswith(UTF_16_MARKS):
@@ -88,7 +88,7 @@ def _large(job: IndexJob, path: str, state: FileState, file: BinaryIO) -> FileRe
     if _is_binary(begin):
         return msgspec.structs.replace(found, binary=True)
     file.seek(0)
-    key = key_begun(path, language)
+    key = content_hasher(path, language)
     try:
         trigrams = trigrams_of_pieces(_harmless(job, key, _pieces(file)))
     except _NotInPieces:
@@ -130,11 +130,11 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord:
     language = language_at(path, raw)
     if job.masked and is_secret_file(path):
-        return without_facts(state, OF_SECRETS, language)
+        return record_without_symbols(state, HOLDS_SECRETS, language)
     source = _in_utf_8(raw)
     if source is None:
-        problem = _plain(path, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
-        found = without_facts(state, problem, language)
+        problem = _problem_for(path, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
+        found = record_without_symbols(state, problem, language)
         return msgspec.structs.replace(found, binary=_is_binary(raw))
     secrets = 0
     if job.masked:
@@ -144,7 +144,7 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
         FileState(state.mtime_ns, state.ctime_ns, state.size, problem),
         facts.language if facts else language.name if language else "",
         pack(facts) if facts else None,
-        key_of(path, raw, language),
+        content_key(path, raw, language),
         _contents(path, raw, source, facts, embedder(job.embeddings), covered=not secrets),
         _is_binary(raw),
     )
@@ -163,8 +163,8 @@ def _facts(
 ) -> tuple[FileSymbols | None, str]:
     """The facts of a text, or why there are none."""
     if language is None:
-        return None, _plain(path, "its language is not known")
-    if problem := _unwritten(source):
+        return None, _problem_for(path, "its language is not known")
+    if problem := _why_generated(source):
         return None, problem
     if len(source) > job.max_parsed:
         return None, f"its symbols would take too much memory: {len(source):,} bytes"
@@ -186,7 +186,7 @@ def _contents(
     if seen is None or raw.startswith(UTF_32_LE_MARK):
         return None
     # Of what nobody has written, only that it has a string is worth to know.
-    ranked = b"" if path.endswith(DATA) or (facts is None and _unwritten(source)) else source
+    ranked = b"" if path.endswith(DATA) or (facts is None and _why_generated(source)) else source
     definitions = facts.definitions if facts else ()
     language = facts.language if facts else ""
     kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
@@ -202,12 +202,12 @@ def _is_binary(raw: bytes) -> bool:
     return b"\0" in raw[:SAMPLE_BYTES] and not raw.startswith(UTF_16_MARKS)
 
 
-def _plain(path: str, problem: str) -> str:
+def _problem_for(path: str, problem: str) -> str:
     """Why there are no facts of a file: of one that is no source, nobody expects any."""
-    return problem if may_have_facts(path) else NO_SOURCE
+    return problem if may_have_symbols(path) else NOT_SOURCE
 
 
-def _unwritten(source: bytes) -> str:
+def _why_generated(source: bytes) -> str:
     """Why a text is none that somebody has written, if it is so."""
     if len(source) < MINIFIED_BYTES:
         return ""

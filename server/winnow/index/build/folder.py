@@ -36,7 +36,7 @@ from winnow.index.store.file_record import (
     FileRecord,
     FileState,
     IndexJob,
-    failed,
+    failed_record,
 )
 from winnow.index.build.write_retry import WriteRetry
 from winnow.storage.lock import locked
@@ -47,17 +47,17 @@ from winnow.index.build.disk_scan import (
     ContentExclusions,
     FileListing,
     below_any,
-    changes_of,
-    compared,
+    find_changes,
+    compare_with_listing,
     folders_of,
     is_ignore_file,
     is_listing_stale,
     is_same_text,
-    keys_of,
-    listed,
+    content_keys,
+    list_with_times,
     listed_paths,
-    listed_without_times,
-    look,
+    list_without_times,
+    file_state_at,
     new_files,
     outside_times,
 )
@@ -78,9 +78,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Ordered = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
+OrderFiles = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
 # Says how many files of how many have been taken.
-Report = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 # A transaction: large ones are cheaper, since files have many names in common; small ones are
 # seen earlier and hold up other processes less.
@@ -95,10 +95,10 @@ CHECK_SHARE = 5
 # Where every change is told, a check is only for what is written through memory that is shared.
 WATCHED_CHECK_SECONDS = 60.0
 # So many files are given to the workers in one go: a large tree's would take 25 MB.
-IN_HAND = 8_000
+FILES_AT_ONCE = 8_000
 # So many files are held against texts that are known, in one go.
-ADOPTED = 500
-LEFT_OUT = 2_000
+REUSED_AT_ONCE = 500
+EXCLUDED_AT_ONCE = 2_000
 # For more changes than this, other working trees are asked: a branch was switched, or all is new.
 FEW_CHANGES = 20
 # An index with this part of the files was made by somebody, and is kept up.
@@ -143,7 +143,7 @@ class FolderIndex:
         workers: IndexWorkers,
         ripgrep: Callable[[], Ripgrep],
         settings: Callable[[], FolderSettings],
-        ordered: Ordered,
+        ordered: OrderFiles,
         writable: bool = True,
     ) -> None:
         """``ripgrep`` gives what lists files, ``settings`` what holds now, ``ordered`` puts paths
@@ -157,23 +157,23 @@ class FolderIndex:
         self.indexed = 0  # files that were looked at
         self.complete = False  # it has been up to date since the start
         self.is_opening = False  # what an earlier process has left
-        self.was_begun = False  # by an earlier process, which has left many files as they are
-        self.behind = False  # a build has found changes, or covers other files than before
+        self.is_partly_built = False  # by an earlier process, which has left many files as they are
+        self.is_behind = False  # a build has found changes, or covers other files than before
         self.built = False  # a build was asked for: from then on it is kept complete
         self.problem = ""
         self.left_out = 0  # files for which there is no room
-        self._cleared = False  # and not asked for since
+        self._was_cleared = False  # and not asked for since
         self._closed = False
-        self._too_many = False  # files, to be indexed unless somebody asks for it
-        self._unfinished: tuple[int | None] | None = None  # with which limit one is to be made
+        self._exceeds_max_files = False  # files, to be indexed unless somebody asks for it
+        self._pending_build: tuple[int | None] | None = None  # with which limit one is to be made
         self._workers = workers
         self._ripgrep = ripgrep
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
         self.notice: str | None = None  # of a folder `.winnow` that is ignored
-        self._is_kept = False  # an index is made: it gets its folder, if it has none yet
-        self._hindrance: WriteRetry | None = None
+        self._is_persistent = False  # an index is made: it gets its folder, if it has none yet
+        self._write_retry: WriteRetry | None = None
         self._store: Store | None = None
         # What is wrong with the store, once that is confirmed, and what is to take its place.
         self.damage = ""
@@ -193,13 +193,13 @@ class FolderIndex:
         self._next_check = 0.0
         # How often something came up that may not have been told, and up to which of these times
         # all has been looked at since.
-        self._doubts = 0
+        self._gaps = 0
         self._looked = 0
         # How many are taking what was listed, which files, and those that somebody has told of
         # meanwhile: they may have been read before.
-        self._takers = 0
-        self._in_hand: set[str] = set()
-        self._overtaken: set[str] = set()
+        self._active_passes = 0
+        self._in_progress: set[str] = set()
+        self._changed_meanwhile: set[str] = set()
 
     async def reader(self) -> Reader:
         """The store at this moment; the caller closes it."""
@@ -227,34 +227,34 @@ class FolderIndex:
     # --- bringing it up to date ------------------------------------------------------------
 
     async def build(
-        self, covers: IndexScope, max_files: int | None, report: Report | None = None
+        self, covers: IndexScope, max_files: int | None, report: ReportProgress | None = None
     ) -> None:
         """Take all files that have changed, as one process among those that share the folder. What
         was complete before stays so."""
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._building)
-            stack.enter_context(self._taking())
-            await self._keep()
+            stack.enter_context(self._pass())
+            await self._persist()
             store = await self.store()
             if not store.is_temporary:
                 await stack.enter_async_context(locked(store.lock_file))
-            self._cleared = False
+            self._was_cleared = False
             self._last_limit = (max_files,)
             if not self.damage:
                 try:
-                    await self._take_all(covers, max_files, report)
-                    await self._check_now_and_then()
+                    await self._index_all(covers, max_files, report)
+                    await self._check_store_daily()
                 except IndexUnavailable:
                     if not self.damage:
                         raise
             if self.damage:
-                await self._replace(covers, max_files, report)
-            self._unfinished = None
+                await self._rebuild(covers, max_files, report)
+            self._pending_build = None
             if not self.is_watched:
-                self.look_now()  # files may have changed since they were listed
+                self.schedule_check()  # files may have changed since they were listed
 
-    async def _replace(
-        self, covers: IndexScope, max_files: int | None, report: Report | None = None
+    async def _rebuild(
+        self, covers: IndexScope, max_files: int | None, report: ReportProgress | None = None
     ) -> None:
         """Build a successor of the damaged store, which answers until then, and change over to it.
 
@@ -266,8 +266,8 @@ class FolderIndex:
         successor = builder._store = await self._next_store()
         builder._opened_as = self._opened_as
         try:
-            with builder._taking():
-                await builder._take_all(covers, max_files, report)
+            with builder._pass():
+                await builder._index_all(covers, max_files, report)
         finally:
             if builder.damage:  # it is begun anew
                 self._successor = None
@@ -284,8 +284,8 @@ class FolderIndex:
                 await asyncio.to_thread(old.close)
         self.total, self.indexed = builder.total, builder.indexed
         self.updated_at, self.built, self.complete = builder.updated_at, True, True
-        self._cover(builder._folders)
-        self.look_soon()  # changes that were told meanwhile were not taken
+        self._set_folders(builder._folders)
+        self.schedule_rescan()  # changes that were told meanwhile were not taken
 
     async def _next_store(self) -> Store:
         """The successor of the damaged store, opened. Raises IndexUnavailable."""
@@ -303,7 +303,7 @@ class FolderIndex:
         except (DatabaseError, OSError) as error:
             raise IndexUnavailable(f"The index cannot be rebuilt: {error}") from None
 
-    async def _check_now_and_then(self) -> None:
+    async def _check_store_daily(self) -> None:
         """Read and check the whole store, unless that was done lately."""
         noted = (await self._with_store(_notes)).get(CHECKED, "0")
         if 0 <= time.time() - float(noted) < CHECKED_SECONDS:
@@ -311,29 +311,29 @@ class FolderIndex:
         if not await self.repair():
             await self._with_store(lambda store: store.note(CHECKED, f"{time.time():.0f}"))
 
-    def build_soon(self, max_files: int | None) -> None:
+    def schedule_build(self, max_files: int | None) -> None:
         """Have the next look build it, unless a build is finished before."""
-        self._unfinished = self._last_limit = (max_files,)
+        self._pending_build = self._last_limit = (max_files,)
 
-    async def _take_all(self, covers: IndexScope, max_files: int | None, report: Report | None) -> None:
+    async def _index_all(self, covers: IndexScope, max_files: int | None, report: ReportProgress | None) -> None:
         finished = False
         # A store that is lost meanwhile takes what was written with it.
         while not finished:
             store = await self.store()
-            self.behind |= covers != self._listed_as
+            self.is_behind |= covers != self._listed_as
             changes = await self.changes(covers, whole=True)
-            self.behind |= len(changes) > 0
+            self.is_behind |= len(changes) > 0
             consented = CONSENT in await self._with_store(_notes)
             if max_files is not None and not consented and self.total > max_files:
-                self.complete, self._too_many = False, True
+                self.complete, self._exceeds_max_files = False, True
                 self.problem = f"it has {self.total:,} files, and index.max_files is {max_files:,}"
                 return
             if max_files is None and not consented:
                 await self._with_store(lambda store: store.note(CONSENT, "yes"))
-            self.built, self._too_many = True, False
-            finished = await self._complete(store, changes, report)
-        if await self._make_room():
-            await self._count_left_out()
+            self.built, self._exceeds_max_files = True, False
+            finished = await self._apply_all(store, changes, report)
+        if await self._trim():
+            await self._count_excluded()
 
     async def open(self, covers: IndexScope, few: int) -> Changes:
         """Use the index that an earlier process has left, and return what has changed since.
@@ -347,11 +347,11 @@ class FolderIndex:
             if self.complete or not self.writable or not await self._with_store(_count):
                 return Changes()
             changes = await self.changes(covers, whole=True, timed=False)
-            if self._cleared or self._too_many:
+            if self._was_cleared or self._exceeds_max_files:
                 return Changes()
             self.indexed = max(self.total - len(changes.changed), 0)
-            self.was_begun = len(changes) <= (1 - BEGUN) * self.total
-            if len(changes) > few or not self.was_begun:
+            self.is_partly_built = len(changes) <= (1 - BEGUN) * self.total
+            if len(changes) > few or not self.is_partly_built:
                 return Changes()
             self.updated_at = time.time()
             self.complete = self.is_open and not self.damage
@@ -359,11 +359,11 @@ class FolderIndex:
         finally:
             self.is_opening = False
 
-    async def take_changes(self, changes: Changes) -> None:
+    async def update_from(self, changes: Changes) -> None:
         """Take what `open` has found to differ."""
         store = await self.store()
-        with self._taking():
-            await self._complete(store, changes, urgent=True)
+        with self._pass():
+            await self._apply_all(store, changes, urgent=True)
 
     async def changes(self, covers: IndexScope, whole: bool = False, timed: bool = True) -> Changes:
         """What has changed on disk; the files are listed anew if need be, or if ``whole``. Unless
@@ -388,7 +388,7 @@ class FolderIndex:
         else:
             changes = await self._with_store(lambda store: _changes_of(store, stamp, self.root))
         cost = time.monotonic() - started
-        pause = WATCHED_CHECK_SECONDS if self._is_certain else CHECK_SECONDS
+        pause = WATCHED_CHECK_SECONDS if self._watch_is_complete else CHECK_SECONDS
         self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
         return changes
 
@@ -399,45 +399,45 @@ class FolderIndex:
         earlier process has begun it, or the folder is one that is indexed when it is first needed,
         and whoever asks would ``begin`` it; more are for `build`.
         """
-        if self._unfinished is not None:
-            await self.build(covers, *self._unfinished)
+        if self._pending_build is not None:
+            await self.build(covers, *self._pending_build)
             return
         store = await self.store()
-        with self._taking():
+        with self._pass():
             changes = await self.changes(covers)
-            if self._cleared or self._too_many or self.damage:
+            if self._was_cleared or self._exceeds_max_files or self.damage:
                 return
             is_few = len(changes) <= few
             small = begin and self.total < self._settings().threshold
             begun = len(changes) <= (1 - BEGUN) * self.total
             if self.built or self.complete or (is_few and (small or begun)):
-                if changes and await self._keep():
+                if changes and await self._persist():
                     store = await self.store()
                     changes = await self.changes(covers)
-                await self._complete(store, changes, urgent=is_few)
+                await self._apply_all(store, changes, urgent=is_few)
 
     @contextlib.contextmanager
-    def _taking(self) -> Iterator[None]:
+    def _pass(self) -> Iterator[None]:
         """For the time of the block, files are listed, read and written."""
-        self._takers += 1
+        self._active_passes += 1
         try:
             yield
         finally:
-            self._takers -= 1
-            if not self._takers:
-                self._in_hand.clear()
-                self._overtaken.clear()
+            self._active_passes -= 1
+            if not self._active_passes:
+                self._in_progress.clear()
+                self._changed_meanwhile.clear()
 
-    async def _complete(
-        self, store: Store, changes: Changes, report: Report | None = None, urgent: bool = False
+    async def _apply_all(
+        self, store: Store, changes: Changes, report: ReportProgress | None = None, urgent: bool = False
     ) -> bool:
         """Take all that was found to differ from a store; whether that is the one there still."""
         await self.apply(changes, self._listed_as, report, urgent)
         if store is not self._store:
             # Only a look at the new one tells whether it is complete: a build may have made it so.
-            self.look_now()
+            self.schedule_check()
             return False
-        self.complete = not self._too_many
+        self.complete = not self._exceeds_max_files
         return True
 
     @functools.cached_property
@@ -459,11 +459,11 @@ class FolderIndex:
         return self._store is not None
 
     @property
-    def is_wanted(self) -> bool:
+    def has_index(self) -> bool:
         """Whether there is an index, or is to be one."""
-        return self.complete or self.built or self.was_begun or self.is_opening
+        return self.complete or self.built or self.is_partly_built or self.is_opening
 
-    def covers_as_listed(self, covers: IndexScope) -> bool:
+    def was_listed_with(self, covers: IndexScope) -> bool:
         """Whether the files were listed as these settings cover them."""
         return covers == self._listed_as
 
@@ -473,26 +473,26 @@ class FolderIndex:
         return time.monotonic() >= self._next_check
 
     @property
-    def is_sure(self) -> bool:
+    def is_up_to_date(self) -> bool:
         """Whether all is known, as far as is told: to look is a precaution."""
-        return self.complete and self._unfinished is None and self._is_certain
+        return self.complete and self._pending_build is None and self._watch_is_complete
 
-    def knows_files_of(self, covers: IndexScope) -> bool:
+    def is_exact_for(self, covers: IndexScope) -> bool:
         """Whether it knows all files that a search covers, and every change is told. Where a search
         covers others than when they were listed, the next look lists them anew."""
-        if not (self.complete and self._is_certain):
+        if not (self.complete and self._watch_is_complete):
             return False
         outside = outside_times(self.root, self._ripgrep().environment)
         if covers == self._listed_as and outside == self._outside:
             return True
-        self.look_soon()
+        self.schedule_rescan()
         return False
 
     @property
-    def _is_certain(self) -> bool:
+    def _watch_is_complete(self) -> bool:
         """Whether every change is told, and the files were listed without a gap since the last
         doubt of that."""
-        listed = self._outside is not None and self._looked >= self._doubts
+        listed = self._outside is not None and self._looked >= self._gaps
         return self.is_watched and listed
 
     def has_folder(self, path: str) -> bool:
@@ -501,18 +501,18 @@ class FolderIndex:
         return any(is_below(folder, path) for folder in self._folders)
 
     async def _list(self, covers: IndexScope, timed: bool = True) -> FileListing:
-        began, doubts = time.time_ns(), self._doubts
+        began, doubts = time.time_ns(), self._gaps
         ripgrep = self._ripgrep()
         outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
         listing = await listed_paths(ripgrep, self.root, covers)
         whole = not listing.timed_out
-        take = listed if timed else listed_without_times
+        take = list_with_times if timed else list_without_times
         found = await asyncio.to_thread(take, self.root, listing.paths, whole, began)
         self._outside = outside if whole and not listing.unreadable else None
-        self._times = dict(found.times) if timed and doubts == self._doubts else None
+        self._times = dict(found.times) if timed and doubts == self._gaps else None
         self._looked = doubts
         self._listed_as = covers
-        self._cover(found.folders)
+        self._set_folders(found.folders)
         self.total = len(found.paths)
         return found
 
@@ -527,12 +527,12 @@ class FolderIndex:
         if not self._folders:  # or all would be watched, those that are ignored, too
             await self._list(covers)
         own = self.root / OWN_FOLDER
-        watcher = Watcher(self.root, changed, self.look_soon, own=own, wanted=self._is_covered)
+        watcher = Watcher(self.root, changed, self.schedule_rescan, own=own, wanted=self._is_in_scope)
         self.watcher = watcher
         await watcher.start()
         # The build that follows lists all files. Until then what is known is as good as it was
         # before: no query need look.
-        self._doubts += 1
+        self._gaps += 1
         self._times = None
 
     @property
@@ -540,7 +540,7 @@ class FolderIndex:
         """Whether every change is told."""
         return self.watcher is not None and not self.watcher.reason
 
-    def _cover(self, folders: Iterable[str]) -> None:
+    def _set_folders(self, folders: Iterable[str]) -> None:
         """Take note of the folders that have files which a search covers."""
         now = frozenset(folders)
         if now != self._folders:
@@ -548,7 +548,7 @@ class FolderIndex:
             if self.watcher is not None:
                 self.watcher.refresh()
 
-    def _is_covered(self, path: str) -> bool:
+    def _is_in_scope(self, path: str) -> bool:
         """Whether files that come to be in a folder may count: in those that a search looks into,
         and directly below them, where it may have found nothing so far."""
         below = (
@@ -562,7 +562,7 @@ class FolderIndex:
         self.writable = self.writable or indexable
         self.problem = ""
 
-    async def permit(self, writable: bool) -> None:
+    async def set_writable(self, writable: bool) -> None:
         """Have the folder be written from now on, or not. Where that is news, it is as if nothing
         was asked of it yet."""
         if writable == self.writable:
@@ -572,19 +572,19 @@ class FolderIndex:
             await watcher.aclose()
         async with self._opening:
             self.writable = writable
-            self.built = self._too_many = self._cleared = False
-            self._unfinished = None
+            self.built = self._exceeds_max_files = self._was_cleared = False
+            self._pending_build = None
             self.problem = ""
             self.total = 0
-            await self._forget()
+            await self._reset()
 
-    def look_now(self) -> None:
+    def schedule_check(self) -> None:
         """Have the next query look for changes: not all may be told yet."""
         self._next_check = 0.0
 
-    def look_soon(self) -> None:
+    def schedule_rescan(self) -> None:
         """Have the next query look for changes: what was told may not be all."""
-        self._doubts += 1
+        self._gaps += 1
         self._next_check = 0.0
         self._times = None
 
@@ -592,41 +592,41 @@ class FolderIndex:
         """Delete all that is kept."""
         store = await self.store()
         async with self._opening:
-            await self._forget()
-            self.built, self._cleared = False, True
-            self._unfinished = None
+            await self._reset()
+            self.built, self._was_cleared = False, True
+            self._pending_build = None
             self.total = self.indexed = 0
             await asyncio.to_thread(delete, store)
 
-    async def told(self, paths: Collection[str], covers: IndexScope) -> None:
+    async def on_files_changed(self, paths: Collection[str], covers: IndexScope) -> None:
         """Take files of which somebody says that they have changed; paths below the folder."""
         if self.damage:
             return  # nothing is written into a damaged store; its successor looks at all files
         if any(is_ignore_file(path) for path in paths):
             self._times = None
             if self.complete:
-                with self._taking():
+                with self._pass():
                     await self.apply(await self.changes(covers), covers)
         known = await self._with_store(lambda store: _known_of(store, paths))
-        if self._takers:
-            self._overtaken.update(known)
-        changes = await asyncio.to_thread(changes_of, self.root, known.items())
+        if self._active_passes:
+            self._changed_meanwhile.update(known)
+        changes = await asyncio.to_thread(find_changes, self.root, known.items())
         # There may be a folder where a file was.
         wanted = {path for path in paths if path not in known}.union(changes.gone)
         if new := await asyncio.to_thread(new_files, self.root, wanted):
             if self.complete:
-                more = await self._covered(new, covers)
+                more = await self._files_in_scope(new, covers)
                 changes = Changes([*changes.changed, *more], changes.gone)
             else:  # a build may have listed them, and read them before
-                self.look_soon()
-        if self._takers:
-            gone = await asyncio.to_thread(below_any, list(self._in_hand), wanted.difference(new))
-            self._overtaken.update(changes.changed, gone)
+                self.schedule_rescan()
+        if self._active_passes:
+            gone = await asyncio.to_thread(below_any, list(self._in_progress), wanted.difference(new))
+            self._changed_meanwhile.update(changes.changed, gone)
         await self.apply(changes, covers, urgent=True, told=True)
         if self.complete:
             self.total = self.indexed = await self._with_store(_count)
 
-    async def _covered(self, new: Collection[str], covers: IndexScope) -> list[str]:
+    async def _files_in_scope(self, new: Collection[str], covers: IndexScope) -> list[str]:
         """Of files and folders that are new, the files that a search covers: that is for ripgrep to
         say. In a folder that has such files, it need not look at all others."""
         folders = {path.rpartition("/")[0] for path in new}
@@ -635,16 +635,16 @@ class FolderIndex:
         listings = [await listed_paths(self._ripgrep(), self.root, covers, one) for one in some]
         covered = [path for listing in listings for path in listing.paths]
         if None in some:
-            self._cover(folders_of(covered))
+            self._set_folders(folders_of(covered))
         if any(listing.timed_out or listing.unreadable for listing in listings):
-            self.look_soon()
+            self.schedule_rescan()
         return below_any(covered, new)
 
     async def apply(
         self,
         changes: Changes,
         covers: IndexScope,
-        report: Report | None = None,
+        report: ReportProgress | None = None,
         urgent: bool = False,
         told: bool = False,
     ) -> None:
@@ -659,11 +659,11 @@ class FolderIndex:
             await self._write(dict.fromkeys(changes.gone), are_deleted=told)
             # What is ignored now is there; but also what was moved about while it was listed.
             if await asyncio.to_thread(_any_file, self.root, changes.gone):
-                self.look_soon()
-        left = await self._kept_empty(changes.changed, covers)
-        overtaken: Set[str] = frozenset() if told else self._overtaken
-        self._in_hand.update(() if told else left)
-        left = await self._adopted(left, overtaken)
+                self.schedule_rescan()
+        left = await self._exclude_contents(changes.changed, covers)
+        overtaken: Set[str] = frozenset() if told else self._changed_meanwhile
+        self._in_progress.update(() if told else left)
+        left = await self._reuse_texts(left, overtaken)
         done = total - len(left)
         if len(left) > FEW_CHANGES and not urgent:
             left = await self._ordered(self.root, left)
@@ -678,34 +678,34 @@ class FolderIndex:
                 self.indexed = before + done
             if report:
                 report(done, total)
-            if await self._make_room() and not urgent:
-                await self._leave_out([path for path in left if path not in taken], FULL)
+            if await self._trim() and not urgent:
+                await self._write_excluded([path for path in left if path not in taken], FULL)
                 break
         if len(taken) > FEW_CHANGES and not urgent:
             await self._with_store(Store.compact)
         if changes or not self.complete:
-            await self._count_left_out()
+            await self._count_excluded()
         if counts:
             self.indexed = self.total
         self.updated_at = time.time()
 
-    async def _kept_empty(self, paths: Sequence[str], covers: IndexScope) -> list[str]:
+    async def _exclude_contents(self, paths: Sequence[str], covers: IndexScope) -> list[str]:
         """Write that nothing is kept of some files; gives the others."""
         emptied = ContentExclusions(covers.empty)
         some = [path for path in paths if emptied.has(path)]
-        await self._leave_out(some, EXCLUDED)
+        await self._write_excluded(some, EXCLUDED)
         return [path for path in paths if not emptied.has(path)] if some else list(paths)
 
-    async def _leave_out(self, paths: Sequence[str], problem: str) -> None:
+    async def _write_excluded(self, paths: Sequence[str], problem: str) -> None:
         """Write of files that nothing is kept of them, and why."""
         root = os.fsencode(self.root)
-        for at in range(0, len(paths), LEFT_OUT):
-            some = paths[at : at + LEFT_OUT]
+        for at in range(0, len(paths), EXCLUDED_AT_ONCE):
+            some = paths[at : at + EXCLUDED_AT_ONCE]
             await self._write(
-                {path: failed(IndexJob(root, os.fsencode(path), 0), problem) for path in some}
+                {path: failed_record(IndexJob(root, os.fsencode(path), 0), problem) for path in some}
             )
 
-    async def _adopted(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
+    async def _reuse_texts(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
         """Take the files whose text was seen before, here or in another working tree of the
         repository; gives the others, and those that were overtaken."""
         others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
@@ -714,21 +714,21 @@ class FolderIndex:
         left: list[str] = []
         settings = self._settings()
         adopting = functools.partial(_adopt, self.root, settings, others)
-        for at in range(0, len(paths), ADOPTED):
-            some = paths[at : at + ADOPTED]
-            keys = await asyncio.to_thread(keys_of, self.root, some, settings.max_bytes)
+        for at in range(0, len(paths), REUSED_AT_ONCE):
+            some = paths[at : at + REUSED_AT_ONCE]
+            keys = await asyncio.to_thread(content_keys, self.root, some, settings.max_bytes)
             for path in overtaken & keys.keys():
                 del keys[path]
             taken = set(await self._with_store(functools.partial(adopting, keys)))
             left += [path for path in some if path not in taken]
         return left
 
-    async def take(self, paths: Sequence[str], seconds: float) -> AsyncGenerator[list[str], None]:
+    async def index_files(self, paths: Sequence[str], seconds: float) -> AsyncGenerator[list[str], None]:
         """Take these files now, as far as the time suffices; gives those that are in the store,
         as they come."""
         self._workers.start()
         known = await self._with_store(lambda store: _known_of(store, paths))
-        stale = await asyncio.to_thread(changes_of, self.root, known.items())
+        stale = await asyncio.to_thread(find_changes, self.root, known.items())
         missing = [path for path in paths if path not in known]
         changed = set(stale.changed)
         if fresh := [path for path in known if path not in changed and path not in stale.gone]:
@@ -750,8 +750,8 @@ class FolderIndex:
         seconds = URGENT_SECONDS if few else BATCH_SECONDS
         batch: dict[str, FileRecord | None] = {}
         size, started = 0, time.monotonic()
-        for at in range(0, len(paths), IN_HAND):
-            jobs = self._jobs(paths[at : at + IN_HAND])
+        for at in range(0, len(paths), FILES_AT_ONCE):
+            jobs = self._jobs(paths[at : at + FILES_AT_ONCE])
             async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
                 async for job, facts in answers:
                     batch[os.fsdecode(job.path)] = facts
@@ -787,7 +787,7 @@ class FolderIndex:
 
         await self._with_store(lambda store: store.write(found, gone, is_still))
 
-    async def _make_room(self) -> bool:
+    async def _trim(self) -> bool:
         """Bring the store below its size; whether something was forgotten for it."""
         limit = self._settings().max_size_mb * MEGABYTE
         emptied = await self._with_store(lambda store: store.trim(limit))
@@ -796,7 +796,7 @@ class FolderIndex:
             await self._with_store(lambda store: store.note(FULL_AT, f"{limit} {size}"))
         return emptied > 0
 
-    async def _count_left_out(self) -> None:
+    async def _count_excluded(self) -> None:
         self.left_out = await self._with_store(_left_out)
 
     async def _has_room(self) -> bool:
@@ -820,10 +820,10 @@ class FolderIndex:
             if self._store is not None and not (
                 self._store.is_current() and self._settings().variant == self._opened_as
             ):
-                await self._forget()
-            if self._hindrance is not None and await self._hindrance.is_over(self._store):
+                await self._reset()
+            if self._write_retry is not None and await self._write_retry.is_over(self._store):
                 self.problem = ""
-                await self._forget()
+                await self._reset()
             if self._store is None:
                 await to_the_end(self._open())
             assert self._store is not None
@@ -832,41 +832,41 @@ class FolderIndex:
     async def _open(self) -> None:
         self._opened_as = self._settings().variant
         user = self._settings().user
-        hindered = self._hindrance is not None and self._hindrance.lasts
+        hindered = self._write_retry is not None and self._write_retry.lasts
         found = await asyncio.to_thread(state_folder.examine, self.root, user)
         self.notice = found.notice
         # Without an index, a query leaves nothing behind.
-        is_kept = self._is_kept or await asyncio.to_thread(state_folder.is_indexed, self.root, user)
+        is_kept = self._is_persistent or await asyncio.to_thread(state_folder.is_indexed, self.root, user)
         open_store = Store.open if self.writable and is_kept and not hindered else _temporary
         try:
             self._store = await asyncio.to_thread(open_store, self.root, self._opened_as, user)
         except (DatabaseError, OSError) as error:
             raise IndexUnavailable(str(error)) from None
         if self._store.is_temporary and open_store is not _temporary:
-            self._hinder()
+            self._start_write_retry()
 
-    async def _keep(self) -> bool:
+    async def _persist(self) -> bool:
         """Keep the index on disk from now on; return whether it has another store for that."""
-        if self._is_kept:
+        if self._is_persistent:
             return False
-        self._is_kept = True
+        self._is_persistent = True
         async with self._opening:
             if self._store is None or not (self._store.is_temporary and self.writable):
                 return False
-            await self._forget()
+            await self._reset()
             return True
 
     @property
-    def ends_with_process(self) -> bool:
+    def is_lost_on_exit(self) -> bool:
         """Whether there is an index that is not kept."""
         is_temporary = self._store is not None and self._store.is_temporary
-        return is_temporary and (self._is_kept or not self.writable)
+        return is_temporary and (self._is_persistent or not self.writable)
 
-    def _hinder(self) -> None:
+    def _start_write_retry(self) -> None:
         """Note that nothing can be written in the folder now."""
-        if self._hindrance is None:
-            self._hindrance = WriteRetry(self.root, self._settings().user)
-        self._hindrance.begin()
+        if self._write_retry is None:
+            self._write_retry = WriteRetry(self.root, self._settings().user)
+        self._write_retry.begin()
 
     async def repair(self) -> bool:
         """Check the whole store; return whether something is wrong with it. What is damaged is
@@ -878,7 +878,7 @@ class FolderIndex:
             await self.suspect(store, error)
             return True
         except (DatabaseError, OSError) as error:
-            await self._leave(store, error)
+            await self._fall_back(store, error)
             return True
         return False
 
@@ -902,14 +902,14 @@ class FolderIndex:
                 return
             if found is None and (self._suspected != (store, str(error)) or not certain):
                 logger.info("The index of %s is opened again: %s", self.root, error)
-                await self._forget()
+                await self._reset()
                 await to_the_end(self._open())
                 assert self._store is not None
                 self._suspected = self._store, str(error)
                 return
             self.damage = found or str(error)
             self.complete, self.built = False, True
-            self._unfinished = self._last_limit
+            self._pending_build = self._last_limit
             self._next_check = 0.0
         logger.warning("The index of %s is damaged: %s", self.root, self.damage)
 
@@ -922,11 +922,11 @@ class FolderIndex:
                 self.stores_changed += 1
                 await asyncio.to_thread(damaged.close)
 
-    async def _forget(self) -> None:
+    async def _reset(self) -> None:
         store, self._store = self._store, None
         successor, self._successor = self._successor, None
         self.damage, self._suspected = "", None
-        self.complete = self.was_begun = False
+        self.complete = self.is_partly_built = False
         self.indexed = 0
         self._times = None
         self._next_check = 0.0
@@ -947,18 +947,18 @@ class FolderIndex:
             except (DatabaseError, OSError) as error:
                 problem = str(error)
                 if store is self._store and store.is_current():
-                    await self._leave(store, error)
+                    await self._fall_back(store, error)
         raise IndexUnavailable(problem)
 
-    async def _leave(self, store: Store, error: Exception) -> None:
+    async def _fall_back(self, store: Store, error: Exception) -> None:
         """Use a temporary store for now. Raises IndexUnavailable if this is one."""
         if store.is_temporary:
             raise IndexUnavailable(str(error)) from None
         async with self._opening:
             if self._store is store:
                 self.problem = f"{store.file} cannot be written: {error}"
-                self._hinder()
-                await self._forget()
+                self._start_write_retry()
+                await self._reset()
 
 
 def _used(store: Store, do: Callable[[Store], T]) -> T:
@@ -979,7 +979,7 @@ def _temporary(root: Path, variant: str, user: state_folder.User | None) -> Stor
 
 
 def _any_file(root: Path, paths: Iterable[str]) -> bool:
-    return any(look(str(root), path) is not None for path in paths)
+    return any(file_state_at(str(root), path) is not None for path in paths)
 
 
 def _any_folder(root: Path, paths: Iterable[str]) -> bool:
@@ -1024,24 +1024,24 @@ def _adopt(
     for other in other_stores(root, settings.variant, settings.user) if elsewhere else ():
         left = {path: one for path, one in keys.items() if path not in taken}
         if left:
-            taken += store.take_from(other, left)
+            taken += store.copy_from(other, left)
     return taken
 
 
 def _is_still(root: Path, path: str, state: FileState | None) -> bool:
-    return is_same_text(look(str(root), path), state)
+    return is_same_text(file_state_at(str(root), path), state)
 
 
 def _compared(
     store: Store, stamp: int, root: Path, now: FileListing, emptied: ContentExclusions, room: bool
 ) -> tuple[Changes, int]:
     with store.read() as reader:
-        return compared(root, reader.each_file(stamp), now, emptied, room)
+        return compare_with_listing(root, reader.each_file(stamp), now, emptied, room)
 
 
 def _changes_of(store: Store, stamp: int, root: Path) -> Changes:
     with store.read() as reader:
-        return changes_of(root, reader.each_file(stamp))
+        return find_changes(root, reader.each_file(stamp))
 
 
 def _problems(store: Store) -> dict[str, str]:

@@ -28,7 +28,7 @@ _KINDS = {None: 0, "test": 1, "vendored": 2, "generated": 2}
 _OF_DATA = 3
 
 
-def ordered(
+def in_index_order(
     paths: Iterable[str],
     *,
     open_documents: Sequence[str] = (),

@@ -17,7 +17,7 @@ from msgspec import Struct
 from winnow.errors import SearchError
 from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 from winnow.index.build.folder import FolderIndex, FolderSettings
-from winnow.index.build.disk_scan import is_as_known, text_of
+from winnow.index.build.disk_scan import is_unchanged, read_text
 from winnow.index.build.workers import IndexWorkers
 from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.extract.packed import unpack
@@ -134,8 +134,8 @@ def texts_in_place(
         if document is not None and is_unsaved(real, document):
             covered = path in known or not folder.complete or not os.path.lexists(real)
             text = document if covered or path in asked else None
-        elif path in asked and not is_as_known(str(folder.root), path, known.get(path)):
-            text = document if document is not None else text_of(folder.root, path)
+        elif path in asked and not is_unchanged(str(folder.root), path, known.get(path)):
+            text = document if document is not None else read_text(folder.root, path)
         else:
             text = None
         if text is not None:

@@ -11,7 +11,7 @@ import sys
 import msgspec
 
 from winnow.index.build.extraction import extract_file
-from winnow.index.store.file_record import FileRecord, IndexJob, failed
+from winnow.index.store.file_record import FileRecord, IndexJob, failed_record
 from winnow.processes.worker_side import serve
 
 
@@ -26,7 +26,7 @@ def _answer(job: IndexJob) -> FileRecord | None:
     try:
         return extract_file(job)
     except (RecursionError, MemoryError) as error:
-        return failed(job, f"its facts cannot be taken: {type(error).__name__}")
+        return failed_record(job, f"its facts cannot be taken: {type(error).__name__}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Optional
 
-from winnow.index.store.file_record import FileRecord, IndexJob, failed
+from winnow.index.store.file_record import FileRecord, IndexJob, failed_record
 from winnow.processes import workers
 from winnow.processes.children import Processes
 
@@ -35,7 +35,7 @@ class IndexWorkers(workers.WorkerPool[IndexJob, Optional[FileRecord]]):  # noqa:
         kind = workers.WorkerKind[IndexJob, Optional[FileRecord]](  # noqa: UP045
             module="winnow.index.build.worker",
             answer=Optional[FileRecord],  # noqa: UP045
-            failed=failed,
+            failed=failed_record,
             memory_bytes=MEMORY_BYTES,
             batch=BATCH,
             keep_seconds=KEEP_SECONDS,

@@ -187,7 +187,7 @@ class PostingLists:
         self._lazy_forms = arrays.lazy(f"{name}.forms", "|u1")
         self._data = arrays.lazy(f"{name}.data", "|u1")
         _check(len(self._lazy_keys) == len(self._lazy_ends) == len(self._lazy_forms))
-        self._plain = plain_type(universe)
+        self._plain_type = plain_type(universe)
         self._bitmap = (universe + 7) // 8
 
     @functools.cached_property
@@ -224,7 +224,7 @@ class PostingLists:
         entries = np.select(
             [forms == PLAIN, forms == GAPS],
             [
-                sizes // (self._plain.itemsize + counted),
+                sizes // (self._plain_type.itemsize + counted),
                 np.where(counted, (sizes - _LENGTH_BYTES) // 2, sizes),
             ],
             np.where(counted, sizes - self._bitmap, self.universe // 2),
@@ -274,8 +274,8 @@ class PostingLists:
         data = self._data.part(start, end)
         counted, form = divmod(int(self._forms[place]), int(COUNTED))
         if form == PLAIN:
-            size = len(data) // (self._plain.itemsize + counted) * self._plain.itemsize
-            numbers = data[:size].view(self._plain).astype(np.uint32)
+            size = len(data) // (self._plain_type.itemsize + counted) * self._plain_type.itemsize
+            numbers = data[:size].view(self._plain_type).astype(np.uint32)
         elif form == GAPS:
             size = len(data)
             if counted:
@@ -303,7 +303,7 @@ class PostingLists:
         _check(not len(self._ends) or int(self._ends[-1]) == len(self._data))
         sizes: npt.NDArray[np.int64] = np.diff(self._ends, prepend=np.uint32(0)).astype(np.int64)
         forms = self._forms & FORM
-        sizes[forms == PLAIN] //= self._plain.itemsize
+        sizes[forms == PLAIN] //= self._plain_type.itemsize
         sizes[forms == BITMAP] = self.universe
         return sizes
 
@@ -322,17 +322,17 @@ class PostingLists:
         counts = self._count_sizes(data, ends - sizes - start, sizes, forms, counted)
         sizes -= counts + np.where(counted & (forms == GAPS), _LENGTH_BYTES, 0)
         _check(bool((sizes > 0).all() and (sizes[forms == BITMAP] == self._bitmap).all()))
-        _check(not (sizes[forms == PLAIN] % self._plain.itemsize).any())
+        _check(not (sizes[forms == PLAIN] % self._plain_type.itemsize).any())
         roles = _roles(forms, sizes, counts)
 
         lengths = np.zeros(len(forms), np.int64)
-        lengths[forms == PLAIN] = sizes[forms == PLAIN] // self._plain.itemsize
+        lengths[forms == PLAIN] = sizes[forms == PLAIN] // self._plain_type.itemsize
         by_gaps, lengths[forms == GAPS] = _from_gaps(data[roles == GAPS], sizes[forms == GAPS])
         in_bitmaps, lengths[forms == BITMAP] = self._from_bitmaps(data[roles == BITMAP])
         _check(bool((lengths == counts)[counted].all()))
         form_of = np.repeat(forms, lengths)
         numbers = np.empty(len(form_of), np.uint32)
-        numbers[form_of == PLAIN] = data[roles == PLAIN].view(self._plain)
+        numbers[form_of == PLAIN] = data[roles == PLAIN].view(self._plain_type)
         numbers[form_of == GAPS] = by_gaps
         numbers[form_of == BITMAP] = in_bitmaps
         _check(int(numbers.max(initial=0)) < self.universe)
@@ -351,7 +351,7 @@ class PostingLists:
         """How many bytes of each list are counts."""
         counts = np.zeros(len(forms), np.int64)
         chosen = counted & (forms == PLAIN)
-        counts[chosen] = sizes[chosen] // (self._plain.itemsize + 1)
+        counts[chosen] = sizes[chosen] // (self._plain_type.itemsize + 1)
         chosen = counted & (forms == BITMAP)
         counts[chosen] = sizes[chosen] - self._bitmap
         chosen = counted & (forms == GAPS)

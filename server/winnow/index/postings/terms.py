@@ -112,7 +112,7 @@ def term_numbers(word: str) -> tuple[int, ...]:
     return tuple(map(term_number, terms_of(word)))
 
 
-def asked_words(query: str) -> list[str]:
+def content_words(query: str) -> list[str]:
     """The words of a query, without those that questions are made of, if others are left."""
     asked = words(query)
     return [word for word in asked if word.lower() not in STOP_WORDS] or asked
@@ -121,7 +121,7 @@ def asked_words(query: str) -> list[str]:
 def spelled_terms(query: str) -> dict[str, str]:
     """The terms of a query, in its order, each with the first word that it is of."""
     spelled: dict[str, str] = {}
-    for word in asked_words(query):
+    for word in content_words(query):
         for term in terms_of(word):
             spelled.setdefault(term, word)
     return spelled

@@ -21,11 +21,11 @@ KEY_BYTES = 16
 MOST_PARSED = 4 * 1024 * 1024
 FIRST_LINE_BYTES = 200
 # Problems that are none: a file whose name says that it is no source, and what settings leave out.
-NO_SOURCE = "it is no source file"
+NOT_SOURCE = "it is no source file"
 EXCLUDED = "index.exclude_patterns names it"
 TOO_LARGE = "it is larger than"
-OF_SECRETS = "files with its name hold secrets"
-CANNOT_BE_READ = "it cannot be read"
+HOLDS_SECRETS = "files with its name hold secrets"
+UNREADABLE_FILE = "it cannot be read"
 FULL = "the index has as many bytes as index.max_index_size_mb allows"
 
 
@@ -75,7 +75,7 @@ class IndexJob(Struct, frozen=True, array_like=True):
     rules: tuple[str, ...] = ()
 
 
-def may_have_facts(path: str) -> bool:
+def may_have_symbols(path: str) -> bool:
     """Whether a file has a language by its name, or may have one by its first line."""
     return "." not in path.rpartition("/")[2] or language_of(path) is not None
 
@@ -85,14 +85,14 @@ def language_at(path: str, raw: bytes) -> Language | None:
     return language_of(path, raw[:FIRST_LINE_BYTES].partition(b"\n")[0])
 
 
-def key_of(path: str, raw: bytes, language: Language | None) -> bytes:
+def content_key(path: str, raw: bytes, language: Language | None) -> bytes:
     """What stands for a file's text, and for what its name says about it."""
-    known = key_begun(path, language)
+    known = content_hasher(path, language)
     known.update(raw)
     return known.digest()
 
 
-def key_begun(path: str, language: Language | None) -> hashlib.blake2b:
+def content_hasher(path: str, language: Language | None) -> hashlib.blake2b:
     """What a text is to be added to for its key."""
     name = path.rpartition("/")[2]
     ending = os.path.splitext(name)[1].lower() or name
@@ -103,29 +103,29 @@ def key_begun(path: str, language: Language | None) -> hashlib.blake2b:
 
 def file_state(told: os.stat_result) -> FileState:
     """The state of a file that is read now."""
-    state = told_state(told)
+    state = state_from_stat(told)
     fresh = 0 <= time.time_ns() - state.ctime_ns < CLOCK_NS
     return msgspec.structs.replace(state, ctime_ns=0) if fresh else state
 
 
-def told_state(told: os.stat_result) -> FileState:
+def state_from_stat(told: os.stat_result) -> FileState:
     """The state of a file as the system tells it."""
     return FileState(min(told.st_mtime_ns, LAST_NS), min(told.st_ctime_ns, LAST_NS), told.st_size)
 
 
-def without_facts(state: FileState, problem: str, language: Language | None) -> FileRecord:
+def record_without_symbols(state: FileState, problem: str, language: Language | None) -> FileRecord:
     """A file of which no facts are taken, and its language, if that is known."""
     named = language.name if language is not None else ""
     return FileRecord(FileState(state.mtime_ns, state.ctime_ns, state.size, problem), named)
 
 
-def failed(job: IndexJob, problem: str) -> FileRecord | None:
+def failed_record(job: IndexJob, problem: str) -> FileRecord | None:
     """A file of which no facts can be taken; None where there is no file."""
     language = language_of(os.fsdecode(job.path))
     if job.text is not None:
-        return without_facts(FileState(0, 0, 0), problem, language)
+        return record_without_symbols(FileState(0, 0, 0), problem, language)
     try:
         state = file_state(os.stat(os.path.join(job.root, job.path)))
     except OSError:
         return None
-    return without_facts(state, problem, language)
+    return record_without_symbols(state, problem, language)

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from winnow.index.store.file_record import FULL, NO_SOURCE, FileState
+from winnow.index.store.file_record import FULL, NOT_SOURCE, FileState
 from winnow.index.store.segments import Segments
 from winnow.storage.database import Connection, Cursor, StoreDamaged, damage
 from winnow.symbols.extract.packed import PackedSymbols, decode_definition, decode_scope_table
@@ -108,7 +108,7 @@ class Reader:
         rows = self._rows(
             "SELECT path, language, problem FROM file WHERE problem<>'' AND problem<>? AND parked=0"
             " ORDER BY size, path",
-            NO_SOURCE,
+            NOT_SOURCE,
         )
         return {File(os.fsdecode(path), language): problem for path, language, problem in rows}
 
@@ -132,7 +132,7 @@ class Reader:
             found.update({os.fsdecode(row[0]): FileState(*row[1:]) for row in rows})
         return found
 
-    def known_files(self, paths: Iterable[str]) -> dict[str, FileState]:
+    def states_of_files(self, paths: Iterable[str]) -> dict[str, FileState]:
         """Of some files those that are known."""
         rows = self._rows_of("mtime_ns, ctime_ns, size, problem", paths)
         return {path: FileState(*row) for path, row in rows.items()}

@@ -71,8 +71,8 @@ _GENERATION = re.compile(r"index-[0-9a-f]+(?:\.(\d+))?\.db")
 # Whether a file has this state, or is deleted: see Store.write.
 StillMatches = Callable[[str, "FileState | None"], bool]
 # Packages and modules whose code decides what is kept.
-MAKERS = (winnow.symbols, winnow.index.postings, winnow.privacy.secrets)
-MAKER_FILES = ("build/extraction.py", "store/file_record.py")
+CODE_PACKAGES = (winnow.symbols, winnow.index.postings, winnow.privacy.secrets)
+CODE_FILES = ("build/extraction.py", "store/file_record.py")
 # A note: somebody has asked for the index of a folder with very many files.
 CONSENT = "consent"
 
@@ -91,12 +91,12 @@ def version(variant: str = "") -> str:
     for name in ("tree-sitter", "tree-sitter-language-pack"):
         with contextlib.suppress(PackageNotFoundError):
             known.update(version_of(name).encode())
-    for package in MAKERS:
+    for package in CODE_PACKAGES:
         for folder in package.__path__:
             for file in sorted(Path(folder).rglob("*.py")):
                 known.update(file.read_bytes())
     for folder in winnow.index.__path__:
-        for name in MAKER_FILES:
+        for name in CODE_FILES:
             known.update(Path(folder, name).read_bytes())
     return known.hexdigest()
 
@@ -153,7 +153,7 @@ class Store:
         found = generations(folder, kind)
         for file in sorted(found, key=is_building):
             try:
-                return cls._opened_twice(file, user)
+                return cls._open_with_retry(file, user)
             except StoreDamaged as error:
                 problem = problem or str(error)
                 logger.warning("The index %s cannot be read (%s): it is replaced", file, error)
@@ -165,7 +165,7 @@ class Store:
         return store
 
     @classmethod
-    def _opened_twice(cls, file: Path, user: state_folder.User | None) -> Store:
+    def _open_with_retry(cls, file: Path, user: state_folder.User | None) -> Store:
         """Open a store; damage counts if it is found again. Raises StoreDamaged."""
         require_regular(*database.database_files(file))
         try:
@@ -187,7 +187,7 @@ class Store:
             for file in generations(folder, kind):
                 if is_building(file):
                     with contextlib.suppress(StoreDamaged):
-                        return cls._opened_twice(file, damaged._user)
+                        return cls._open_with_retry(file, damaged._user)
                     delete_files(file)
             file = _file_of(folder, kind, _next_generation(generations(folder, kind)))
             replace_file(_building_mark(file), b"")
@@ -335,7 +335,7 @@ class Store:
         self._make_one(_small)
         self._merge()
 
-    def take_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
+    def copy_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
         """Of files by path, with their state and key, take those whose text another store knows;
         gives their paths."""
         with other.read() as reader:

@@ -70,7 +70,7 @@ class WatchChannel:
 
     # --- the side of the thread ------------------------------------------------------------
 
-    def wakes_by(self, wake: Callable[[], None]) -> None:
+    def set_wake(self, wake: Callable[[], None]) -> None:
         """How the thread is woken; it must not wait."""
         with self._lock:
             self._wake = wake

@@ -63,9 +63,9 @@ class LinuxWatch:
         self._queue = stack.enter_context(contextlib.closing(opened()))
         self._wakeful = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         stack.callback(os.close, self._wakeful)
-        self._exchange.wakes_by(self._wake)
+        self._exchange.set_wake(self._wake)
         # Before the descriptor is closed: its number may be another file's then.
-        stack.callback(self._exchange.wakes_by, lambda: None)
+        stack.callback(self._exchange.set_wake, lambda: None)
         self._anything, self._requests = select.poll(), select.poll()
         self._anything.register(self._queue.fileno(), select.POLLIN)
         self._anything.register(self._mounts.fileno(), select.POLLPRI)

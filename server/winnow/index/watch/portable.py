@@ -18,14 +18,14 @@ STEP_MS = 50
 JOIN_MS = 100
 
 # As in `folders.py`.
-TOLD_OF_GIT = {(".git",), (".git", "HEAD"), (".git", "info", "exclude")}
+REPORTED_GIT_FILES = {(".git",), (".git", "HEAD"), (".git", "info", "exclude")}
 
 
 def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: WatchChannel) -> None:
     """What the thread runs; the arguments are those of
     :class:`winnow.index.watch.watcher.Watcher`."""
     reason = "nobody watches any more"
-    is_told = partial(_is_told, root, own, wanted)
+    is_told = partial(_is_reported, root, own, wanted)
     try:
         from watchfiles._rust_notify import RustNotify
 
@@ -44,12 +44,12 @@ def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: WatchCha
         exchange.end(reason)
 
 
-def _is_told(root: str, own: str, wanted: Callable[[str], bool], path: str) -> bool:
+def _is_reported(root: str, own: str, wanted: Callable[[str], bool], path: str) -> bool:
     parts = os.path.relpath(path, root).split(os.sep)
     if own in parts:
         return False
     if ".git" in parts:
-        return tuple(parts[parts.index(".git") :]) in TOLD_OF_GIT
+        return tuple(parts[parts.index(".git") :]) in REPORTED_GIT_FILES
     return all(wanted(folder) for folder in _folders(root, parts[:-1]))
 
 

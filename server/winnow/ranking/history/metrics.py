@@ -134,7 +134,7 @@ class IndexFacts(Struct, frozen=True):
     """The facts about an index that improvements depend on.
 
     ``exclude`` and ``max_size_mb`` are settings. ``problems`` has the reason why a file is not
-    indexed, by path relative to the folder; ``hindrances`` the reasons why folders are not;
+    indexed, by path relative to the folder; ``problem_messages`` the reasons why folders are not;
     ``left_out`` the number of files that did not fit.
     """
 
@@ -142,7 +142,7 @@ class IndexFacts(Struct, frozen=True):
     exclude: tuple[str, ...] = ()
     max_size_mb: int = 0
     problems: Mapping[str, str] = {}
-    hindrances: tuple[str, ...] = ()
+    problem_messages: tuple[str, ...] = ()
     left_out: int = 0
 
 
@@ -161,7 +161,7 @@ def _of_index(seen: SearchStatistics, index: IndexFacts) -> Iterator[Improvement
         )
     if len(seen.searches) < OFTEN:
         return
-    for hindrance in index.hindrances:
+    for hindrance in index.problem_messages:
         setting = "index.max_files" if "max_files" in hindrance else None
         yield Improvement(
             what=f"A folder that is searched is not indexed: {hindrance}",

@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 from winnow.index.postings.terms import (
-    asked_words,
+    content_words,
     name_term,
     spelled_terms,
     stem,
@@ -62,7 +62,7 @@ def question_of(query: str) -> Question:
     else:
         names = [word for word in identifiers if _MANY_PARTS.search(word)]
     titles = [word for word in identifiers if word[:1].isupper() and word not in _ASKING]
-    asked = asked_words(text)
+    asked = content_words(text)
     spelled = spelled_terms(text)
     chosen = list(spelled)[:MOST_TERMS]
     return Question(

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.errors import EmptyQuery, IndexUnavailable
-from winnow.index.postings.terms import asked_words
+from winnow.index.postings.terms import content_words
 from winnow.ranking.suggestions import found_little, terms_of_index
 from winnow.search.answer.completeness import CHANGED
 from winnow.search.answer.hits import (
@@ -128,7 +128,7 @@ async def find_meant(
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, params, query, progress)
     # What was read for other requests, where there is none, is no index.
-    none = state.state == "none" and not workspace.index.knows_a_folder
+    none = state.state == "none" and not workspace.index.has_complete_folder
     if indexed is None or none or not indexed.knows:
         fallback = Fallback(wanted="semantic", used="text", reason=reason)
         return Meant(_with_state(texts, state, reason), "text", None, fallback)
@@ -201,7 +201,7 @@ async def names_near(workspace: Workspace, query: str) -> Sequence[str]:
         return ()
     async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
         tables = await view.read(view.names, workspace.names)
-        return await view.read(terms_of_index(view, tables), asked_words(query))
+        return await view.read(terms_of_index(view, tables), content_words(query))
 
 
 def _with_state(found: Found, state: IndexState, reason: str) -> Found:
@@ -219,8 +219,8 @@ def _why_not_indexed(workspace: Workspace, state: IndexState, trouble: str) -> s
         return f"{lacks}: the other {searched}"
     if state.knows_all:
         return f"{lacks}: {searched}, too"
-    hindrances = [trouble] if trouble else workspace.index.hindrances()
-    because = f" ({'; '.join(hindrances)})" if hindrances else ""
+    problem_messages = [trouble] if trouble else workspace.index.problem_messages()
+    because = f" ({'; '.join(problem_messages)})" if problem_messages else ""
     return f"{lacks}{because}: {searched}"
 
 

@@ -72,7 +72,7 @@ async def keep_index(
     """Bring the index up to date, and hear of changes from now on; ``report`` is told how many
     files are done, of how many. With ``consent``, also one that is not made unless somebody asks.
     """
-    workspace.index.keep_watching()
+    workspace.index.enable_watching()
     await workspace.index.build(report, consent)
 
 

@@ -50,7 +50,7 @@ def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
     if damages := index.damages():
         return "; ".join(damages)
     if state.state == "none":
-        return "not every folder has an index" if index.knows_a_folder else "there is no index"
+        return "not every folder has an index" if index.has_complete_folder else "there is no index"
     if state.state == "opening":
         return "the index is being opened"
     paused = [PAUSED] if index.throttle.state == "paused" else []
@@ -147,7 +147,7 @@ async def index_offer(workspace: Workspace) -> IndexOffer | None:
     settings, state = workspace.config.index, workspace.index.state()
     if state.state != "none" or not settings.enabled or not _may_be_indexed(workspace):
         return None
-    if workspace.lifetime is Lifetime.SERVER and not workspace.index.was_asked_for:
+    if workspace.lifetime is Lifetime.SERVER and not workspace.index.build_was_requested:
         return None  # the session has just begun
     files = state.files_total or await _count_files(workspace)
     if workspace.lifetime is Lifetime.COMMAND and files < settings.auto_index_threshold:
@@ -175,7 +175,7 @@ def _may_be_indexed(workspace: Workspace) -> bool:
 async def _is_small_or_begun(workspace: Workspace) -> bool:
     files = await _count_files(workspace)
     small = files < workspace.config.index.auto_index_threshold
-    return small or await workspace.index.files_known() > BEGUN * files
+    return small or await workspace.index.count_indexed_files() > BEGUN * files
 
 
 async def _build(workspace: Workspace, progress: Progress, *, consent: bool) -> None:
@@ -341,10 +341,10 @@ def _about(workspace: Workspace, params: IndexParams, state: IndexState) -> list
 
 
 def _warnings(workspace: Workspace) -> list[str]:
-    found = [*workspace.index.notices(), *workspace.index.hindrances()]
+    found = [*workspace.index.notices(), *workspace.index.problem_messages()]
     found += [
         f"{shown_path(str(root))[0]}: its index ends with this process: nothing is written there"
-        for root in workspace.index.not_kept()
+        for root in workspace.index.temporary_folders()
     ]
     if workspace.index.state().state == "none":
         found.append(NO_INDEX)

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from winnow.errors import NoSymbol, SearchError, SearchTimedOut
-from winnow.index.store.file_record import may_have_facts
+from winnow.index.store.file_record import may_have_symbols
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged
@@ -55,7 +55,7 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
     navigation: Navigation
     state: IndexState
     timed_out: bool = False
-    hindrances: Sequence[str] = ()
+    problem_messages: Sequence[str] = ()
 
 
 class Early(msgspec.Struct, Generic[E], frozen=True):
@@ -111,8 +111,8 @@ async def ask(
                 raise
         attempts += 1
         if not navigation.changed or attempts == ATTEMPTS:
-            hindrances = workspace.index.hindrances()
-            return Answered(result, navigation, state, timed_out, hindrances)
+            problem_messages = workspace.index.problem_messages()
+            return Answered(result, navigation, state, timed_out, problem_messages)
         workspace.files_changed(navigation.changed)
 
 
@@ -160,8 +160,8 @@ async def _prepare(
     if asking.names:
         look = DefinitionPattern("|".join(map(re.escape, asking.names)))
         async with contextlib.aclosing(files_with(ripgrep, scope, look)) as found:
-            paths = [scope.absolute(path) async for path in found if may_have_facts(path)]
-        async for some in workspace.index.facts_for(paths, ripgrep.deadline - loop.time()):
+            paths = [scope.absolute(path) async for path in found if may_have_symbols(path)]
+        async for some in workspace.index.index_files(paths, ripgrep.deadline - loop.time()):
             taken += len(some)
             progress(f"{taken} files read")
             await tell_early()
@@ -178,7 +178,7 @@ def index_reasons(answered: Answered[T]) -> list[str]:
             f" ({state.files_indexed} of {state.files_total} files): types and imports in other"
             " files may not be known yet"
         )
-    reasons += [f"the index lacks something: {one}" for one in answered.hindrances]
+    reasons += [f"the index lacks something: {one}" for one in answered.problem_messages]
     if state.state == "stale":
         reasons.append("files have changed that the index does not know yet")
     if answered.timed_out:

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from winnow.index.snapshot import Snapshot
-from winnow.index.store.file_record import may_have_facts
+from winnow.index.store.file_record import may_have_symbols
 from winnow.index.symbol_names import NameTables
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.search.answer import cursor
@@ -167,7 +167,7 @@ async def _read(workspace: Workspace, paths: Collection[str], seconds: float) ->
     """Bring files in the index up to date; gives those for which there was time."""
     read: set[str] = set()
     if paths and seconds > 0:
-        async with contextlib.aclosing(workspace.index.facts_for(paths, seconds)) as portions:
+        async with contextlib.aclosing(workspace.index.index_files(paths, seconds)) as portions:
             async for some in portions:
                 read.update(some)
     return read
@@ -333,7 +333,7 @@ class _Search:
         found: list[str] = []
         async with contextlib.aclosing(listing) as paths:
             async for path in paths:
-                if may_have_facts(path):
+                if may_have_symbols(path):
                     found.append(scope.absolute(path))
                 if look is None and len(found) == COLD_LISTED:
                     break
@@ -501,7 +501,7 @@ def _completeness(search: _Search) -> Completeness:
     if state is not None and state.state == "stale":
         reasons.append("some files have changed, and are being read anew")
     if state is not None and state.knows_all:
-        lacking = search.workspace.index.hindrances()
+        lacking = search.workspace.index.problem_messages()
         reasons += [f"the index lacks something: {one}" for one in lacking]
     return Completeness(
         complete=not reasons,
