@@ -13,16 +13,16 @@ from winnow.errors import InvalidParams, SearchError
 from winnow.tools import TOOLS
 
 INTRODUCTION = """\
-An error that a caller can act on has a message that says what would help, and `data` with its
-`kind` and what else is known. Over LSP its code is -32602 (`InvalidParams`) for `invalid_params`,
-whose message begins with the field, and -32803 (`RequestFailed`) for every other kind. The command
-line prints the message to standard error and ends with exit code 2; with `--json` it prints
-`{"error": {"message": …, "kind": …}}`, with the extra data, to standard output."""
+An error that a caller can act on has a message that suggests a fix, and `data` with its `kind` and
+the fields below. Over LSP, the code is -32602 (`InvalidParams`) for `invalid_params`, whose message
+starts with the field, and -32803 (`RequestFailed`) for all other kinds. The command line prints the
+message to standard error and exits with code 2. With `--json` it prints
+`{"error": {"message": …, "kind": …}}`, including the extra data, to standard output."""
 
 OTHERS = """\
-Besides, over LSP: -32601 for a method that is unknown, -32800 for a request that was cancelled,
--32002 for one that comes before `initialize`, -32700 for what is no JSON, -32600 for JSON that is
-no request, and -32603 for a defect, whose message has an incident number that stands in the
+Other codes over LSP: -32601 for an unknown method, -32800 for a canceled request, -32002 for a
+request before `initialize`, -32700 for invalid JSON, -32600 for JSON that is not a request, and
+-32603 for a bug in Winnow. The message of -32603 has an incident number, which also appears in the
 server's log."""
 
 TYPES = {

@@ -16,21 +16,21 @@ from winnow.config import MODELS, WORKSPACE_FILE, WORKSPACE_SECTIONS, Config
 from winnow.tools.registry import Field, fields_of
 
 INTRODUCTION = f"""\
-Settings come from these places, and a later one goes before an earlier one: what is built in; the
-user's file (`$WINNOW_CONFIG`, else `winnow/config.toml` in `$XDG_CONFIG_HOME`, `~/.config` or
-`%APPDATA%`); `{WORKSPACE_FILE}` in the root of the workspace; the editor's
-`initializationOptions`; its section `winnow` of `workspace/configuration`. A file is TOML, the
-editor's settings are the same tree as JSON. A wrong value is reported, and the one before stays.
+Sources of settings, lowest precedence first: the defaults; the user's file (`$WINNOW_CONFIG`, else
+`winnow/config.toml` in `$XDG_CONFIG_HOME`, `~/.config` or `%APPDATA%`); `{WORKSPACE_FILE}` in the
+root of the workspace; the editor's `initializationOptions`; its section `winnow` of
+`workspace/configuration`. Files are TOML; the editor's settings are the same tree as JSON. Winnow
+reports an invalid value and keeps the previous one.
 
-`{WORKSPACE_FILE}` may only set {" and ".join(f"`[{one}]`" for one in WORKSPACE_SECTIONS)}: it comes
-with the repository, and can be a stranger's. Keys of language models are in no setting: a model
-names the environment variable that holds its key."""
+`{WORKSPACE_FILE}` may only set {" and ".join(f"`[{name}]`" for name in WORKSPACE_SECTIONS)},
+because it comes with an untrusted repository. No setting contains an API key: a model names the
+environment variable with its key."""
 
 
 def settings_page() -> str:
     """Every setting, section by section."""
     parts = [part for path, struct in sections() for part in _section(path, struct)]
-    return page("Settings", INTRODUCTION, *parts, "## The models that are built in", _models())
+    return page("Settings", INTRODUCTION, *parts, "## Built-in models", _models())
 
 
 def sections() -> Iterator[tuple[str, Struct]]:
@@ -65,7 +65,7 @@ def _section(path: str, struct: Struct) -> list[str]:
         for field in fields_of(struct)
         if not isinstance(_bare(field.kind), (inspection.StructType, inspection.DictType))
     ]
-    head = ["Name", "Type", "Default", ""]
+    head = ["Name", "Type", "Default", "Description"]
     return [f"## `[{path}]`", sentence(struct), table(head, rows)]
 
 

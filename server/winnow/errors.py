@@ -1,29 +1,30 @@
-"""Every error that a caller can understand and act on.
+"""Errors that a caller can act on.
 
 SearchError
-  InvalidParams          a parameter does not fit (JSON-RPC -32602)
-  EmptyQuery             "Search query is empty"
-  InvalidPattern         a regex that ripgrep refuses
-  TermsTooBroad          each of the search terms yielded too many results
-  NoLlmAvailable         a model was required and none is configured
-  LlmFailed              a model was required and every one failed
-  StateUnavailable       what is kept for the user cannot be read or written
-  NotFound               a path that does not exist
-  NoSymbol               a place or a name that is no symbol
-  UnknownSearch          no search with that id is known
-  NotAFile               a folder, a FIFO, a device, or a file that cannot be read
-  NotAFolder             a file, where a folder is needed
-  BinaryFile             a file without lines of text
-  UnreadableDocument     a document of which no text can be taken
-  PathOutsideWorkspace   a path that resolves outside every workspace root
+  InvalidParams          a parameter is invalid (JSON-RPC -32602)
+  EmptyQuery             the query is empty
+  InvalidPattern         ripgrep rejects the regular expression
+  TermsTooBroad          every search term has too many matches
+  NoLlmAvailable         a model is required and none is available
+  LlmFailed              a model is required and all have failed
+  StateUnavailable       the user's state folder cannot be read or written
+  NotFound               a path does not exist
+  NoSymbol               no symbol at the position, or with the name
+  UnknownSearch          no search has the id
+  NotAFile               a folder, a FIFO, a device, or an unreadable file
+  NotAFolder             a file instead of a folder
+  BinaryFile             a file that is not text
+  UnreadableDocument     a document whose text cannot be extracted
+  PathOutsideWorkspace   a path that resolves outside the workspace folders
   NoWorkspace            no folder is open
-    RootRefused          the folder is a home folder, or holds one
+    RootRefused          the folder is a home folder, or contains one
   ProgramNotInstalled    a program that Winnow runs is missing
-  SearchTimedOut         not even a partial answer in time
-  SearchFailed           the program failed: exit code and its stderr
-  NotAllowed             a pipeline, program, option or path that is refused
+  SearchTimedOut         not even partial results in time
+  SearchFailed           a program failed: exit code and stderr
+  IndexUnavailable       the symbol index cannot be used
+  NotAllowed             a pipeline, program, option or path is refused
 
-Each door (LSP, MCP, command line) maps this hierarchy once. Any other exception is a defect.
+Each front end (LSP, MCP, command line) maps this hierarchy once. Any other exception is a bug.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import Any, ClassVar
 
 
 class SearchError(Exception):
-    """Something that the caller can act on; the message says what would help."""
+    """An error that the caller can act on; the message says how."""
 
     kind: ClassVar[str] = "search_failed"
 
@@ -43,17 +44,17 @@ class SearchError(Exception):
 
 
 class InvalidParams(SearchError):
-    """A parameter does not fit the schema; the message begins with the field's path."""
+    """A parameter is invalid. The message starts with the path of the field."""
 
     kind = "invalid_params"
 
     def __init__(self, field: str, problem: str) -> None:
-        field = field[:200]  # it may be anything that was sent
+        field = field[:200]  # a client can send a name of any length
         super().__init__(f"`{field}`: {problem}" if field else problem, field=field)
 
 
 class EmptyQuery(SearchError):
-    """The query or the pattern is empty."""
+    """The query or pattern is empty."""
 
     kind = "empty_query"
 
@@ -62,7 +63,7 @@ class EmptyQuery(SearchError):
 
 
 class InvalidPattern(SearchError):
-    """ripgrep refuses the regex (for several terms: every one of them)."""
+    """ripgrep rejects the regular expression, or those of all terms."""
 
     kind = "invalid_pattern"
 
@@ -70,14 +71,14 @@ class InvalidPattern(SearchError):
         self, pattern: str, detail: str, advice: str = "escape special characters with a backslash"
     ) -> None:
         super().__init__(
-            f"ripgrep cannot read {pattern!r} as a regular expression: {detail}; {advice}",
+            f"Invalid regular expression {pattern!r}: {detail}; {advice}",
             pattern=pattern,
             detail=detail,
         )
 
 
 class TermsTooBroad(SearchError):
-    """Each of the search terms yielded too many results."""
+    """Every search term has too many matches."""
 
     kind = "terms_too_broad"
 
@@ -90,8 +91,8 @@ class TermsTooBroad(SearchError):
 
 
 class NoLlmAvailable(SearchError):
-    """A model is required, and none can be used; ``tried`` is one ``{model, error}`` for each,
-    ``needs_consent`` is where one could be asked if somebody consented."""
+    """A model is required, and none is available. ``tried`` has a ``{model, error}`` for each
+    model, ``needs_consent`` the destinations that the user could consent to."""
 
     kind = "no_llm_available"
 
@@ -108,42 +109,42 @@ class NoLlmAvailable(SearchError):
 
 
 class LlmFailed(SearchError):
-    """A model is required, and every one failed; ``attempts`` is one ``{model, error}`` for each
-    call that was made."""
+    """A model is required, and all have failed. ``attempts`` has a ``{model, error}`` for each
+    call."""
 
     kind = "llm_failed"
 
     def __init__(self, attempts: list[dict[str, str]]) -> None:
         last = attempts[-1] if attempts else {"model": "?", "error": "no attempt was made"}
         super().__init__(
-            f"Every language model failed; the last was {last['model']}: {last['error']}",
+            f"All language models failed. Last error, from {last['model']}: {last['error']}",
             attempts=attempts,
         )
 
 
 class StateUnavailable(SearchError):
-    """What is kept for the user, outside of all workspaces, cannot be read or written."""
+    """The user's state folder, outside of all workspaces, cannot be read or written."""
 
     kind = "state_unavailable"
 
     def __init__(self, folder: str, detail: str) -> None:
-        super().__init__(f"{folder} cannot be used: {detail}", detail=detail)
+        super().__init__(f"Cannot use {folder}: {detail}", detail=detail)
 
 
 class NotFound(SearchError):
-    """There is no such file or folder."""
+    """The file or folder does not exist."""
 
     kind = "not_found"
 
     def __init__(self, path: str, hint: str = "") -> None:
-        """``hint`` is a sentence that says which path may be meant."""
+        """``hint`` is a sentence that suggests a path."""
         problem = f"There is no file or folder {path!r} in the workspace"
         super().__init__(f"{problem}. {hint}" if hint else problem, path=path)
 
 
 class NoSymbol(SearchError):
-    """No symbol stands at the place, or none has the name; ``path`` is the file, if one was
-    named."""
+    """No symbol is at the position, or has the name. ``path`` is the file of the request, if
+    any."""
 
     kind = "not_found"
 
@@ -152,51 +153,47 @@ class NoSymbol(SearchError):
 
 
 class UnknownSearch(SearchError):
-    """No search has the id, as far as is remembered."""
+    """The search history has no search with the id."""
 
     kind = "not_found"
 
     def __init__(self, search_id: str) -> None:
         super().__init__(
-            f"No search with the id {search_id!r} is remembered: pass the `search_id` of an answer;"
-            " the oldest searches are forgotten, and without an index all at the end of a process",
+            f"Unknown search_id {search_id!r}: pass the `search_id` of a recent answer. Without an"
+            " index, Winnow forgets searches when it exits",
             search_id=search_id,
         )
 
 
 class NotAFile(SearchError):
-    """The path is there and cannot be read as a file: a folder, a FIFO, a device, no permission."""
+    """The path is not a readable file: a folder, a FIFO, a device, or a file without permission."""
 
     kind = "not_a_file"
 
     def __init__(self, path: str, why: str) -> None:
-        super().__init__(f"{path!r} is no file to read: {why}", path=path)
+        super().__init__(f"{path!r} is not a readable file: {why}", path=path)
 
 
 class NotAFolder(SearchError):
-    """A file, where a folder is needed."""
+    """The path is a file instead of a folder."""
 
     kind = "not_a_folder"
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path!r} is no folder: see `read_file`", path=path)
+        super().__init__(f"{path!r} is not a folder: use `read_file` to read it", path=path)
 
 
 class BinaryFile(SearchError):
-    """A file without lines of text; ``bytes`` is its size."""
+    """The file is not text. ``bytes`` is its size."""
 
     kind = "binary_file"
 
     def __init__(self, path: str, size: int, what: str) -> None:
-        super().__init__(
-            f"{path!r} is {what} ({size:,} bytes), which has no lines of text to read",
-            path=path,
-            bytes=size,
-        )
+        super().__init__(f"{path!r} is {what} ({size:,} bytes), not text", path=path, bytes=size)
 
 
 class UnreadableDocument(SearchError):
-    """A document of which no text can be taken; ``reason`` says why."""
+    """The text of a document cannot be extracted. ``reason`` says why."""
 
     kind = "unreadable_document"
 
@@ -205,7 +202,7 @@ class UnreadableDocument(SearchError):
 
 
 class PathOutsideWorkspace(SearchError):
-    """The path resolves outside of every workspace folder."""
+    """The path resolves to a place outside the workspace folders."""
 
     kind = "path_outside_workspace"
 
@@ -214,27 +211,29 @@ class PathOutsideWorkspace(SearchError):
 
 
 class NoWorkspace(SearchError):
-    """No folder is open, or only a home folder or what holds one: no file on disk is searched."""
+    """No folder is open, or only a home folder or a parent of one: there is nothing to search."""
 
     kind = "no_workspace"
 
-    def __init__(self, message: str = "No folder is open: open one to search its files") -> None:
+    def __init__(
+        self, message: str = "No folder is open: open a folder to search its files"
+    ) -> None:
         super().__init__(message)
 
 
 class RootRefused(NoWorkspace):
-    """The folder that is open is a home folder or holds one; ``root`` is the folder."""
+    """The open folder is a home folder or contains one; ``root`` is the folder."""
 
     def __init__(self, root: str, why: str) -> None:
         super().__init__(
-            f"{root} is not searched, as it {why}: name a folder below it, or set"
-            " workspace.allow_home_root"
+            f"{root} is not searched, because it {why}: open a folder below it, or set"
+            " `workspace.allow_home_root`"
         )
         self.data["root"] = root
 
 
 class ProgramNotInstalled(SearchError):
-    """A program that Winnow runs is missing; the message says how to install it."""
+    """A program that Winnow runs is missing. The message says how to install it."""
 
     kind = "<program>_not_installed"
 
@@ -244,7 +243,7 @@ class ProgramNotInstalled(SearchError):
 
 
 class SearchTimedOut(SearchError):
-    """Time ran out before there was even a partial answer."""
+    """The search timed out before it had even partial results."""
 
     kind = "timeout"
 
@@ -255,7 +254,7 @@ class SearchTimedOut(SearchError):
 
 
 class SearchFailed(SearchError):
-    """A program failed; ``stderr`` is what it said."""
+    """A program failed. ``stderr`` is its output."""
 
     kind = "search_failed"
 
@@ -268,20 +267,20 @@ class SearchFailed(SearchError):
 
 
 class IndexUnavailable(SearchError):
-    """The index of symbols can be kept nowhere; ``detail`` says why."""
+    """The symbol index cannot be stored or read. ``detail`` says why."""
 
     kind = "index_unavailable"
 
     def __init__(self, detail: str) -> None:
         super().__init__(
-            f"There can be no index of symbols: {detail}. Is the disk full? `grep` finds text"
-            " without one",
+            f"The symbol index is unavailable: {detail}. Check that the disk has space; `grep` works"
+            " without an index",
             detail=detail,
         )
 
 
 class NotAllowed(SearchError):
-    """A pipeline, program, option or path is refused; ``what`` is the part, ``why`` the reason."""
+    """A pipeline, program, option or path is refused. ``what`` is the part, ``why`` the reason."""
 
     kind = "not_allowed"
 
@@ -289,7 +288,7 @@ class NotAllowed(SearchError):
         super().__init__(f"{what!r} is not allowed: {why}", what=what, why=why)
 
 
-# What a tool may raise that searches the files of a workspace, beside what is its own.
+# Errors that every tool may raise that searches the files of a workspace.
 SEARCHING = (
     NoWorkspace,
     NotFound,

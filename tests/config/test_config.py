@@ -62,7 +62,7 @@ def test_a_workspace_may_only_set_what_is_harmless(tmp_path: Path, section: str)
     config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
     assert config == Config()
     assert len(problems) == 1
-    assert f"`{section}` is not used" in problems[0]
+    assert f"`{section}` is ignored" in problems[0]
 
 
 @requires_posix

@@ -134,7 +134,7 @@ async def test_settings_hold_and_wrong_ones_are_told(project: Path) -> None:
     (project / "winnow.toml").write_text('[search]\nexclude = ["src/**"]\n[llm]\nenabled = 1\n')
     async with opened(project) as workspace:
         assert len(workspace.problems) == 1
-        assert "`llm` is not used" in workspace.problems[0]
+        assert "`llm` is ignored" in workspace.problems[0]
         assert not (await workspace.glob("src/*.py")).files
     with pytest.raises(ValueError, match=r"settings: `limits\.processes`"):
         Workspace(project, settings={"limits": {"processes": 0}})

@@ -258,5 +258,5 @@ def test_a_workspace_file_does_not_set_the_location(tmp_path: Path) -> None:
     project = git_commit(tmp_path / "project", FILES)
     write_files(project, {"winnow.toml": '[index]\nlocation = "user"\n'})
     done = winnow(project, "index", "build")
-    assert "`index` is not used" in done.stderr
+    assert "`index` is ignored" in done.stderr
     assert (project / ".winnow").is_dir()

@@ -441,7 +441,7 @@ async def test_no_file_of_a_workspace_gives_consent(
 
     config, problems = load({"HOME": str(project.parent / "home")}, project)
     assert len(problems) == 1
-    assert "`llm` is not used" in problems[0]
+    assert "`llm` is ignored" in problems[0]
     workspace = make_workspace(project, config=config, environment={"OPENAI_API_KEY": FAKE_KEY})
     by = (await search(workspace, "load_plugin")).ranked_by
     assert by.needs_consent == ["https://api.openai.com"]

@@ -47,7 +47,7 @@ async def test_what_is_not_known_is_refused(make_workspace: MakeWorkspace, proje
     with pytest.raises(UnknownSearch) as unknown:
         await call(workspace, "feedback", **{**told, "search_id": "0123456789ab"})
     assert unknown.value.data == {"kind": "not_found", "search_id": "0123456789ab"}
-    assert "'0123456789ab' is remembered" in unknown.value.message
+    assert "Unknown search_id '0123456789ab'" in unknown.value.message
     with pytest.raises(NotFound):
         await call(workspace, "feedback", **{**told, "path": "src/nowhere.py"})
     with pytest.raises(PathOutsideWorkspace):

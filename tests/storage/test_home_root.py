@@ -50,7 +50,7 @@ def paths(result: GrepResult) -> list[str]:
 def test_what_is_refused(home: Path) -> None:
     environment = {"HOME": str(home)}
     assert refusal(home, environment) == "is a home folder"
-    assert refusal(home.parent, environment) == "holds a home folder"
+    assert refusal(home.parent, environment) == "contains a home folder"
     assert refusal(Path(home.anchor), environment) == "is the root of a file system"
     assert refusal(home / "project", environment) == ""
     assert refusal(home.parent / "other", environment) == ""
@@ -77,7 +77,7 @@ async def test_every_tool_refuses_it_and_says_what_to_do(
             await TOOLS[name].call(workspace, params, no_progress)
         assert failed.value.data == {"kind": "no_workspace", "root": str(root)}
         assert "workspace.allow_home_root" in failed.value.message
-        assert "name a folder below it" in failed.value.message
+        assert "open a folder below it" in failed.value.message
     assert not (home / ".winnow").exists()
 
 
@@ -137,7 +137,7 @@ def run(folder: Path, home: Path, *arguments: str, **more: str) -> subprocess.Co
 def test_the_command_line_in_a_home_folder_takes_a_path(home: Path, tmp_path: Path) -> None:
     done = run(home, home, "grep", "rocket")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "is a home folder: name a folder below it" in done.stderr
+    assert "is a home folder: open a folder below it" in done.stderr
     for path in ("project", "project/main.py", str(home / "project")):
         done = run(home, home, "grep", "rocket", path)
         assert (done.returncode, done.stdout.splitlines()[0]) == (0, "project/main.py"), path
@@ -146,7 +146,7 @@ def test_the_command_line_in_a_home_folder_takes_a_path(home: Path, tmp_path: Pa
         done = run(home, home, "grep", "rocket", path)
         assert (done.returncode, "workspace.allow_home_root" in done.stderr) == (2, True), path
     done = run(home, home, "doctor")
-    assert f"-- search root: {home} is not searched, as it is a home folder" in done.stdout
+    assert f"-- search root: {home} is not searched, because it is a home folder" in done.stdout
     config = tmp_path / "config.toml"
     config.write_text("[workspace]\nallow_home_root = true\n")
     done = run(home, home, "grep", "rocket", WINNOW_CONFIG=str(config))
@@ -171,7 +171,9 @@ async def test_an_editor_shows_why_it_is_not_searched(
     await client.check_error("$/readFile", {"path": "private.txt"}, -32803, "no_workspace")
     await until(lambda: client.lsp.messages, "nothing is shown")
     [message] = client.lsp.messages
-    assert message.message.startswith(f"Winnow: {home} is not searched, as it is a home folder")
+    assert message.message.startswith(
+        f"Winnow: {home} is not searched, because it is a home folder"
+    )
     assert not (home / ".winnow").exists()
 
 

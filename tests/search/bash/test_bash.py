@@ -542,7 +542,7 @@ def test_a_workspace_cannot_turn_it_on(tmp_path: Path) -> None:
     (tmp_path / "winnow.toml").write_text("[bash]\nenabled = true\n")
     config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
     assert not config.bash.enabled
-    assert "`bash` is not used" in problems[0]
+    assert "`bash` is ignored" in problems[0]
 
 
 async def test_params_are_checked(workspace: Workspace) -> None:

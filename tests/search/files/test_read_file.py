@@ -370,9 +370,7 @@ def test_binary_files_are_refused_politely(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 1_992)
     with pytest.raises(BinaryFile) as error:
         read(tmp_path, "a.png")
-    assert error.value.message == (
-        "'a.png' is a PNG image (2,000 bytes), which has no lines of text to read"
-    )
+    assert error.value.message == ("'a.png' is a PNG image (2,000 bytes), not text")
     assert error.value.data == {"kind": "binary_file", "path": "a.png", "bytes": 2_000}
 
 

@@ -113,7 +113,7 @@ def _search_root(root: Path, config: Config, environment: Mapping[str, str]) -> 
     why = "" if config.workspace.allow_home_root else refusal(root, environment)
     if why:
         advice = "Search a folder below it, or set workspace.allow_home_root"
-        return Finding("search root", False, f"{root} is not searched, as it {why}", advice)
+        return Finding("search root", False, f"{root} is not searched, because it {why}", advice)
     return Finding("search root", True, str(root))
 
 
