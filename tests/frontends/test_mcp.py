@@ -489,7 +489,7 @@ def winnow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_what_is_no_folder_is_refused(project: Path) -> None:
     done = winnow(project, "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"winnow mcp: {project}/nowhere is no folder\n"
+    assert done.stderr == f"winnow mcp: {project}/nowhere is not a folder\n"
 
 
 def test_without_the_extra_one_sentence_says_how_to_install_it(project: Path) -> None:

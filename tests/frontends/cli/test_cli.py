@@ -179,12 +179,12 @@ def test_doctor_says_which_programs_for_documents_are_here(project: Path, tmp_pa
     config.write_text(f"[programs]\nrg = '{RIPGREP}'\n")
     done = winnow(project, "doctor", PATH=path, WINNOW_CONFIG=str(config))
     assert done.returncode == 0
-    assert "ok documents: read by Winnow itself; rga is not needed\n" in done.stdout
-    assert f"ok rga: {programs}/rga: `search_docs` can be asked for the engine" in done.stdout
+    assert "ok documents: Winnow reads them itself; rga is optional\n" in done.stdout
+    assert f"ok rga: {programs}/rga: `search_docs` can use the engine" in done.stdout
     assert f"ok pandoc: {programs}/pandoc: the engine 'rga' reads EPUB" in done.stdout
     # What the project brings along is not run.
     refused = f"pdftotext on PATH is inside the workspace ({own}/pdftotext): not used"
-    missing = f"ok pdftotext: not found, and not needed\n   {refused}. With it, the engine 'rga'"
+    missing = f"ok pdftotext: not found (optional)\n   {refused}. With it, the engine 'rga'"
     assert f"{missing} reads PDF. Install it: " in done.stdout
 
 
@@ -196,11 +196,11 @@ def test_doctor_says_where_texts_of_documents_are_and_how_large(
     texts = cache / "winnow" / "documents"
     write_files(texts, {"ab/one.txt": "x" * 1024**2, "two.txt": "x" * 1024**2 * 2})
     done = winnow(project, "doctor", XDG_CACHE_HOME=str(cache))
-    assert f"ok texts of documents: kept in {texts}, 3.0 MiB now\n" in done.stdout
+    assert f"ok document texts: 3.0 MiB in {texts}\n" in done.stdout
     (tmp_path / "file").write_text("")
     done = winnow(project, "doctor", XDG_CACHE_HOME=str(tmp_path / "file"))
     assert done.returncode == 0
-    assert "-- texts of documents: kept until Winnow ends: no folder" in done.stdout
+    assert "-- document texts: deleted when Winnow exits" in done.stdout
 
 
 def test_doctor_says_whether_characters_can_be_recognised(project: Path, tmp_path: Path) -> None:

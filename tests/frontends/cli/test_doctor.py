@@ -66,7 +66,7 @@ def test_a_package_that_is_missing_is_named_with_the_command_of_this_interpreter
     assert code == 2
     packages = findings["packages"]
     assert (packages["good"], packages["required"]) == (False, True)
-    assert packages["detail"] == "without numpy, psutil"
+    assert packages["detail"] == "missing: numpy, psutil"
     command = shlex.join([sys.executable, "-m", "pip", "install", "numpy", "psutil"])
     assert packages["advice"].endswith(f": {command}")
 

