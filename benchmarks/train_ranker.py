@@ -41,7 +41,7 @@ from scipy.optimize import minimize
 
 from winnow.index.vectors.embeddings import AUTO, load_model
 from winnow.ranking.semantic import features as of
-from winnow.ranking.semantic.decision_trees import JUDGED, MOST_LEAVES, Ranker
+from winnow.ranking.semantic.decision_trees import MAX_LEAVES, MAX_SCORED, Ranker
 from winnow.ranking.semantic.search import weigh
 
 Rows = npt.NDArray[np.float32]
@@ -221,7 +221,7 @@ class Learned(NamedTuple):
 def _learned(samples: Sequence[Sample], names: Sequence[str]) -> Learned:
     rows, relevant, sizes, weights = [], [], [], []
     for one in samples:
-        best = np.argsort(-one.features["hand"], kind="stable")[:JUDGED]
+        best = np.argsort(-one.features["hand"], kind="stable")[:MAX_SCORED]
         if one.relevant[best].any():
             rows.append(np.stack([one.features[name][best] for name in names], axis=1))
             relevant.append(one.relevant[best])
@@ -274,11 +274,11 @@ def _boosted(learned: Learned, names: Sequence[str], bag: int) -> lightgbm.Boost
 
 def _packed(trees: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
     """Trees as arrays; those of all bags together give the mean of the bags."""
-    conditions = MOST_LEAVES - 1
+    conditions = MAX_LEAVES - 1
     columns = np.zeros((len(trees), conditions), np.uint8)
     thresholds = np.full((len(trees), conditions), np.inf, np.float32)
     masks = np.full((len(trees), conditions), 0xFF, np.uint8)
-    values = np.zeros((len(trees), MOST_LEAVES), np.float32)
+    values = np.zeros((len(trees), MAX_LEAVES), np.float32)
     for row, tree in enumerate(trees):
         leaves: list[float] = []
         asked: list[tuple[int, np.float32, int]] = []

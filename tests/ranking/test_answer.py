@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from winnow.ranking.answer import AnswerReader, Named, Validator, clean_reason
+from winnow.ranking.answer import AnswerReader, NamedFile, Validator, clean_reason
 from winnow.types import Candidate, Line, Ranked
 
 CANDIDATE = Candidate(
@@ -14,16 +14,16 @@ OTHER = Candidate("b/c d.py", {}, {}, {"x": 7})
 SENT = {"f01": CANDIDATE, "f02": OTHER}
 
 
-def read(text: str, size: int = 10**6) -> tuple[list[Named], bool]:
+def read(text: str, size: int = 10**6) -> tuple[list[NamedFile], bool]:
     reader = AnswerReader()
-    found: list[Named] = []
+    found: list[NamedFile] = []
     for start in range(0, len(text), size):
         found += reader.feed(text[start : start + size])
     return [*found, *reader.finish()], reader.nothing_relevant
 
 
-ONE = Named("f01", "3-9", "holds {x}: yes")
-TWO = Named("f02", "", "why not")
+ONE = NamedFile("f01", "3-9", "holds {x}: yes")
+TWO = NamedFile("f02", "", "why not")
 JSON = '{"files": [{"id": "f01", "lines": "3-9", "reason": "holds {x}: yes"}, {"id": "f02", "lines": "", "reason": "why not"}]}'  # noqa: E501
 ANSWERS = {
     "json": JSON,
@@ -61,7 +61,7 @@ def test_an_object_behind_a_broken_one_is_read(broken: str, size: int) -> None:
 @pytest.mark.parametrize("size", [1, 10**6])
 def test_a_reason_of_several_lines_is_read(size: int) -> None:
     found, _ = read('{"id": "f02", "reason": "why\n\tnot"}', size)
-    assert found == [Named("f02", "", "why\n\tnot")]
+    assert found == [NamedFile("f02", "", "why\n\tnot")]
 
 
 @pytest.mark.parametrize("size", [1, 10**6])
@@ -83,7 +83,7 @@ def test_files_come_as_soon_as_they_are_complete() -> None:
 
 def test_plain_lines_come_as_soon_as_they_are_complete() -> None:
     reader = AnswerReader()
-    assert list(reader.feed("f01 (3-9): first\nf02: why")) == [Named("f01", "3-9", "first")]
+    assert list(reader.feed("f01 (3-9): first\nf02: why")) == [NamedFile("f01", "3-9", "first")]
     assert list(reader.feed(" not")) == []
     assert list(reader.feed("\n")) == [TWO]
     assert list(reader.finish()) == []
@@ -96,27 +96,27 @@ def test_a_thought_hides_all_that_follows_until_it_is_closed() -> None:
     assert list(reader.feed('</think>{"id": "f02", "reason": "why not"}')) == [TWO]
 
 
-def accepted(*named: Named, root: str = "/root") -> tuple[list[Ranked | None], int]:
+def accepted(*named: NamedFile, root: str = "/root") -> tuple[list[Ranked | None], int]:
     validator = Validator(SENT, root)
     return [validator.accept(one) for one in named], validator.unknown
 
 
 def test_ids_and_paths_that_were_sent_are_known_in_any_spelling() -> None:
     for name in ("f01", "F01", "src/a.py", "./src/a.py", "/root/src/a.py", "[f01]"):
-        [one], unknown = accepted(Named(name, "", "r"))
+        [one], unknown = accepted(NamedFile(name, "", "r"))
         assert one is not None, name
         assert (one.candidate, unknown) == (CANDIDATE, 0)
 
 
 def test_what_was_not_sent_is_dropped_and_counted() -> None:
     names = ("f99", "/etc/passwd", "src/b.py", "../src/a.py", "f01\nf02", "", "/root")
-    found, unknown = accepted(*(Named(name, "", "r") for name in names))
+    found, unknown = accepted(*(NamedFile(name, "", "r") for name in names))
     assert found == [None] * len(names)
     assert unknown == len(names)
 
 
 def test_a_file_counts_once() -> None:
-    found, unknown = accepted(Named("f01", "", "first"), Named("src/a.py", "", "again"))
+    found, unknown = accepted(NamedFile("f01", "", "first"), NamedFile("src/a.py", "", "again"))
     assert [one.reason if one else None for one in found] == ["first", None]
     assert unknown == 0
 
@@ -135,7 +135,7 @@ def test_a_file_counts_once() -> None:
     ],
 )
 def test_lines_are_those_that_were_shown(lines: str, span: tuple[int | None, int | None]) -> None:
-    [one], _ = accepted(Named("f01", lines, "r"))
+    [one], _ = accepted(NamedFile("f01", lines, "r"))
     assert one is not None
     assert (one.first, one.last) == span
 

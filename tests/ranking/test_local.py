@@ -43,7 +43,7 @@ def order(query: str, terms: Sequence[str], *candidates: Candidate) -> list[str]
     return [one.candidate.path for one in rank(query, terms, candidates)]
 
 
-def pointed(one: Candidate, score: float, why: str = "path says session") -> Candidate:
+def pointed(one: Candidate, score: float, why: str = "path matches session") -> Candidate:
     """A candidate of which an index says something."""
     return msgspec.structs.replace(one, indexed=Indexed(1, 2, score, why))
 
@@ -245,7 +245,7 @@ def test_a_reason_says_what_is_defined_what_matches_how_often_and_what_the_path_
     )
     [ranked] = rank("session cookies", ["session", "cookie"], [file])
 
-    assert ranked.reason == "defines Session; matches session ×2, cookie; path says session"
+    assert ranked.reason == "defines Session; matches session ×2, cookie; path matches session"
 
 
 def test_a_reason_is_bounded_and_says_how_many_terms_it_leaves_out() -> None:
@@ -255,7 +255,7 @@ def test_a_reason_is_bounded_and_says_how_many_terms_it_leaves_out() -> None:
 
     assert len(ranked.reason) <= REASON_CHARACTERS
     assert ranked.reason.startswith("matches some_long_term_")
-    assert ranked.reason.endswith(" more; path says session")
+    assert ranked.reason.endswith(" more; path matches session")
 
 
 def test_a_reason_is_bounded_for_one_term_without_end() -> None:

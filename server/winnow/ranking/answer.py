@@ -31,7 +31,7 @@ _PLAIN = re.compile(
 _LINES = re.compile(r"(\d{1,9})(?:\s*[-–:,]\s*(\d{1,9}))?")
 
 
-class Named(Struct, frozen=True):
+class NamedFile(Struct, frozen=True):
     """What the model says of one file, as it said it."""
 
     name: str
@@ -48,18 +48,18 @@ class AnswerReader:
         self._list_start = 0
         self.nothing_relevant = False
 
-    def feed(self, text: str) -> Iterator[Named]:
+    def feed(self, text: str) -> Iterator[NamedFile]:
         """The files that are complete with this further piece of the answer."""
         self._text += text
         # Nothing else can complete a file, and reading all anew for every piece would be quadratic.
         if "}" in text or "\n" in text:
             yield from self._read(final=False)
 
-    def finish(self) -> Iterator[Named]:
+    def finish(self) -> Iterator[NamedFile]:
         """The files that remain when the answer has ended."""
         yield from self._read(final=True)
 
-    def _read(self, *, final: bool) -> Iterator[Named]:
+    def _read(self, *, final: bool) -> Iterator[NamedFile]:
         # An opened thinking block hides all that follows until it is closed.
         text = _THINKING.sub("", self._text)
         if not final and _opening(text):
@@ -69,7 +69,7 @@ class AnswerReader:
         elif final or "\n" in text:
             yield from self._plain_lines(text, final)
 
-    def _objects(self, text: str, final: bool) -> Iterator[Named]:
+    def _objects(self, text: str, final: bool) -> Iterator[NamedFile]:
         decoder = json.JSONDecoder(strict=False)
         if final and self._list_start:
             self.nothing_relevant = text[self._list_start :].lstrip().startswith("]")
@@ -86,13 +86,13 @@ class AnswerReader:
                 continue
             yield from _named(found)
 
-    def _plain_lines(self, text: str, final: bool) -> Iterator[Named]:
+    def _plain_lines(self, text: str, final: bool) -> Iterator[NamedFile]:
         end = len(text) if final else text.rfind("\n") + 1
         for line in text[self._position : end].splitlines():
             if _NOTHING.search(line):
                 self.nothing_relevant = True
             elif found := _PLAIN.match(line[:2000]):
-                yield Named(found["name"], found["lines"] or "", found["reason"])
+                yield NamedFile(found["name"], found["lines"] or "", found["reason"])
         self._position = max(end, self._position)
 
 
@@ -104,13 +104,13 @@ def _opening(text: str) -> bool:
     )
 
 
-def _named(found: Any) -> Iterator[Named]:
+def _named(found: Any) -> Iterator[NamedFile]:
     if not isinstance(found, dict):
         return
     name = found.get("id") or found.get("path") or found.get("file")
     if isinstance(name, str):
         reason = found.get("reason") or found.get("why") or found.get("explanation") or ""
-        yield Named(name, _lines_text(found.get("lines")), str(reason))
+        yield NamedFile(name, _lines_text(found.get("lines")), str(reason))
 
 
 def _lines_text(lines: Any) -> str:
@@ -129,7 +129,7 @@ class Validator:
         self._seen: set[str] = set()
         self.unknown = 0
 
-    def accept(self, named: Named) -> Ranked | None:
+    def accept(self, named: NamedFile) -> Ranked | None:
         """The candidate that is meant, or None for one that was not sent or was named before."""
         candidate = self._candidate(named.name)
         if candidate is None:

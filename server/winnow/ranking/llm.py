@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from winnow.config import ModelSettings
 from winnow.processes.waiting import within
 from winnow.ranking import prompt as prompts
-from winnow.ranking.answer import AnswerReader, Named, Validator
+from winnow.ranking.answer import AnswerReader, NamedFile, Validator
 from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key, with_cost
 from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import (
@@ -32,7 +32,7 @@ from winnow.types.keyword_search import Usage
 RETRY_SECONDS = 3.0
 RETRY_AFTER_SECONDS = 2.0
 # With fewer tokens there is hardly a line beside the instructions.
-LEAST_INPUT_TOKENS = 1_000
+MIN_INPUT_TOKENS = 1_000
 
 
 class LlmRanking(Struct, frozen=True):
@@ -98,7 +98,7 @@ class _Answer:
                 else "an unreadable answer"
             )
 
-    def _accept(self, model: NamedModel, named: Named) -> None:
+    def _accept(self, model: NamedModel, named: NamedFile) -> None:
         ranked = self._validator.accept(named)
         if ranked:
             self.files.append(ranked)
@@ -171,7 +171,7 @@ def input_tokens(models: Models, model: ModelSettings) -> int:
     """The most tokens to send to a model, so that a request stays below its cap."""
     cap = models.settings.request_tokens
     most = model.input_tokens if cap is None else min(model.input_tokens, cap - model.output_tokens)
-    return max(LEAST_INPUT_TOKENS, most)
+    return max(MIN_INPUT_TOKENS, most)
 
 
 def request_for(sent: Prompt, *, json: bool = True) -> ModelRequest:

@@ -47,7 +47,7 @@ PENALTY = 0.35
 # share in the whole. On the same repositories, with an index whose ranker had not been trained on
 # them, both together were better by 0.02 of NDCG@10 than the index alone, and by 0.02 to 0.2 than
 # without; shares of 0.6 to 0.8 were as good, in both halves of the languages.
-INDEX_LEAST = 0.001
+MIN_INDEX_SCORE = 0.001
 OWN_SCORE = 4.0
 INDEX_SHARE = 0.7
 # A header beside its source announces what the source does: enough to come second.
@@ -56,7 +56,10 @@ HEADER_PENALTY = 0.8
 ABBREVIATION = 4
 REASON_CHARACTERS = 160
 # What is said of a file that was of use after a similar query, or of none.
-LEARNED = {True: "opened before for a similar query", False: "of no use for a similar query before"}
+LEARNED = {
+    True: "useful for an earlier similar query",
+    False: "not useful for an earlier similar query",
+}
 REASON_NAMES = 3
 
 _WORD = re.compile(r"[^\W_]+")
@@ -227,9 +230,9 @@ def _with_index(
 
 def _strength(indexed: Indexed | None) -> float:
     """How much an index says for a file, from 0 to 1."""
-    if indexed is None or indexed.score <= INDEX_LEAST:
+    if indexed is None or indexed.score <= MIN_INDEX_SCORE:
         return 0.0
-    return 1 - math.log(indexed.score) / math.log(INDEX_LEAST)
+    return 1 - math.log(indexed.score) / math.log(MIN_INDEX_SCORE)
 
 
 @dataclass(frozen=True)
@@ -444,7 +447,7 @@ def _reason(
     ]
     before = [f"defines {', '.join(defined[:REASON_NAMES])}"] if defined else []
     in_path = [word for stem, word in words(candidate.path).items() if stem in question.known]
-    after = [f"path says {', '.join(in_path)}"] if in_path else []
+    after = [f"path matches {', '.join(in_path)}"] if in_path else []
     for shown in range(len(matches), 0, -1):
         rest = f" and {len(matches) - shown} more" if shown < len(matches) else ""
         matching = f"matches {', '.join(matches[:shown])}{rest}"

@@ -28,7 +28,7 @@ from winnow.types import Candidate, Line
 PROMPT_VERSION = 2
 CONTEXT_STEPS = (10, 5, 2, 0)
 # With so many lines more than of context around a match, a file is shown that no term matches.
-LEAST_LINES = 2
+MIN_LINES = 2
 Redact = Callable[[str], Redacted]
 _FENCE_KEY = secrets.token_bytes(32)
 # What may be a part of a secret where a line was cut; a part is known by no rule.
@@ -240,7 +240,7 @@ def _block(heading: str, candidate: Candidate, lines: Mapping[int, str], context
         mark = ":" if number in matching else "-"
         rows.append(f"{number}{mark}{printable(lines[number])}")
     if candidate.is_only_indexed:
-        shown = sorted(candidate.lines)[: context + LEAST_LINES]
+        shown = sorted(candidate.lines)[: context + MIN_LINES]
         rows += [f"{number}-{printable(lines[number])}" for number in shown]
         rows.append("(an index points to these lines)")
     for term, count in candidate.counts.items():

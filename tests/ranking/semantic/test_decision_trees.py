@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from winnow.ranking.semantic.decision_trees import JUDGED, MOST_LEAVES, UNASKED, Ranker, trained
+from winnow.ranking.semantic.decision_trees import MAX_LEAVES, MAX_SCORED, UNASKED, Ranker, trained
 from winnow.ranking.semantic.features import DENSE_FEATURES, FEATURES
 from winnow.ranking.semantic.paths import KINDS
 
@@ -29,10 +29,10 @@ def ranker(**changed: Any) -> Ranker:
         "names": np.array(["a"]),
         "weights": np.array([1.0], np.float32),
         "symbol_weights": np.array([2.0], np.float32),
-        "columns": np.zeros((1, MOST_LEAVES - 1), np.uint8),
-        "thresholds": np.full((1, MOST_LEAVES - 1), np.inf, np.float32),
-        "masks": np.full((1, MOST_LEAVES - 1), 0xFF, np.uint8),
-        "values": np.zeros((1, MOST_LEAVES), np.float32),
+        "columns": np.zeros((1, MAX_LEAVES - 1), np.uint8),
+        "thresholds": np.full((1, MAX_LEAVES - 1), np.inf, np.float32),
+        "masks": np.full((1, MAX_LEAVES - 1), 0xFF, np.uint8),
+        "values": np.zeros((1, MAX_LEAVES), np.float32),
         "slope": np.float64(1),
         "offset": np.float64(0),
     }
@@ -56,9 +56,9 @@ def test_a_single_name_weighs_otherwise() -> None:
 
 
 def test_what_the_trees_are_not_asked_about_stays_behind() -> None:
-    values = np.zeros((1, MOST_LEAVES), np.float32)
+    values = np.zeros((1, MAX_LEAVES), np.float32)
     values[0, 0] = -5
-    features = with_kinds(a=np.arange(2.0 * JUDGED, dtype=np.float32))
+    features = with_kinds(a=np.arange(2.0 * MAX_SCORED, dtype=np.float32))
     scores = ranker(values=values).scores(features, symbol=False)
     assert (np.diff(scores) > 0).all()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ranked_texts import corpus_of
 from winnow.index.postings.corpus import Corpus
 from winnow.ranking.semantic.paths import PathIndex
-from winnow.ranking.semantic.search import Found, search
+from winnow.ranking.semantic.search import FoundPassage, search
 
 FILLER = "\n\n".join(f"def helper{n}(value):\n    return value + {n}" for n in range(30))
 IMPORT = "from shop.cookies import CookieJar\n\n\n"
@@ -47,7 +47,7 @@ def corpus() -> Corpus:
     return corpus_of(FILES)
 
 
-def paths(corpus: Corpus, found: list[Found]) -> list[str]:
+def paths(corpus: Corpus, found: list[FoundPassage]) -> list[str]:
     return [corpus.paths[one.file] for one in found]
 
 
@@ -85,11 +85,11 @@ def test_a_query_for_a_name_finds_its_definition(corpus: Corpus) -> None:
 @pytest.mark.parametrize(
     ("query", "path", "said"),
     [
-        ("where are things placed", "shop/orders/placing.py", "path says placing"),
-        ("ordering a shop basket", "shop/orders/placing.py", "folder says shop, orders"),
-        ("what was ordered", "shop/orders/__init__.py", "path says orders"),
-        ("testcookies", "tests/test_cookies.py", "path says test"),
-        ("documentation", "docs/cookies.md", "folder says docs"),
+        ("where are things placed", "shop/orders/placing.py", "path matches placing"),
+        ("ordering a shop basket", "shop/orders/placing.py", "folder matches shop, orders"),
+        ("what was ordered", "shop/orders/__init__.py", "path matches orders"),
+        ("testcookies", "tests/test_cookies.py", "path matches test"),
+        ("documentation", "docs/cookies.md", "folder matches docs"),
     ],
 )
 def test_what_a_path_is_said_to_say_stands_in_it(

@@ -283,7 +283,7 @@ async def test_a_question_is_answered_by_its_words_without_an_index(unindexed: W
         "reason": "index.enabled is off: files were searched for the words of the query",
     }
     assert result.results[0].path == "src/loader.py"
-    assert result.results[0].why == "defines load_plugins; matches plugins; path says loader"
+    assert result.results[0].why == "defines load_plugins; matches plugins; path matches loader"
     assert "index.enabled is off" in result.completeness.reasons[0]
 
 

@@ -399,8 +399,8 @@ async def test_what_was_of_use_comes_first_for_a_similar_query(
         await TOOLS["feedback"].call(workspace, told, Recorder())
     after = await search(workspace, query=f"{QUESTION} at night")
     assert paths(after) == ["module_c.py", "module_b.py", "module_d.py", "module_a.py"]
-    assert after.files[0].reason.startswith("opened before for a similar query; matches postage")
-    assert after.files[3].reason.startswith("of no use for a similar query before; ")
+    assert after.files[0].reason.startswith("useful for an earlier similar query; matches postage")
+    assert after.files[3].reason.startswith("not useful for an earlier similar query; ")
     other = await search(workspace, query="postage stamps of Mauritius")
     assert paths(other) == sorted(files)
 
@@ -420,7 +420,7 @@ async def test_so_it_does_where_passages_are_searched(
     await TOOLS["feedback"].call(workspace, told, Recorder())
     after = await TOOLS["semantic_search"].call(workspace, params, Recorder())
     assert after.results[0].path == last
-    assert after.results[0].why.startswith("opened before for a similar query; ")
+    assert after.results[0].why.startswith("useful for an earlier similar query; ")
 
 
 @pytest.mark.parametrize(

@@ -50,19 +50,19 @@ SATURATION = {
 CHUNK_FIELDS = ("body", "definition")
 DOCUMENT_FIELDS = ("comment", "head", "type")
 
-Found = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]
+Postings = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]
 
 
-class Looked(NamedTuple):
+class TermPostings(NamedTuple):
     """The postings of a question's terms: by part, field and term. ``rarity`` is the inverse
     document frequency of each term, by field, ``average`` the mean length, by field."""
 
-    postings: Sequence[dict[str, list[Found]]]
+    postings: Sequence[dict[str, list[Postings]]]
     rarity: dict[str, Floats]
     average: dict[str, float]
 
 
-class Candidates(NamedTuple):
+class FileCandidates(NamedTuple):
     """Files, and where their texts are: ``parts`` is -1 for one that is in no part.
 
     ``chunks`` has for each part the rough score of its chunks.
@@ -74,7 +74,7 @@ class Candidates(NamedTuple):
     chunks: Sequence[Floats]
 
 
-def look_up(corpus: Corpus, question: Question) -> Looked:
+def read_postings(corpus: Corpus, question: Question) -> TermPostings:
     """The postings of the question's terms in all parts."""
     postings = [
         {
@@ -97,7 +97,7 @@ def look_up(corpus: Corpus, question: Question) -> Looked:
         )
         rarity[field] = np.log(1 + (units - having + 0.5) / (having + 0.5)).astype(np.float32)
         average[field] = max(total / units, 1e-6) if units else 1.0
-    return Looked(postings, rarity, average)
+    return TermPostings(postings, rarity, average)
 
 
 def bm25(counts: Floats, lengths: Floats, field: str, average: float) -> Floats:
@@ -110,12 +110,12 @@ def bm25(counts: Floats, lengths: Floats, field: str, average: float) -> Floats:
 def find_candidates(
     corpus: Corpus,
     question: Question,
-    looked: Looked,
+    looked: TermPostings,
     index: PathIndex,
     exact: Sequence[int],
     allowed: Callable[[int], bool] | None,
     more: Sequence[int] = (),
-) -> Candidates:
+) -> FileCandidates:
     """The files that are worth a closer look. Those of ``exact`` define what was asked for; those
     of ``more`` were found by other means."""
     count = len(corpus.paths)
@@ -160,7 +160,7 @@ def _listed(scores: Floats, most: int, allowed: Callable[[int], bool] | None) ->
 
 
 def _part_scores(
-    part: CorpusPart, known: dict[str, list[Found]], looked: Looked
+    part: CorpusPart, known: dict[str, list[Postings]], looked: TermPostings
 ) -> tuple[Floats, dict[str, Floats]]:
     """BM25 of each chunk; of each document's best chunk, of the names it defines, and of its
     comments."""
@@ -179,7 +179,7 @@ def _part_scores(
 
 
 def _unit_scores(
-    part: CorpusPart, known: dict[str, list[Found]], looked: Looked, field: str
+    part: CorpusPart, known: dict[str, list[Postings]], looked: TermPostings, field: str
 ) -> Floats:
     """BM25 of each chunk or document of a part, by one field."""
     lengths = part.segment.lengths(field)
@@ -229,7 +229,7 @@ def _row_max(values: Floats, starts: npt.NDArray[np.int32]) -> Floats:
     return found
 
 
-def _located(corpus: Corpus, files: Numbers, chunks: Sequence[Floats]) -> Candidates:
+def _located(corpus: Corpus, files: Numbers, chunks: Sequence[Floats]) -> FileCandidates:
     """Where the texts of files are."""
     parts = np.full(len(files), -1, np.int64)
     documents = np.zeros(len(files), np.int64)
@@ -241,4 +241,4 @@ def _located(corpus: Corpus, files: Numbers, chunks: Sequence[Floats]) -> Candid
             here = part.files[order[places]] == files
             parts[here] = number
             documents[here] = part.documents[order[places[here]]]
-    return Candidates(files, parts, documents, chunks)
+    return FileCandidates(files, parts, documents, chunks)

@@ -21,10 +21,10 @@ from winnow.index.vectors.best import Floats
 from winnow.ranking.semantic.paths import KINDS
 
 # So many leaves have bits in the number of a condition.
-MOST_LEAVES = 8
+MAX_LEAVES = 8
 # So many candidates, the best by the sum alone, are asked of the trees, which were trained on so
 # many.
-JUDGED = 60
+MAX_SCORED = 60
 # What a file of a kind that is not asked for loses, such as a test. The code that the ranker was
 # trained on has few of them, and so they weigh little; in others there are more than sources.
 # Anything from 1 to 3 does well there, too.
@@ -63,8 +63,8 @@ class Ranker:
         weights = self._weights + self._symbol_weights if symbol else self._weights
         scores: Floats = rows @ weights
         best = np.arange(len(scores))
-        if len(scores) > JUDGED:
-            best = np.argpartition(-scores, JUDGED)[:JUDGED]
+        if len(scores) > MAX_SCORED:
+            best = np.argpartition(-scores, MAX_SCORED)[:MAX_SCORED]
         of_trees = self.sum_of_trees(rows[best])
         # What is not judged by the trees stays behind.
         scores += of_trees.min(initial=0)

@@ -19,17 +19,17 @@ from winnow.index.vectors.best import Floats, starts_of
 from winnow.ranking.semantic.candidates import (
     CHUNK_FIELDS,
     DOCUMENT_FIELDS,
-    Candidates,
-    Found,
-    Looked,
+    FileCandidates,
     Numbers,
+    Postings,
+    TermPostings,
 )
 from winnow.ranking.semantic.paths import PathIndex, Traits
 from winnow.ranking.semantic.question import Question
 from winnow.symbols.file_symbols import Definition
 
 # Of a text with more chunks the best are looked at.
-MOST_CHUNKS = 200
+MAX_CHUNKS = 200
 
 Definitions = Sequence[tuple[int, Definition]]
 
@@ -63,8 +63,8 @@ class Evidence(NamedTuple):
     """
 
     question: Question
-    candidates: Candidates
-    looked: Looked
+    candidates: FileCandidates
+    looked: TermPostings
     defined: Mapping[str, Definitions]
     traits: Sequence[Traits]
     chunks: Chunks
@@ -85,9 +85,9 @@ class Evidence(NamedTuple):
 def gather(
     corpus: Corpus,
     question: Question,
-    looked: Looked,
+    looked: TermPostings,
     index: PathIndex,
-    candidates: Candidates,
+    candidates: FileCandidates,
     defined: Mapping[str, Definitions],
 ) -> Evidence:
     """What is known of the candidates."""
@@ -136,8 +136,8 @@ def gather(
 
 
 def _located(
-    corpus: Corpus, looked: Looked, candidates: Candidates
-) -> Iterator[tuple[CorpusPart, Mapping[str, Sequence[Found]], Numbers, Numbers]]:
+    corpus: Corpus, looked: TermPostings, candidates: FileCandidates
+) -> Iterator[tuple[CorpusPart, Mapping[str, Sequence[Postings]], Numbers, Numbers]]:
     """The parts that have texts of candidates, with what was looked up there: which candidates
     these are, and the numbers of their documents."""
     for number, (part, known) in enumerate(zip(corpus.parts, looked.postings, strict=True)):
@@ -147,7 +147,11 @@ def _located(
 
 
 def _of_terms(
-    corpus: Corpus, looked: Looked, candidates: Candidates, field: str, terms: Sequence[str]
+    corpus: Corpus,
+    looked: TermPostings,
+    candidates: FileCandidates,
+    field: str,
+    terms: Sequence[str],
 ) -> Floats:
     """How often each term stands in each candidate, in a field of documents."""
     numbers = list(map(term_number, terms))
@@ -167,7 +171,7 @@ def _having(corpus: Corpus, field: str, terms: Sequence[int]) -> Floats:
     return having
 
 
-def _counts_at(found: Sequence[Found], units: Numbers, count: int) -> Floats:
+def _counts_at(found: Sequence[Postings], units: Numbers, count: int) -> Floats:
     """How often each term stands in each of some units, of so many."""
     at = np.zeros((len(found), len(units)), np.float32)
     row = np.zeros(count, np.uint8)
@@ -179,7 +183,9 @@ def _counts_at(found: Sequence[Found], units: Numbers, count: int) -> Floats:
     return at
 
 
-def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Candidates) -> Chunks:
+def _chunks(
+    corpus: Corpus, question: Question, looked: TermPostings, candidates: FileCandidates
+) -> Chunks:
     owners, ids = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     lengths, defining, scores = ([np.zeros(0, np.float32)] for _ in range(3))
     counts = {field: [np.zeros((len(question.terms), 0), np.float32)] for field in CHUNK_FIELDS}
@@ -189,7 +195,7 @@ def _chunks(corpus: Corpus, question: Question, looked: Looked, candidates: Cand
         firsts, counts_of = segment.chunks_of(own)
         of_all = chunk_numbers(firsts, counts_of)
         of_whom = np.repeat(here, counts_of)
-        if (counts_of > MOST_CHUNKS).any():
+        if (counts_of > MAX_CHUNKS).any():
             best = _best_chunks(rough[of_all], counts_of)
             of_all, of_whom = of_all[best], of_whom[best]
         ids.append(of_all)
@@ -213,10 +219,10 @@ def _best_chunks(scores: Floats, counts: Numbers) -> npt.NDArray[np.bool_]:
     """Which of the chunks of texts, of which each has so many, are the best ones of theirs."""
     chosen = np.ones(len(scores), np.bool_)
     for end, count in zip(np.cumsum(counts).tolist(), counts.tolist(), strict=True):
-        if count > MOST_CHUNKS:
+        if count > MAX_CHUNKS:
             own = slice(end - count, end)
             chosen[own] = False
-            chosen[own][np.argpartition(-scores[own], MOST_CHUNKS)[:MOST_CHUNKS]] = True
+            chosen[own][np.argpartition(-scores[own], MAX_CHUNKS)[:MAX_CHUNKS]] = True
     return chosen
 
 

@@ -17,8 +17,8 @@ from winnow.index.postings.terms import (
 
 # A query is a question, not a text; of a longer one the beginning tells what it is about.
 QUERY_CHARACTERS = 4_000
-MOST_TERMS = 40
-MOST_NAMES = 12
+MAX_TERMS = 40
+MAX_NAMES = 12
 # How many words that stand side by side may be the parts of one name: `cookie jar`, `CookieJar`.
 JOINED_WORDS = 3
 
@@ -64,17 +64,17 @@ def question_of(query: str) -> Question:
     titles = [word for word in identifiers if word[:1].isupper() and word not in _ASKING]
     asked = content_words(text)
     spelled = spelled_terms(text)
-    chosen = list(spelled)[:MOST_TERMS]
+    chosen = list(spelled)[:MAX_TERMS]
     return Question(
         text=text,
         terms=tuple(chosen),
         numbers=tuple(map(term_number, chosen)),
         spelled=tuple(spelled[term] for term in chosen),
         symbol=symbol,
-        names=tuple(dict.fromkeys(names))[:MOST_NAMES],
-        titles=tuple(title for title in dict.fromkeys(titles) if title not in names)[:MOST_NAMES],
-        joined=tuple(dict.fromkeys(_joined(asked)))[:MOST_TERMS],
-        single=tuple(dict.fromkeys(map(name_term, asked)))[:MOST_TERMS],
+        names=tuple(dict.fromkeys(names))[:MAX_NAMES],
+        titles=tuple(title for title in dict.fromkeys(titles) if title not in names)[:MAX_NAMES],
+        joined=tuple(dict.fromkeys(_joined(asked)))[:MAX_TERMS],
+        single=tuple(dict.fromkeys(map(name_term, asked)))[:MAX_TERMS],
         stems=frozenset(stem(word.lower()) for word in found),
     )
 

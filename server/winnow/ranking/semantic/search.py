@@ -20,7 +20,7 @@ from winnow.index.postings.terms import words
 from winnow.index.vectors.best import Floats
 from winnow.index.vectors.embeddings import EmbeddingModel, Rows
 from winnow.index.vectors.vector_search import Cosines
-from winnow.ranking.semantic.candidates import SINGLE, find_candidates, look_up
+from winnow.ranking.semantic.candidates import SINGLE, find_candidates, read_postings
 from winnow.ranking.semantic.decision_trees import trained
 from winnow.ranking.semantic.evidence import Definitions, Evidence, gather
 from winnow.ranking.semantic.features import compute
@@ -31,12 +31,12 @@ from winnow.symbols.file_symbols import Definition
 # What a chunk that defines what is asked for is worth above one that only speaks of it.
 DEFINING = 0.5
 # How many definitions of a name are looked at: some names have thousands.
-MOST_DEFINITIONS = 2_000
+MAX_DEFINITIONS = 2_000
 # A file that has no word of the query may answer if its vector is as near as that: a third of those
 # that do are, and one in ten of the others.
 NEAR = 0.45
 # How far a boost may move a score.
-MOST_BOOST = 0.5
+MAX_BOOST = 0.5
 WHY_WORDS = 4
 # Vectors of paths that are kept, a kilobyte each.
 _KEPT_VECTORS = 4_096
@@ -53,7 +53,7 @@ def derive(corpus: Corpus) -> None:
     _path_index(corpus)
 
 
-class Found(Struct, frozen=True):
+class FoundPassage(Struct, frozen=True):
     """A passage: lines ``first`` to ``last`` of the file with this number in the corpus, from 1.
 
     ``score`` is from 0 to 1, ``why`` says what spoke for it. ``symbol`` is the definition that was
@@ -70,7 +70,7 @@ class Found(Struct, frozen=True):
     number: int = 0
 
 
-class Weighed(NamedTuple):
+class WeighedCandidates(NamedTuple):
     """What is known of the candidates of a question, and its features."""
 
     evidence: Evidence
@@ -85,7 +85,7 @@ def search(
     allowed: Callable[[int], bool] | None = None,
     boosts: Mapping[int, float] | None = None,
     dense: EmbeddingModel | None = None,
-) -> list[Found]:
+) -> list[FoundPassage]:
     """The passages that answer a query best, one for each file, best first.
 
     ``allowed`` tells which files may be found. ``boosts`` are added to scores, by file. With
@@ -106,7 +106,7 @@ def search(
     files = evidence.candidates.files.tolist()
     for place, file in enumerate(files):
         if file in boosts:
-            boost = min(MOST_BOOST, max(-MOST_BOOST, boosts[file]))
+            boost = min(MAX_BOOST, max(-MAX_BOOST, boosts[file]))
             scores[place] = min(1.0, max(0.0, scores[place] + boost))
     order = sorted(
         range(len(files)),
@@ -123,7 +123,7 @@ def weigh(
     allowed: Callable[[int], bool] | None = None,
     more: Sequence[int] = (),
     dense: EmbeddingModel | None = None,
-) -> Weighed | None:
+) -> WeighedCandidates | None:
     """The candidates of a query and what speaks for them; None where nothing is asked for.
 
     Files of ``more`` are candidates in any case.
@@ -133,7 +133,7 @@ def weigh(
         return None
     index = _path_index(corpus)
     defined = {
-        name: corpus.definitions(name)[:MOST_DEFINITIONS]
+        name: corpus.definitions(name)[:MAX_DEFINITIONS]
         for name in (*question.names, *question.titles)
     }
     exact = sorted(
@@ -144,7 +144,7 @@ def weigh(
         nearest = np.array(cosines.nearest(SINGLE), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
-    looked = look_up(corpus, question)
+    looked = read_postings(corpus, question)
     candidates = find_candidates(corpus, question, looked, index, exact, allowed, more)
     if not len(candidates.files):
         return None
@@ -160,7 +160,7 @@ def weigh(
                 "near_document": near.document,
                 "near_path": paths @ cosines.query,
             }
-    return Weighed(evidence, compute(evidence, nearness))
+    return WeighedCandidates(evidence, compute(evidence, nearness))
 
 
 def _path_index(corpus: Corpus) -> PathIndex:
@@ -202,7 +202,7 @@ class _Passages:
         owners = np.arange(len(self._in_name) + 1)
         self._starts: list[int] = np.searchsorted(chunks.owners[self._chunks], owners).tolist()
 
-    def of(self, place: int, score: float) -> Found:
+    def of(self, place: int, score: float) -> FoundPassage:
         """That of a candidate."""
         evidence = self._evidence
         file = int(evidence.candidates.files[place])
@@ -210,10 +210,12 @@ class _Passages:
         why = list(self._why(place, file))
         symbol = _symbol(question, evidence.defined, file)
         if symbol is not None:
-            return Found(file, symbol.line + 1, symbol.end_line + 1, score, tuple(why), symbol)
+            return FoundPassage(
+                file, symbol.line + 1, symbol.end_line + 1, score, tuple(why), symbol
+            )
         own = self._chunks[self._starts[place] : self._starts[place + 1]]
         if not len(own):
-            return Found(file, 1, 1, score, tuple(why))
+            return FoundPassage(file, 1, 1, score, tuple(why))
         best = own[self._worth[own].argmax()]
         segment = self._corpus.parts[int(evidence.candidates.parts[place])].segment
         chunk = int(chunks.ids[best])
@@ -222,7 +224,7 @@ class _Passages:
         if there:
             asked = len(dict.fromkeys(question.spelled))
             why.append(f"has {len(there)} of {asked} query terms")
-        return Found(file, first, last, score, tuple(why), number=number)
+        return FoundPassage(file, first, last, score, tuple(why), number=number)
 
     def _why(self, place: int, file: int) -> Iterator[str]:
         """What speaks for the file as a whole."""
@@ -236,12 +238,12 @@ class _Passages:
         ):
             said = _said(self._index, parts, question, having)
             if said:
-                yield f"{what} says {', '.join(said[:WHY_WORDS])}"
+                yield f"{what} matches {', '.join(said[:WHY_WORDS])}"
                 break
         commented = _spelled(question, self._in_comments[place])
         if commented:
             # In whatever form: which one stands there, the index does not know.
-            yield f"comments speak of {', '.join(commented[:WHY_WORDS])}"
+            yield f"comments mention {', '.join(commented[:WHY_WORDS])}"
 
 
 def _spelled(question: Question, having: Sequence[bool]) -> list[str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.snapshot import Snapshot
     from winnow.index.vectors.embeddings import EmbeddingModel
-    from winnow.ranking.semantic.search import Found
+    from winnow.ranking.semantic.search import FoundPassage
     from winnow.symbols.file_symbols import Definition
 
 
@@ -250,7 +250,7 @@ def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
     return {numbers[path]: boost for path, boost in boosts.items() if path in numbers}
 
 
-def _hit(found: Found, path: str, symbol: Definition | None, learned: str) -> Hit:
+def _hit(found: FoundPassage, path: str, symbol: Definition | None, learned: str) -> Hit:
     return Hit(
         path,
         "passage",

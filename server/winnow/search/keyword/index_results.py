@@ -208,7 +208,7 @@ def _said(
     joining = {
         hit.path: lines
         for hit in hits[:JOINING]
-        if hit.score > local.INDEX_LEAST
+        if hit.score > local.MIN_INDEX_SCORE
         and hit.why
         and (lines := _lines(texts, hit, wanted, width))
     }
