@@ -168,8 +168,8 @@ def time_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
 def time_to_catch_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an index is about to read is waited for: on a busy machine, answers would say that it is
     stale."""
-    for module in ("symbol_search", "symbol_requests"):
-        monkeypatch.setattr(f"winnow.{module}.CATCH_UP_SECONDS", 30.0)
+    for module in ("search", "requests"):
+        monkeypatch.setattr(f"winnow.search.symbols.{module}.CATCH_UP_SECONDS", 30.0)
 
 
 MakeWorkspace = Callable[..., Workspace]
