@@ -58,7 +58,7 @@ def test_an_entry_starts_this_program(project: Path, name: str) -> None:
     root = [agent.root] if agent.root else []
     assert started == [*START, "mcp", "--text-only", *root]
     again = init(project, name)
-    assert again.stdout == f"{agent.title}: {project / agent.file} has the entry already\n"
+    assert again.stdout == f"{agent.title}: {project / agent.file} already has the entry\n"
     assert again.returncode == 0
 
 
@@ -150,13 +150,13 @@ def test_what_is_in_a_json_file_stays(project: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{\n  // mine\n  "mcpServers": {}\n}\n', "no plain JSON (line 2"),
-        ('{"mcpServers": {}', "no plain JSON"),
-        ("[]", "`mcpServers` is no object"),
-        ('{"mcpServers": []}', "`mcpServers` is no object"),
-        ('{"a": 1, "a": 2}', "a key twice"),
-        ('{"mcpServers": {"winnow": {"command": "mine"}}}', "another entry `winnow`"),
-        ("\ufeff{}", "no plain JSON"),
+        ('{\n  // mine\n  "mcpServers": {}\n}\n', "not plain JSON (line 2"),
+        ('{"mcpServers": {}', "not plain JSON"),
+        ("[]", "`mcpServers` is not an object"),
+        ('{"mcpServers": []}', "`mcpServers` is not an object"),
+        ('{"a": 1, "a": 2}', "a duplicate key"),
+        ('{"mcpServers": {"winnow": {"command": "mine"}}}', "a different entry `winnow`"),
+        ("\ufeff{}", "not plain JSON"),
     ],
 )
 def test_a_json_file_that_would_lose_something_is_left_alone(
@@ -190,10 +190,10 @@ def test_what_is_in_a_toml_file_stays_byte_for_byte(project: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("model = ", "no TOML"),
-        ('mcp_servers = { other = { command = "x" } }\n', "nothing can be added"),
-        ("mcp_servers = 1\n", "`mcp_servers` is no table"),
-        ('[mcp_servers.winnow]\ncommand = "mine"\n', "another entry `winnow`"),
+        ("model = ", "not TOML"),
+        ('mcp_servers = { other = { command = "x" } }\n', "an entry can't be added"),
+        ("mcp_servers = 1\n", "`mcp_servers` is not a table"),
+        ('[mcp_servers.winnow]\ncommand = "mine"\n', "a different entry `winnow`"),
     ],
 )
 def test_a_toml_file_that_cannot_be_added_to_is_left_alone(
@@ -253,7 +253,7 @@ def test_a_planted_symlink_writes_nothing_outside_of_the_project(
     before = {file: file.read_bytes() for file in outside.rglob("*") if file.is_file()}
     done = init(project, "all")
     assert done.returncode == 2
-    assert done.stderr.count("a symlink there leads out of the project, to ") == len(AGENTS)
+    assert done.stderr.count("a symlink leads out of the project, to ") == len(AGENTS)
     assert {file: file.read_bytes() for file in outside.rglob("*") if file.is_file()} == before
 
 

@@ -1,7 +1,7 @@
-"""Telling agents of `winnow mcp`: an entry in the configuration file that each of them reads.
+"""`winnow init-agent`: add `winnow mcp` to the configuration files of agents.
 
-What is in a file stays. One that cannot be read, or that would mean something else afterwards, is
-left as it is, and the entry is shown, to be added by hand.
+Other content of a file stays. If a file can't be parsed, or adding the entry would change its
+meaning, the file isn't changed and the entry is printed for the user to add by hand.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ else:
     import tomli as tomllib
 
 NAME = "winnow"
-# Some agents show their model the structured content in the place of the text, which is shorter.
+# Some agents show their model the structured content instead of the shorter text.
 ARGUMENTS = ("mcp", "--text-only")
 Plain = dict[str, Any]
 
 
 class Agent(Struct, frozen=True, kw_only=True):
-    """An agent: the file in a project that it reads, and where an entry stands in that.
+    """An agent, its configuration file in a project, and the key of its servers in that file.
 
-    ``traces`` are files and folders of a project, ``at_home`` those of a user, that only it leaves.
-    It starts servers in the project's folder, unless ``root`` is what it replaces by that. ``more``
-    is what an entry has beside the command, ``note`` what its user should know.
+    ``traces`` are project files and folders that only this agent creates, ``at_home`` those in the
+    home folder. An agent that doesn't start servers in the project's folder replaces ``root`` with
+    that folder. ``more`` are further fields of an entry; ``note`` is a hint for the user.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Agent(Struct, frozen=True, kw_only=True):
     note: str = ""
 
     def entry(self, command: Sequence[str]) -> Plain:
-        """The entry for `winnow mcp`, by the command that starts Winnow."""
+        """Return the entry for `winnow mcp`, given the command that starts Winnow."""
         program, *arguments = command
         root = [self.root] if self.root else []
         return {"command": program, "args": [*arguments, *ARGUMENTS, *root], **self.more}
@@ -89,8 +89,8 @@ AGENTS = {
         key="mcp_servers",
         traces=(".codex",),
         at_home=(".codex",),
-        note="Codex reads it where the project is trusted; for all projects, it belongs into"
-        " ~/.codex/config.toml",
+        note="Codex reads this file only in trusted projects. To use Winnow in all projects, add"
+        " the entry to ~/.codex/config.toml",
     ),
     "gemini": Agent(
         title="Gemini CLI",
@@ -111,18 +111,18 @@ AGENTS = {
 
 
 class Done(Struct, frozen=True):
-    """What was done for an agent, in words; ``good`` if it has the entry now, or was only shown."""
+    """The outcome for an agent; ``good`` if its file has the entry or writing was off."""
 
     good: bool
     text: str
 
 
 def command(installed: InstalledPrograms) -> list[str]:
-    """How an agent starts Winnow: by its name where that leads here, since a project's file is for
-    others, too; else by its path, or that of this Python.
+    """Return the command that starts Winnow: its name if PATH leads to this installation, because
+    a project's files are shared; else its path, or this Python's path.
 
-    The agent starts it in the project, whose modules must not be taken for Winnow's or Python's
-    own, as by `-m` alone they are.
+    Agents start it in the project's folder. `python -m` alone would import the project's modules
+    instead of Winnow's or Python's own.
     """
     found, ours = installed.located(NAME), installed.packaged(NAME)
     if found and ours and os.path.realpath(found) == os.path.realpath(ours):
@@ -134,8 +134,8 @@ def command(installed: InstalledPrograms) -> list[str]:
 
 
 def found_in(folder: Path, home: Path) -> list[str]:
-    """The agents that have left traces in a project or a home folder. `.mcp.json` is always among
-    them: several agents read it."""
+    """Return the agents with traces in a project or a home folder. Always include the agent of
+    `.mcp.json`, because several agents read that file."""
     return [
         name
         for name, agent in AGENTS.items()
@@ -148,10 +148,10 @@ def found_in(folder: Path, home: Path) -> list[str]:
 def introduce(
     agent: Agent, folder: Path, home: Path, installed: InstalledPrograms, *, write: bool
 ) -> Done:
-    """Give an agent its entry in a project; without ``write``, only show it.
+    """Add the entry to an agent's file in a project; without ``write``, only return it.
 
-    A symlink that leads out of the project is not followed, as the repository may have brought it.
-    In the ``home`` folder symlinks are the user's own.
+    Don't follow a symlink that leads out of the project: the repository may contain it. In the
+    ``home`` folder, symlinks are the user's own.
     """
     file = folder / agent.file
     shown = printable(str(file))
@@ -166,11 +166,11 @@ def introduce(
         before = _text_of(target)
         after = _with_toml(before, agent, added) if toml else _with_json(before, agent, added)
         if after == before:
-            return Done(True, f"{agent.title}: {shown} has the entry already")
+            return Done(True, f"{agent.title}: {shown} already has the entry")
         _write(target, after)
     except (ValueError, OSError) as error:
         problem = _problem(error)
-        text = f"{agent.title}: {shown} is left as it is: {problem}; add by hand:\n{entry}"
+        text = f"{agent.title}: {shown} was not changed: {problem}. Add by hand:\n{entry}"
         return Done(False, text)
     return Done(True, f"{agent.title}: {'added to' if before else 'wrote'} {shown}{note}")
 
@@ -183,17 +183,17 @@ def _json(value: Plain, indent: str = "  ") -> str:
 
 
 def _with_json(before: str, agent: Agent, entry: Plain) -> str:
-    """A JSON file with the entry. Raises ValueError for one that is not to be touched."""
+    """Return the JSON file with the entry. Raise ValueError if the file must not be changed."""
     if not before.strip():
         return _json({agent.key: {NAME: entry}})
     try:
         settings = json.loads(before, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        # Comments, for instance, which several agents allow, and which would be lost.
-        raise ValueError(f"it is no plain JSON (line {error.lineno}: {error.msg})") from None
+        # It may have comments, which several agents allow and which would be lost.
+        raise ValueError(f"not plain JSON (line {error.lineno}: {error.msg})") from None
     servers = settings.setdefault(agent.key, {}) if isinstance(settings, dict) else None
     if not isinstance(servers, dict):
-        raise ValueError(f"`{agent.key}` is no object in it")
+        raise ValueError(f"`{agent.key}` is not an object")
     if _is_there(servers, entry):
         return before
     servers[NAME] = entry
@@ -202,19 +202,20 @@ def _with_json(before: str, agent: Agent, entry: Plain) -> str:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Plain:
-    """An object, none of whose keys would be lost."""
+    """Return the object. Raise ValueError if a key occurs twice, because one would be lost."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError("it has a key twice")
+        raise ValueError("it contains a duplicate key")
     return made
 
 
 def _with_toml(before: str, agent: Agent, entry: Plain) -> str:
-    """A TOML file with the entry at its end. Raises ValueError for one not to be touched."""
+    """Return the TOML file with the entry at its end. Raise ValueError if the file must not be
+    changed."""
     settings = _parsed(before)
     servers = settings.setdefault(agent.key, {})
     if not isinstance(servers, dict):
-        raise ValueError(f"`{agent.key}` is no table in it")
+        raise ValueError(f"`{agent.key}` is not a table")
     if _is_there(servers, entry):
         return before
     ends = "" if not before or before.endswith("\n") else "\n"
@@ -225,7 +226,7 @@ def _with_toml(before: str, agent: Agent, entry: Plain) -> str:
     except ValueError:  # it has the servers as an inline table
         as_meant = False
     if not as_meant:
-        raise ValueError("nothing can be added at its end")
+        raise ValueError("an entry can't be added at the end")
     return after
 
 
@@ -233,41 +234,37 @@ def _parsed(text: str) -> Plain:
     try:
         settings: Plain = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"it is no TOML ({error})") from None
+        raise ValueError(f"not TOML ({error})") from None
     return settings
 
 
 def _toml(agent: Agent, entry: Plain) -> str:
-    """The entry as a table; a JSON string is a TOML string, too."""
+    """Return the entry as a TOML table. Every JSON string is also a TOML string."""
     rows = (f"{key} = {json.dumps(value)}\n" for key, value in entry.items())
     return f"[{agent.key}.{NAME}]\n" + "".join(rows)
 
 
 def _is_there(servers: Plain, entry: Plain) -> bool:
-    """Whether the entry is there. Raises ValueError for another one of that name, which somebody
-    has made."""
+    """Return True if the entry exists. Raise ValueError if the name has a different entry."""
     if NAME not in servers:
         return False
     if servers[NAME] != entry:
-        raise ValueError(f"it has another entry `{NAME}`")
+        raise ValueError(f"it has a different entry `{NAME}`")
     return True
 
 
 def _target(file: Path, project: Path | None) -> Path:
-    """Return the file that is read and written; symlinks in a ``project`` must stay in it.
-
-    Raises ValueError for one that does not.
-    """
+    """Resolve symlinks. Raise ValueError if one leads out of the ``project``."""
     target = real_path(file)
     if project is not None and not is_below(target, real_path(project)):
         raise ValueError(
-            f"a symlink there leads out of the project, to {shown_path(target)[0]}: replace it"
+            f"a symlink leads out of the project, to {shown_path(target)[0]}; replace it"
         )
     return Path(target)
 
 
 def _text_of(file: Path) -> str:
-    """Return the text of a file, empty if there is none. Raises OSError and ValueError."""
+    """Return a file's text, or "" if it doesn't exist. Raise OSError or ValueError."""
     try:
         return read_untrusted(file).decode("utf-8")
     except FileNotFoundError:
@@ -281,7 +278,7 @@ def _problem(error: ValueError | OSError) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a file, whose permissions stay. Raises OSError."""
+    """Write a file and keep its permissions. Raise OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o644
     replace_file(file, text.encode(), mode)
