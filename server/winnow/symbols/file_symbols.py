@@ -141,10 +141,6 @@ class Occurrence(Struct, frozen=True, gc=False):
         return self.flags & ROLE
 
 
-# Separates several assignments to one name, see `ScopeTable.types`.
-OR = "\0"
-
-
 class ScopeTable(Struct, frozen=True, array_like=True):
     """The scopes, imports and declared types of a file; part of :class:`FileSymbols`.
 

@@ -14,6 +14,20 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from winnow.symbols.expressions import (
+    INITIALIZED,
+    AssignedValue,
+    CastStep,
+    DeclaredType,
+    Expression,
+    FieldsStep,
+    NameStep,
+    Step,
+    TypeSource,
+    leading_names,
+    macro_key,
+    unnamed_scope,
+)
 from winnow.symbols.file_symbols import (
     ATTRIBUTE,
     BINDS,
@@ -38,9 +52,7 @@ LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer", "te
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm")
 ELSEWHERE = "std"  # a namespace that no macro opens
 UNNAMED = "{}"  # an enumeration without a name
-INITIALIZED = "{"  # what is initialized where fields are named
 LISTED = 3  # brackets without a name that may stand around a named field
-UNKNOWN = "?"  # a receiver that is no chain of names
 DEPTH = 12  # of declarations that lead to others
 INCLUDED = 3_000  # files that one file includes, by whatever way
 
@@ -58,7 +70,6 @@ class Bound(Struct, frozen=True, gc=False):
 
 # Of a type that no file of the workspace declares: what its members are is known to be elsewhere.
 FOREIGN = (Class("", 0, ""),)
-_WORDS = re.compile(r"\w+(?:\.\w+)*")
 _TYPE = re.compile(
     r"(?:(?:const|struct|class|typename|volatile)\s+)*((?:::)?\w+(?:::\w+)*)\s*(?:<(.*)>)?"
 )
@@ -81,8 +92,8 @@ class Linker:
         self._above: dict[Class, list[Class]] = {}
         self._bodies: dict[str, dict[str, list[int]]] = {}
         self._levels: dict[str, list[list[str]]] = {}
-        self._values: dict[tuple[str, int, str], tuple[Class, ...]] = {}
-        self._busy: set[tuple[str, int, str]] = set()
+        self._values: dict[tuple[str, int, Expression], tuple[Class, ...]] = {}
+        self._busy: set[tuple[str, int, Expression | str]] = set()
 
     # --- uses ------------------------------------------------------------------------------
 
@@ -125,7 +136,7 @@ class Linker:
             for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
                 found = self.meaning(facts, name, at, flags, receiver)
                 if found is None:
-                    guessed = self.guess(facts, name, facts.scope_table.receivers[receiver])
+                    guessed = self.guess(facts, name, facts.receiver(receiver))
                     if wanted.isdisjoint(guessed) and not self.possible(facts, name, wanted):
                         self.undecided += 1
                         continue
@@ -159,10 +170,10 @@ class Linker:
         if role == MEMBER:
             return self._own_member(file, scope, name)
         if role == ATTRIBUTE:
-            return self._attribute(file, scope, name, file.scope_table.receivers[receiver])
+            return self._attribute(file, scope, name, file.receiver(receiver))
         if role == KEY:
-            before = file.scope_table.receivers[receiver]
-            if before.startswith(INITIALIZED):
+            before = file.receiver(receiver)
+            if before.steps[:1] == (FieldsStep(),):
                 return self._attribute(file, scope, name, before)
             return self._key(file, scope, name)
         if flags & BINDS and _classes_hold(file):
@@ -182,39 +193,40 @@ class Linker:
         return found
 
     def _attribute(
-        self, file: ResolverFile, scope: int, name: str, receiver: str
+        self, file: ResolverFile, scope: int, name: str, receiver: Expression
     ) -> list[Name] | None:
-        if receiver == UNKNOWN:
+        if not receiver.steps:
             return self._key(file, scope, name) if _initializes(file, scope) else None
-        if _classes_hold(file) and _WORDS.fullmatch(receiver):
-            found = self._in_namespace(file, receiver.replace(".", "::"), name)
+        if _classes_hold(file) and receiver.names:
+            found = self._in_namespace(file, "::".join(receiver.names), name)
             if found:
                 return found
         owners = self.of(file, scope, receiver)
         if owners in ((), FOREIGN) and self.guess(file, name, receiver):
             return None
         if not owners:
-            last = receiver.rpartition(".")[2]
-            return [] if _classes_hold(file) and self._is_namespace(last) else None
+            last = receiver.steps[-1]
+            is_namespace = isinstance(last, NameStep) and self._is_namespace(last.name)
+            return [] if _classes_hold(file) and is_namespace else None
         if any(owner.name == name for owner in owners) and _classes_hold(file):
             return self._of_owner(owners, name)
         found = self.member(owners, name)
         # A base that is not known may have it.
         return found or (None if any(map(self._derived, owners)) else [])
 
-    def guess(self, file: ResolverFile, name: str, receiver: str) -> list[Name]:
+    def guess(self, file: ResolverFile, name: str, receiver: Expression) -> list[Name]:
         """What a qualified name means if the first of its namespaces, which nothing seems to open,
         are those that some macro opens: it is looked for in the others."""
-        if not _classes_hold(file) or not _WORDS.fullmatch(receiver):
+        if not _classes_hold(file) or not receiver.names:
             return []
-        first, _, rest = receiver.partition(".")
+        first, *rest = receiver.names
         while rest:
-            namespace = rest.replace(".", "::")
+            namespace = "::".join(rest)
             found = [one for one in self.bound(name) if one.owner == namespace]
             if found:
                 known = first == ELSEWHERE or self._is_namespace(first)
                 return [] if known else self._linked(found, self._seen(file, found))
-            rest = rest.partition(".")[2]
+            rest = rest[1:]
         return []
 
     def _derived(self, owner: Class) -> bool:
@@ -253,8 +265,8 @@ class Linker:
     def _initialized(self, file: ResolverFile, scope: int, name: str) -> list[Name]:
         """The fields of this name that the brackets around it may be for. Where values without
         names are listed, these are brackets of one of the fields of what is initialized."""
-        said = file.scope_table.types.get(scope, {}).get(INITIALIZED)
-        owners = self.of(file, file.scopes[scope].parent, said[1:]) if said else ()
+        sources = file.type_sources(scope, INITIALIZED)
+        owners = self._from(file, file.scopes[scope].parent, sources)
         for _ in range(LISTED):
             found = self.member(owners, name)
             if found:
@@ -267,10 +279,10 @@ class Linker:
         found: dict[Class, None] = {}
         for owner in owners:
             file = self.session.file(owner.path)
-            types = file.scope_table.types.get(owner.scope, {}) if file else {}
-            for said in types.values():
-                if file is not None and said[0] == ":":
-                    found.update(dict.fromkeys(self.declared(file, owner.scope, said[1:])))
+            for field in file.scope_table.types.get(owner.scope, {}) if file else ():
+                for source in file.type_sources(owner.scope, field) if file else ():
+                    if file is not None and isinstance(source, DeclaredType):
+                        found.update(dict.fromkeys(self.declared(file, owner.scope, source.type)))
         return tuple(found)
 
     def _this(self, file: ResolverFile, scope: int) -> tuple[Class, ...]:
@@ -511,8 +523,8 @@ class Linker:
 
     def _names_itself(self, macro: Name) -> bool:
         file = self.session.file(macro.path)
-        said = file.scope_table.types.get(0, {}).get(f"#{macro.name}") if file else None
-        return said == f"={macro.name}"
+        itself = AssignedValue(Expression((NameStep(macro.name),)))
+        return file is not None and file.type_sources(0, macro_key(macro.name)) == (itself,)
 
     def _seen(self, file: ResolverFile, candidates: list[Bound]) -> list[Bound]:
         """Those of the candidates that a file sees."""
@@ -615,7 +627,7 @@ class Linker:
 
     # --- types -----------------------------------------------------------------------------
 
-    def of(self, file: ResolverFile, scope: int, expression: str) -> tuple[Class, ...]:
+    def of(self, file: ResolverFile, scope: int, expression: Expression) -> tuple[Class, ...]:
         """The classes that an expression in a scope of a file may be of; pointers and arrays are
         what they point to and consist of."""
         key = (file.path, scope, expression)
@@ -631,47 +643,58 @@ class Linker:
             self._busy.discard(key)
         return found
 
-    def _evaluate(self, file: ResolverFile, scope: int, expression: str) -> tuple[Class, ...]:
-        if expression[:1] == "<":
-            cast, _, rest = expression[1:].partition(">")
-            value = self.declared(file, scope, cast)
-        elif expression[:1] == INITIALIZED:
-            first, _, rest = expression[2:].partition(".")  # `{.a.b = 1}`
-            value = self._of_names(self._initialized(file, scope, first))
-        else:
-            first, _, rest = expression.partition(".")
-            value, rest = self._first(file, scope, _bare(first), rest)
+    def _evaluate(
+        self, file: ResolverFile, scope: int, expression: Expression
+    ) -> tuple[Class, ...]:
+        if not expression.steps:
+            return ()
+        first, rest = expression.steps[0], expression.steps[1:]
+        value: tuple[Class, ...] = ()
+        if isinstance(first, CastStep):
+            value = self.declared(file, scope, first.type)
+        elif isinstance(first, FieldsStep):  # `{.a.b = 1}`
+            value = self._of_names(self._initialized(file, scope, leading_names(rest)[0]))
+            rest = rest[1:]
+        elif isinstance(first, NameStep):
+            value, rest = self._first(file, scope, first.name, rest)
             if value == FOREIGN and file.scopes[scope].kind == "macro":
                 return ()  # a name that is known where the macro is used
-        for step in rest.split("."):
-            name = _bare(step)
-            if name and value and value != FOREIGN:
-                value = self._of_names(self.member(value, name))
+        for step in rest:
+            if isinstance(step, NameStep) and value and value != FOREIGN:
+                value = self._of_names(self.member(value, step.name))
         return value
 
     def _first(
-        self, file: ResolverFile, scope: int, name: str, rest: str
-    ) -> tuple[tuple[Class, ...], str]:
-        """What an expression begins with, and the steps behind it."""
-        if not _classes_hold(file):
-            names = self.ordinary(file, scope, name)
-            return self._of_names(names) or self._of_macros(file, scope, names), rest
-        if name == "this":
-            return self._this(file, scope), rest
-        namespace = name
-        while rest:
-            step, _, behind = rest.partition(".")
-            names = self._in_namespace(file, namespace, _bare(step))
-            if names:
-                return self._of_names(names), behind
-            if not _WORDS.fullmatch(step):
-                break
-            namespace, rest = f"{namespace}::{step}", behind
-        if namespace != name and self._is_namespace(name):
-            return FOREIGN, ""
-        rest = namespace[len(name) + 2 :].replace("::", ".") + ("." + rest if rest else "")
+        self, file: ResolverFile, scope: int, name: str, rest: tuple[Step, ...]
+    ) -> tuple[tuple[Class, ...], tuple[Step, ...]]:
+        """Return the classes of the start of an expression, and the remaining steps."""
+        if _classes_hold(file):
+            if name == "this":
+                return self._this(file, scope), rest
+            namespace = name
+            for place, step in enumerate(rest):
+                if not isinstance(step, NameStep):
+                    continue
+                names = self._in_namespace(file, namespace, step.name)
+                if names:
+                    return self._of_names(names), rest[place + 1 :]
+                if not all(isinstance(after, NameStep) for after in rest[place + 1 : place + 2]):
+                    break
+                namespace = f"{namespace}::{step.name}"
+            if namespace != name and self._is_namespace(name):
+                return FOREIGN, ()
         names = self.ordinary(file, scope, name)
         return self._of_names(names) or self._of_macros(file, scope, names), rest
+
+    def _from(
+        self, file: ResolverFile, scope: int, sources: tuple[TypeSource, ...]
+    ) -> tuple[Class, ...]:
+        """Return the classes that the first source of a name in a scope gives."""
+        for source in sources[:1]:
+            if isinstance(source, DeclaredType):
+                return self.declared(file, scope, source.type)
+            return self.of(file, scope, source.value)
+        return ()
 
     def _of_names(self, names: Iterable[Name]) -> tuple[Class, ...]:
         """What was said of the first of some names of which anything was."""
@@ -682,14 +705,8 @@ class Linker:
             classes = self._of_class(file, one) if file else ()
             if classes:
                 return classes
-            said = file.scope_table.types.get(one.scope, {}).get(one.name) if file else None
-            if file is None or said is None:
-                continue
-            found = (
-                self.declared(file, one.scope, said[1:])
-                if said[0] == ":"
-                else self.of(file, one.scope, said[1:])
-            )
+            sources = file.type_sources(one.scope, one.name) if file else ()
+            found = self._from(file, one.scope, sources) if file else ()
             if found:
                 return found
         return ()
@@ -700,17 +717,14 @@ class Linker:
         """What the text of a macro is where it stands."""
         for one in names:
             home = self.session.file(one.path) if one.space == "macro" else None
-            said = home.scope_table.types.get(0, {}).get(f"#{one.name}") if home else None
-            if said is not None:
-                if said[0] == ":":
-                    return self.declared(file, scope, said[1:])
-                return self.of(file, scope, said[1:])
+            sources = home.type_sources(0, macro_key(one.name)) if home else ()
+            if sources:
+                return self._from(file, scope, sources)
         return ()
 
     def declared(self, file: ResolverFile, scope: int, text: str) -> tuple[Class, ...]:
         """The classes that a type names."""
-        if text[:1] == "{":
-            start = int(text[1:])
+        if (start := unnamed_scope(text)) is not None:  # the offset of a scope
             return tuple(
                 Class(file.path, number, "")
                 for number, one in enumerate(file.scopes)
@@ -850,11 +864,6 @@ def _beyond_templates(file: ResolverFile, scope: int) -> int:
 def _within(owner: str, namespace: str) -> bool:
     """Whether `namespace::` leads to what is in a namespace (as it does through inline ones)."""
     return bool(owner) and f"::{namespace}::" in f"::{owner}::"
-
-
-def _bare(step: str) -> str:
-    """A step of an expression without calls and subscripts."""
-    return step.replace("()", "").replace("[]", "")
 
 
 def _twins(one: Name, other: Name) -> bool:

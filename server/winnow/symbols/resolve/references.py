@@ -16,6 +16,7 @@ from collections.abc import Container, Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from winnow.symbols.expressions import Expression, parse_expression
 from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
@@ -176,7 +177,7 @@ class Resolver:
         if file.rules.linkage:
             names = self.linker.meaning(file, name, at, flags, receiver)
             if names is None:
-                guessed = self.linker.guess(file, name, file.scope_table.receivers[receiver])
+                guessed = self.linker.guess(file, name, file.receiver(receiver))
                 return Meaning([*guessed], unknown=True)
             return Meaning([*names])
         if file.rules.plain:
@@ -197,25 +198,27 @@ class Resolver:
         if flags & SHORTHAND:
             return self._shorthand(file, scope, name, flags, receiver)
         if role == ATTRIBUTE:
-            return self._attribute(file, scope, name, file.scope_table.receivers[receiver], apart)
+            return self._attribute(file, scope, name, file.receiver(receiver), apart)
         if role == KEYWORD:
-            return self._keyword(file, scope, name, file.scope_table.receivers[receiver])
+            return self._keyword(file, scope, name, file.receiver(receiver))
         if role == KEY:
             return self._key(file, scope, name, file.scope_table.receivers[receiver], apart)
         if role == LABEL:
             return Meaning()
         if name == CONSTRUCTOR and flags & CALLED and file.rules.merging:
-            return self._attribute(file, scope, name, file.rules.super_name, apart)
+            constructor_of = parse_expression(file.rules.super_name)
+            return self._attribute(file, scope, name, constructor_of, apart)
         found = self.types.named(file, scope, name, apart)
         around = file.class_around(scope) if flags & MENTIONED and not found else None
         if around is not None:
-            return self._attribute(file, scope, name, next(iter(file.rules.instance)), apart)
+            itself = parse_expression(next(iter(file.rules.instance)))
+            return self._attribute(file, scope, name, itself, apart)
         return Meaning(found or [BUILT_IN])
 
     def _around(self, file: ResolverFile, scope: int, receiver: int) -> Class | None:
         """The class that a member is written down for."""
         if receiver:
-            owner = self.types.of(file, scope, file.scope_table.receivers[receiver])
+            owner = self.types.of(file, scope, file.receiver(receiver))
             return owner if isinstance(owner, Class) else None
         around = file.class_around(scope)
         return self.types.class_at(file, around) if around is not None else None
@@ -240,7 +243,7 @@ class Resolver:
         if not receiver:
             return Meaning()
         if file.rules.merging:
-            found = self._attribute(file, scope, name, receiver, apart)
+            found = self._attribute(file, scope, name, parse_expression(receiver), apart)
             return replace(found, targets=[one for one in found.targets if isinstance(one, Name)])
         owner = self.types.declared(file, scope, receiver)
         if isinstance(owner, Instance):
@@ -272,9 +275,9 @@ class Resolver:
         return []
 
     def _attribute(
-        self, file: ResolverFile, scope: int, name: str, receiver: str, apart: bool
+        self, file: ResolverFile, scope: int, name: str, receiver: Expression, apart: bool
     ) -> Meaning:
-        kinds = self.types.each(file, scope, receiver) if receiver != "?" else (None,)
+        kinds = self.types.each(file, scope, receiver)
         return _either([self._attribute_of(file, name, kind, apart) for kind in kinds])
 
     def _attribute_of(self, file: ResolverFile, name: str, kind: Type, apart: bool) -> Meaning:
@@ -327,9 +330,9 @@ class Resolver:
             for scope in self.session.bound(file, name)
         )
 
-    def _keyword(self, file: ResolverFile, scope: int, name: str, called: str) -> Meaning:
+    def _keyword(self, file: ResolverFile, scope: int, name: str, called: Expression) -> Meaning:
         """The parameter of the function called, or the field of the class without a constructor."""
-        kinds = self.types.each(file, scope, called) if called != "?" else (None,)
+        kinds = self.types.each(file, scope, called)
         return _either([self._keyword_of(kind, name) for kind in kinds])
 
     def _keyword_of(self, kind: Type, name: str) -> Meaning:

@@ -6,6 +6,13 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
+from winnow.symbols.expressions import (
+    Expression,
+    TypeSource,
+    parse_expression,
+    parse_sources,
+    result_key,
+)
 from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
@@ -64,6 +71,20 @@ class ResolverFile:
                 names.append(self.scopes[scope].name)
             scope = self.scopes[scope].parent
         return ".".join(reversed(names))
+
+    def receiver(self, number: int) -> Expression:
+        """Return a receiver expression by its number."""
+        return parse_expression(self.scope_table.receivers[number])
+
+    def type_sources(self, scope: int, name: str) -> tuple[TypeSource, ...]:
+        """Return the declared type of a name bound in a scope, or the values assigned to it."""
+        text = self.scope_table.types.get(scope, {}).get(name)
+        return () if text is None else parse_sources(text)
+
+    def return_sources(self, scope: int, name: str, result: int = 0) -> tuple[TypeSource, ...]:
+        """Return the type sources of one of the results of a function."""
+        text = self.scope_table.returns.get(scope, {}).get(result_key(name, result))
+        return () if text is None else parse_sources(text)
 
     @cached_property
     def canonical(self) -> Sequence[int]:

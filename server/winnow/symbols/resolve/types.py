@@ -6,13 +6,31 @@ Expressions are in the short form of :class:`~winnow.symbols.file_symbols.ScopeT
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable
+from itertools import takewhile
 
 from msgspec import Struct
 
-from winnow.symbols.file_symbols import OR, PARAMETER
+from winnow.symbols.expressions import (
+    CALL,
+    ArgumentStep,
+    CallStep,
+    CastStep,
+    DeclaredType,
+    Expression,
+    ItemStep,
+    ListStep,
+    NameStep,
+    ScopeStep,
+    Step,
+    TypeSource,
+    leading_names,
+    parameter_key,
+    parse_expression,
+    unnamed_scope,
+)
+from winnow.symbols.file_symbols import PARAMETER
 from winnow.symbols.resolve import signatures
 from winnow.symbols.resolve.names import (
     External,
@@ -99,14 +117,6 @@ Callable = Function | Signature | Returning | Taking
 Type = Class | Instance | Callable | Items | Untyped | Module | External | Either | None
 UNTYPED = Untyped()
 
-# A call, an item, what is passed for a parameter, a cast (to a generic type, too), a name.
-_STEP = re.compile(
-    r"\(\)(?:\$\d+)?|\[\]|\(#\d+\)|<(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>|\{\d+\}|[\w$#]+"
-)
-
-_ELSEWHERE = re.compile(r"@(\d+)")  # the number of the scope in which it stands
-_LITERAL = re.compile(r"\{\d+\}")  # a type without a name, by the number of its scope
-
 
 class Types:
     """Types of expressions, for one request."""
@@ -117,22 +127,22 @@ class Types:
         self._stand: dict[tuple[str, str, bool], dict[Class, list[tuple[str, int]]]] = {}
         self._below: dict[Class, set[Class]] = {}
         self._mro: dict[Class, list[Class]] = {}
-        self._busy: set[tuple[str, int, str]] = set()
-        self._known: dict[tuple[str, int, str], Type] = {}
+        self._busy: set[tuple[str, int, Expression]] = set()
+        self._known: dict[tuple[str, int, Expression], Type] = {}
 
     # --- expressions -----------------------------------------------------------------------
 
-    def of(self, file: ResolverFile, scope: int, expression: str) -> Type:
+    def of(self, file: ResolverFile, scope: int, expression: Expression) -> Type:
         """The type of an expression that stands in a scope of a file, the first of several; None if
         nothing says it."""
         return self.each(file, scope, expression)[0]
 
-    def each(self, file: ResolverFile, scope: int, expression: str) -> tuple[Type, ...]:
+    def each(self, file: ResolverFile, scope: int, expression: Expression) -> tuple[Type, ...]:
         """All types that an expression may have, by what was assigned."""
         found = self._of(file, scope, expression)
         return found.types if isinstance(found, Either) else (found,)
 
-    def _of(self, file: ResolverFile, scope: int, expression: str) -> Type:
+    def _of(self, file: ResolverFile, scope: int, expression: Expression) -> Type:
         key = (file.path, scope, expression)
         if key in self._known:
             return self._known[key]
@@ -145,43 +155,44 @@ class Types:
             self._busy.discard(key)
         return found
 
-    def _evaluate(self, file: ResolverFile, scope: int, expression: str) -> Type:
-        steps = _STEP.findall(expression)
+    def _evaluate(self, file: ResolverFile, scope: int, expression: Expression) -> Type:
+        steps = expression.steps
         if not steps:
             return None
-        if steps[0] == "[]":
-            inner = self.of(file, scope, expression[2:])
-            return Items(inner) if inner is not None else None
+        if isinstance(steps[0], ListStep):
+            item = self.of(file, scope, steps[0].item)
+            return Items(item) if item is not None else None
         value, rest = self._first(file, scope, steps)
         return self._follow(file, scope, value, rest)
 
-    def _follow(self, file: ResolverFile, scope: int, value: Type, rest: list[str]) -> Type:
-        """What steps lead to from a value."""
-        rules = file.rules
-        passed = False
-        for place, step in enumerate(rest):
-            if passed:
-                passed = False
+    def _follow(self, file: ResolverFile, scope: int, value: Type, steps: tuple[Step, ...]) -> Type:
+        """Return the type after some steps from a value."""
+        is_followed = False
+        for place, step in enumerate(steps):
+            if is_followed:
+                is_followed = False
                 continue
             if value is None:
                 return None
             if isinstance(value, Either):
-                return either(self._follow(file, scope, one, rest[place:]) for one in value.types)
-            called = rest[place + 1 : place + 2] == ["()"]
-            if step.startswith("()"):
-                value = self._called(value, step[2:])
-            elif called and (same := self._kept(file, value, step)) is not None:
-                value, passed = same, True
-            elif step == "[]":
+                return either(self._follow(file, scope, one, steps[place:]) for one in value.types)
+            called = steps[place + 1 : place + 2] == (CALL,)
+            if isinstance(step, CallStep):
+                value = self._called(value, step.result)
+            elif isinstance(step, ItemStep):
                 value = self._item(value)
-            elif step[0] == "(":
-                value = self._passed(value, int(step[2:-1]))
-            elif step[0] == "<":
-                value = self.declared(file, scope, step[1:-1])
+            elif isinstance(step, ArgumentStep):
+                value = self._passed(value, step.index)
+            elif isinstance(step, CastStep):
+                value = self.declared(file, scope, step.type)
+            elif not isinstance(step, NameStep):
+                value = None
+            elif called and (same := self._kept(file, value, step.name)) is not None:
+                value, is_followed = same, True
             elif isinstance(value, Items):
-                value = _of_items(value, step, rules)
+                value = _of_items(value, step.name, file.rules)
             else:
-                value = self._member(value, step, called)
+                value = self._member(value, step.name, called)
         return value
 
     def _kept(self, file: ResolverFile, value: Type, method: str) -> Type:
@@ -195,76 +206,75 @@ class Types:
             return None if self.definer(value.of, method, file=file) else value
         return None
 
-    def _first(self, file: ResolverFile, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
-        """What the expression begins with, and the steps behind it."""
-        first, rules = steps[0], file.rules
-        if first[0] == "<":
-            return self.declared(file, scope, first[1:-1]), steps[1:]
-        if first[0] == "{":
-            return Class(file.path, int(first[1:-1]), ""), steps[1:]
-        if first in rules.instance and (rules.marked or file.class_around(scope) is not None):
-            return self._receiver(file, scope, first), steps[1:]
-        if first in rules.self_types and not rules.marked:
+    def _first(
+        self, file: ResolverFile, scope: int, steps: tuple[Step, ...]
+    ) -> tuple[Type, tuple[Step, ...]]:
+        """Return the type of the start of an expression, and the remaining steps."""
+        first, rest, rules = steps[0], steps[1:], file.rules
+        if isinstance(first, CastStep):
+            return self.declared(file, scope, first.type), rest
+        if isinstance(first, ScopeStep):
+            return Class(file.path, first.scope, ""), rest
+        if not isinstance(first, NameStep):
+            return None, ()
+        name = first.name
+        if name in rules.instance and (rules.marked or file.class_around(scope) is not None):
+            return self._receiver(file, scope, name), rest
+        if name in rules.self_types and not rules.marked:
             itself = self._self(file, scope)
-            return (itself.of if isinstance(itself, Instance) else None), steps[1:]
-        if first == rules.super_name and first not in rules.roots:
+            return (itself.of if isinstance(itself, Instance) else None), rest
+        if name == rules.super_name and name not in rules.roots:
             owner = self._self(file, scope)
-            rest = steps[1:]
             if isinstance(owner, Instance):
-                return Instance(owner.of, above=True), rest[1:] if rest[:1] == ["()"] else rest
-            return None, []
-        if first in rules.roots:
-            return self._along(file, scope, steps)
+                return Instance(owner.of, above=True), rest[1:] if rest[:1] == (CALL,) else rest
+            return None, ()
+        names = leading_names(steps)
+        if name in rules.roots:
+            count = 1
+            while names[count : count + 1] == ("super",):
+                count += 1
+            targets = along(self.session, file, scope, ".".join(names[:count]), set())
+            return self.of_targets(targets), steps[count:]
         # `import a.b` is used as `a.b`: the longest import wins.
-        for count in range(len(steps), 1, -1):
-            dotted = ".".join(steps[:count])
-            for one in file.imports.get(dotted, ()):
+        for count in range(len(names), 1, -1):
+            for one in file.imports.get(".".join(names[:count]), ()):
                 path = self.session.module(file, one.module)
                 return (Module(path) if path else External(one.module)), steps[count:]
-        called = bool(rules.apart) and steps[1:2] == ["()"]
-        if rules.closed and rules.package and not called and first[:1].islower():
-            package = self._package(file, scope, steps)
+        called = bool(rules.apart) and rest[:1] == (CALL,)
+        if rules.closed and rules.package and not called and name[:1].islower():
+            package, count = self._package(file, scope, names)
             if package is not None:
-                return package
-        narrowed = self._narrowed(file, scope, first)
+                return package, steps[count:]
+        narrowed = self._narrowed(file, scope, name)
         if narrowed is not None:
-            return narrowed, steps[1:]
-        targets = self.named(file, scope, first, called)
+            return narrowed, rest
+        targets = self.named(file, scope, name, called)
         if called and not any(isinstance(one, Name) for one in targets):
-            targets = self.named(file, scope, first, called=False)  # a class that is created
+            targets = self.named(file, scope, name, called=False)  # a class that is created
         if not targets and rules.closed:
-            return External("", first[:1].isupper()), steps[1:]
-        return self.of_targets(targets, called), steps[1:]
+            return External("", name[:1].isupper()), rest
+        return self.of_targets(targets, called), rest
 
     def _narrowed(self, file: ResolverFile, scope: int, name: str) -> Type:
         """What a block says of the type of a name that is bound outside of it."""
         bound = self.session.bound(file, name)
         while scope > 0 and scope not in bound:
-            said = file.scope_table.types.get(scope, {}).get(name)
-            if said is not None and file.scopes[scope].kind == "block":
-                return self._said(file, scope, said)
+            sources = file.type_sources(scope, name)
+            if sources and file.scopes[scope].kind == "block":
+                return self._from(file, scope, sources)
             scope = file.scopes[scope].parent
         return None
 
     def _package(
-        self, file: ResolverFile, scope: int, steps: list[str]
-    ) -> tuple[Type, list[str]] | None:
-        """A package that is written out: `org.example.net.Client`."""
-        found = self.named(file, scope, steps[0], called=False)
+        self, file: ResolverFile, scope: int, names: tuple[str, ...]
+    ) -> tuple[Module | None, int]:
+        """Return the package at the start of `org.example.net.Client`, and its length."""
+        found = self.named(file, scope, names[0], called=False)
         if any(not isinstance(one, External) or one.module for one in found):
-            return None
-        count = next((at for at, one in enumerate(steps) if not one[:1].islower()), len(steps))
-        path = self.session.module(file, ".".join(steps[:count]))
-        return (Module(path), steps[count:]) if path else None
-
-    def _along(self, file: ResolverFile, scope: int, steps: list[str]) -> tuple[Type, list[str]]:
-        """A path that begins with `crate`, `self` or `super`."""
-        count = 1
-        while steps[count : count + 1] == ["super"]:
-            count += 1
-        return self.of_targets(along(self.session, file, scope, ".".join(steps[:count]), set())), (
-            steps[count:]
-        )
+            return None, 0
+        count = len([*takewhile(lambda name: name[:1].islower(), names)])
+        path = self.session.module(file, ".".join(names[:count]))
+        return (Module(path) if path else None), count
 
     def named(self, file: ResolverFile, scope: int, name: str, called: bool) -> list[Target]:
         """What a name without a receiver means, members of the classes around included."""
@@ -291,9 +301,8 @@ class Types:
         """`self` or `this`: an object of the class around, or what a function declares for it."""
         place = scope
         while place >= 0 and file.scopes[place].kind not in MEMBERS:
-            said = file.scope_table.types.get(place, {}).get(name)
-            if said is not None:
-                return self._said(file, place, said)
+            if sources := file.type_sources(place, name):
+                return self._from(file, place, sources)
             place = file.scopes[place].parent
         return self._self(file, scope)
 
@@ -307,7 +316,7 @@ class Types:
         """The class whose members stand in a scope."""
         found = file.scopes[scope]
         if found.kind == "part":
-            named = self.of(file, found.parent, found.name) if found.name else None
+            named = self.of(file, found.parent, parse_expression(found.name))
             if isinstance(named, Instance):  # another name for it
                 named = named.of
             if isinstance(named, Class):
@@ -345,9 +354,8 @@ class Types:
             inner = file.classes.get(f"{file.qualified(scope)}.{name}" if scope else name)
         if inner is not None:
             return Class(file.path, inner, file.qualified(inner))
-        said = file.scope_table.types.get(scope, {}).get(name)
-        if said is not None:
-            return self._said(file, scope, said)
+        if sources := file.type_sources(scope, name):
+            return self._from(file, scope, sources)
         if (scope, name) in file.functions or name in file.scope_table.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
         if alias:
@@ -362,18 +370,18 @@ class Types:
             for at, flags, _ in self.session.unpacked(file, name)
         )
 
-    def _said(self, file: ResolverFile, scope: int, said: str) -> Type:
-        if OR in said:
-            return either(self._said(file, scope, one) for one in said.split(OR))
-        elsewhere = _ELSEWHERE.match(said)
-        if elsewhere is not None:
-            scope, said = int(elsewhere[1]), said[elsewhere.end() :]
-        if said[0] == ":":
-            return self.declared(file, scope, said[1:])
-        return self._of(file, scope, said[1:])
+    def _from(self, file: ResolverFile, scope: int, sources: tuple[TypeSource, ...]) -> Type:
+        """Return the type that these sources of a name in a scope give."""
+        if len(sources) > 1:
+            return either(self._from(file, scope, (source,)) for source in sources)
+        [source] = sources
+        scope = scope if source.scope is None else source.scope
+        if isinstance(source, DeclaredType):
+            return self.declared(file, scope, source.type)
+        return self._of(file, scope, source.value)
 
-    def _called(self, value: Type, which: str = "") -> Type:
-        """What a call gives; ``which`` is "$1" for the second of several results."""
+    def _called(self, value: Type, result: int = 0) -> Type:
+        """Return the type of the result of a call, or of one of several results."""
         if isinstance(value, Class):
             file = self.session.file(value.path)
             around, _, last = value.name.rpartition(".")
@@ -394,21 +402,21 @@ class Types:
         if not isinstance(value, Function):
             return None
         file = self.session.file(value.path)
-        said = (
-            file.scope_table.returns.get(value.scope, {}).get(value.name + which) if file else None
-        )
-        if file is None or said is None:
+        sources = file.return_sources(value.scope, value.name, result) if file else ()
+        if file is None or not sources:
             return None
+        source = sources[0]
+        if source.scope is not None:
+            return self._from(file, value.scope, sources)
         inside = file.functions.get((value.scope, value.name), value.scope)
-        if said[0] == "@":
-            return self._said(file, value.scope, said)
-        if said[0] == ":":
-            if said[1:].strip("'\" ").rpartition(".")[2] in file.rules.self_types and value.owner:
+        if isinstance(source, DeclaredType):
+            last = source.type.strip("'\" ").rpartition(".")[2]
+            if last in file.rules.self_types and value.owner:
                 return Instance(value.owner)
             # Type parameters are bound inside of a function.
             within = inside if file.rules.merging else value.scope
-            return self.declared(file, within, said[1:])
-        return self._of(file, inside, said[1:])
+            return self.declared(file, within, source.type)
+        return self._of(file, inside, source.value)
 
     def _passed(self, value: Type, index: int) -> Type:
         """What a function gets for the parameter with this number."""
@@ -430,8 +438,8 @@ class Types:
             return None
         file = self.session.file(value.path)
         for scope in file.overloads.get((value.scope, value.name), ()) if file else ():
-            said = file.scope_table.types.get(scope, {}).get(f"#{index}") if file else None
-            found = self._said(file, scope, said) if file and said else None
+            sources = file.type_sources(scope, parameter_key(index)) if file else ()
+            found = self._from(file, scope, sources) if file and sources else None
             if found is not None and not isinstance(found, External):
                 return found
         return None
@@ -560,11 +568,11 @@ class Types:
         if function is not None:
             return Signature(file.path, scope, *function), ""
         if text.startswith("typeof "):
-            return self.of(file, scope, text[7:]), ""
+            return self.of(file, scope, parse_expression(text[7:])), ""
         if text in file.rules.any_types:
             return UNTYPED, ""
-        if _LITERAL.fullmatch(text):
-            return Instance(Class(file.path, int(text[1:-1]), "")), ""
+        if (inner_scope := unnamed_scope(text)) is not None:
+            return Instance(Class(file.path, inner_scope, "")), ""
         if text[0] in "{[`-0123456789" or text.startswith(("keyof ", "asserts ", "infer ")):
             return None, ""
         if " is " in text or " extends " in text:
@@ -572,7 +580,7 @@ class Types:
         return None, text
 
     def _class_named(self, file: ResolverFile, scope: int, name: str) -> Type:
-        found = self.of(file, scope, name) if name else None
+        found = self.of(file, scope, parse_expression(name))
         if isinstance(found, Class):
             return Instance(found)
         if file.rules.merging and not isinstance(found, (Function, Module)):
@@ -615,7 +623,7 @@ class Types:
         around = file.scopes[scope].parent
         found = []
         for written in file.scope_table.bases.get(scope, ()):
-            for one in self.each(file, around, written):
+            for one in self.each(file, around, parse_expression(written)):
                 base = one.of if isinstance(one, Instance) else one  # another name for it
                 if isinstance(base, Class):
                     found.append(base)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from winnow.symbols.expressions import OR
 from winnow.symbols.file_symbols import (
     ATTRIBUTE,
     IMPORTED,
     IN_TYPE,
-    OR,
     STRING,
     Import,
     LexicalScope,
