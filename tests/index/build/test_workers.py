@@ -274,12 +274,12 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
     write_files(tmp_path, {"hang.cob": "x\n", "a.py": "def a(): pass\n"})
     code = (
         "import asyncio, os, sys\n"
-        "from winnow.index.build.workers import Workers\n"
+        "from winnow.index.build.workers import IndexWorkers\n"
         "from winnow.index.store.file_record import Job\n"
         "from winnow.processes.children import Processes\n"
         "async def main():\n"
         "    processes = Processes()\n"
-        "    workers = Workers(processes, dict(os.environ), 0.3)\n"
+        "    workers = IndexWorkers(processes, dict(os.environ), 0.3)\n"
         "    workers.start()\n"
         "    while not workers.pids:\n"
         "        await asyncio.sleep(0.01)\n"

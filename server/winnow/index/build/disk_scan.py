@@ -1,8 +1,7 @@
-"""What is on disk: the files of a folder, and what has changed since they were read.
+"""List the files of a folder and find what has changed since they were read.
 
-Files are listed as every search does it, by ripgrep, so that both cover the same ones. To list
-them anew is only needed when a folder or an ignore file has changed; that these have not is seen
-by their times.
+ripgrep lists the files, as it does for every search, so both cover the same ones. A new listing is
+needed only when the mtime of a folder or an ignore file has changed.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ from winnow.storage.paths import is_below, real_path
 from winnow.text.ripgrep import Ripgrep
 from winnow.types import SearchParams
 
-# Of a file that a request is about and that is not in the index.
+# Limit for reading a file that a request names and that is not in the index.
 MOST_BYTES = 4 * 1024 * 1024
-# Files in any folder that say what is ignored.
+# Ignore files that may be in any folder.
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", IGNORE_FILE)
-UNSURE = -1  # a time that no file has
-# And at the root.
+UNSURE = -1  # an mtime that no file has
+# Ignore files that are only in the root.
 ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
 
 class FileListing(Struct, frozen=True):
-    """The paths of a folder's files, and the times of folders and ignore files on which the list
-    depends. ``whole`` says that the list is not cut short; ``folders`` are those with files."""
+    """The paths of a folder's files, and the mtimes of the folders and ignore files that the list
+    depends on. ``whole`` is False if the list was cut short; ``folders`` are those with files."""
 
     paths: Sequence[str]
     times: Mapping[str, int]
@@ -59,8 +58,7 @@ class FileListing(Struct, frozen=True):
 
 
 class Changes(Struct, frozen=True):
-    """Files that are new or not as they were, the one written last first, and files that are
-    gone."""
+    """New or modified files, the latest first, and deleted files."""
 
     changed: Sequence[str] = ()
     gone: Sequence[str] = ()
@@ -70,9 +68,9 @@ class Changes(Struct, frozen=True):
 
 
 class IndexScope(Struct, frozen=True):
-    """What of a folder is not the index's: globs to leave out, and ``others``, further roots, of
-    which one that is below this one has an index of its own. Of files that ``empty`` names, it is
-    only known that they are there."""
+    """The parts of a folder that its index leaves out: globs to ``exclude``, and ``others``,
+    further roots, of which one below this root has its own index. Of files that match ``empty``,
+    the index records only that they exist."""
 
     exclude: tuple[str, ...] = ()
     others: tuple[Path, ...] = ()
@@ -80,14 +78,14 @@ class IndexScope(Struct, frozen=True):
 
 
 class ContentExclusions:
-    """Which files nothing is kept of, by globs that name files or folders."""
+    """The files whose contents are not indexed, by globs that name files or folders."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._patterns = [glob_regex(pattern.rstrip("/")) for pattern in patterns]
         self._folders = {"": False}
 
     def has(self, path: str) -> bool:
-        """Whether a file is one, or is below a folder that is one."""
+        """Return True if a glob matches the file or a folder above it."""
         return bool(self._patterns) and (self._folder(path.rpartition("/")[0]) or self._names(path))
 
     def _folder(self, folder: str) -> bool:
@@ -107,7 +105,7 @@ class ContentExclusions:
 async def listed_paths(
     ripgrep: Ripgrep, root: Path, covers: IndexScope, folder: str | None = None
 ) -> Listing:
-    """All files that a search of the root covers, or those directly in a folder that is covered."""
+    """List all files that a search of the root covers, or only those directly in a folder."""
     nested = [
         f"/{escaped(one.relative_to(root).as_posix())}"
         for one in covers.others
@@ -121,9 +119,9 @@ async def listed_paths(
 
 
 def list_with_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
-    """A list of files, with a look at each folder.
+    """Return a file list with the mtime of each folder.
 
-    ``began_ns`` is when they began to be listed: a folder that has changed since is not known well.
+    ``began_ns`` is when the listing started: a folder that changed later gets an unknown mtime.
     """
     base = str(root)
     folders = folders_of(paths)
@@ -133,13 +131,13 @@ def list_with_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int
 
 
 def list_without_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
-    """A list of files as of :func:`list_with_times`, without the look at each folder, which costs more than
-    all else on the way to the first answer."""
+    """Return a file list as :func:`list_with_times` does, without reading mtimes, which costs more
+    than everything else before the first answer."""
     return FileListing(paths, {}, whole, folders_of(paths))
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
-    """The folders that files are in, and those that these are in, up to the root."""
+    """Return the folders that contain the files, and their ancestors up to the root."""
     folders = {""}
     for path in paths:
         folder = path.rpartition("/")[0]
@@ -150,8 +148,8 @@ def folders_of(paths: Iterable[str]) -> set[str]:
 
 
 def outside_times(root: Path, environment: Mapping[str, str]) -> dict[str, int]:
-    """The times of the files outside of a folder on which its list depends, too: ignore files of
-    the folders that hold it, git's for the user, and those in which git's is named."""
+    """Return the mtimes of the files outside a folder that its listing depends on: ignore files of
+    its ancestors, git's global ignore file, and the git settings that name one."""
     files = [*_ignore_files_above(root), *git_settings(environment)]
     return {file: _time("", file) for file in files}
 
@@ -162,12 +160,12 @@ def _ignore_files_above(root: Path) -> list[str]:
 
 
 def is_ignore_file(path: str) -> bool:
-    """Whether a file says which others are ignored."""
+    """Return True for a file that can ignore other files."""
     return path in ROOT_FILES or path.rpartition("/")[2] in IGNORE_FILES
 
 
 def new_files(root: Path, paths: Iterable[str]) -> list[str]:
-    """Of paths that are not known, the files and folders that are there."""
+    """Return the paths that exist as a file or folder."""
     base = str(root)
     return [
         path
@@ -177,7 +175,7 @@ def new_files(root: Path, paths: Iterable[str]) -> list[str]:
 
 
 def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """The files that are, or are below, one of those that are wanted."""
+    """Return the paths that equal a wanted path or are below one."""
     exactly = set(wanted)
     found = []
     for path in paths:
@@ -190,15 +188,15 @@ def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
 
 
 def file_state_at(base: str, path: str) -> FileState | None:
-    """A file as it is now; None if there is none."""
+    """Return the current state of a file; None if it does not exist."""
     told = _regular(base, path)
     return None if told is None else state_from_stat(told)
 
 
 def _regular(base: str, path: str) -> os.stat_result | None:
     try:
-        # Joined by hand: `os.path.join` takes as long as the system does to answer, and a first
-        # question waits for a look at each file.
+        # Joined by hand: `os.path.join` takes as long as the system call, and the first request
+        # waits for the stat of each file.
         told = os.lstat(f"{base}/{path}")
     except (OSError, ValueError):
         return None
@@ -206,13 +204,13 @@ def _regular(base: str, path: str) -> os.stat_result | None:
 
 
 def is_unchanged(base: str, path: str, known: FileState | None) -> bool:
-    """Whether a file is what its facts were taken from."""
+    """Return True if a file has not changed since it was indexed."""
     now = file_state_at(base, path)
     return now is not None and known is not None and not _differs(known, now)
 
 
 def read_text(root: Path, path: str) -> str | None:
-    """The text of a file of a folder; None if there is none."""
+    """Return the text of a file in a folder; None if it cannot be read."""
     try:
         real = real_path(root / path)
         with os.fdopen(open_regular(real, str(root)), "rb") as file:
@@ -224,7 +222,7 @@ def read_text(root: Path, path: str) -> str | None:
 def content_keys(
     root: Path, paths: Iterable[str], most: int = MOST_BYTES
 ) -> dict[str, tuple[FileState, bytes]]:
-    """The states and keys of files, of those that have no more than so many bytes."""
+    """Return the states and content keys of the files that have at most ``most`` bytes."""
     found = {}
     for path in paths:
         try:
@@ -246,11 +244,12 @@ def compare_with_listing(
     emptied: ContentExclusions,
     room: bool = False,
 ) -> tuple[Changes, int]:
-    """What has changed, by a whole list, and how many of its files are there; takes a look at each.
+    """Compare the indexed files with a new listing; return the changes and the number of listed
+    files that exist. Calls stat for each file.
 
-    ``known`` are those that were known before they were listed. Among the changes are files of
-    which something was kept and is not to be any more, and the other way round. ``room`` says that
-    there is some again for those that were left out for lack of it.
+    ``known`` are the files that were indexed before the listing. A file is also changed if its
+    contents were indexed and are excluded now, or the reverse. With ``room``, so is a file that was
+    left out because the index was full.
     """
     base = str(root)
     written: dict[str, int] = {}
@@ -280,7 +279,7 @@ def compare_with_listing(
 
 
 def find_changes(root: Path, known: Iterable[tuple[str, FileState]]) -> Changes:
-    """What has changed of known files, as far as no new ones are concerned."""
+    """Return the changes of indexed files; new files are not found."""
     base = str(root)
     changed, gone = [], []
     for path, state in known:
@@ -293,13 +292,13 @@ def find_changes(root: Path, known: Iterable[tuple[str, FileState]]) -> Changes:
 
 
 def is_listing_stale(root: Path, times: Mapping[str, int]) -> bool:
-    """Whether there may be other files than those that were listed."""
+    """Return True if files may have been added or removed since the listing."""
     base = str(root)
     return any(_time(base, path) != time for path, time in times.items())
 
 
 def _is_of(known: FileState, told: os.stat_result) -> bool:
-    """Whether the system tells of a file what is known of it."""
+    """Return True if the indexed state matches the stat result."""
     return (
         known.mtime_ns == told.st_mtime_ns
         and known.ctime_ns == told.st_ctime_ns
@@ -308,7 +307,7 @@ def _is_of(known: FileState, told: os.stat_result) -> bool:
 
 
 def is_same_text(now: FileState | None, known: FileState | None) -> bool:
-    """Return whether a file was not written between two states; None stands for no file."""
+    """Return True if a file was not written between two states; None means no file."""
     if now is None or known is None:
         return now is known
     return (now.mtime_ns, now.size) == (known.mtime_ns, known.size)
@@ -323,8 +322,8 @@ def _differs(known: FileState, now: FileState) -> bool:
 
 
 def _times(base: str, folders: Iterable[str]) -> Iterable[tuple[str, int]]:
-    """The times of folders, of the folders in these that have no listed files, which may come to
-    have some, and of ignore files."""
+    """Yield the mtimes of ignore files, of folders, and of their subfolders without listed files,
+    where files may appear."""
     for path in ROOT_FILES:
         yield path, _time(base, path)
     for folder in folders:

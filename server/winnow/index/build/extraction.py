@@ -1,7 +1,7 @@
-"""What is kept of one file, or of a text in its place: read once, decoded, masked, and parsed.
+"""Extract what the index keeps of one file: read it once, decode it, mask secrets, and parse it.
 
-Runs in a worker, see :mod:`winnow.index.build.worker`. Offsets in facts are into the text in UTF-8,
-without a mark, whatever the file's encoding is.
+Runs in a worker, see :mod:`winnow.index.build.worker`. Offsets refer to the text in UTF-8 without a
+byte order mark, whatever the file's encoding.
 """
 
 from __future__ import annotations
@@ -41,23 +41,25 @@ from winnow.symbols.extract.packed import pack
 from winnow.text.encodings import SAMPLE_BYTES, binary_kind, decoded
 from winnow.text.paths import open_regular
 
-# Beyond this, and with lines that long on average, nobody has written a text by hand, and what it
-# defines says nothing: bundles, tables of numbers.
+# A larger text with lines of this average length is a bundle or a table of numbers: its definitions
+# say nothing.
 MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
-# Texts that answer no question about a code base, though programs are made of them.
+# File extensions of texts that answer no question about a code base, though programs are built from
+# them.
 DATA = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
-# Of a larger file, nothing is known.
+# Larger files are not indexed at all.
 MOST_SEARCHED = 32 * 1024 * 1024
 PIECE_BYTES = 512 * 1024
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# ripgrep takes its mark for that of UTF-16.
+# ripgrep mistakes this byte order mark for that of UTF-16.
 UTF_32_LE_MARK = b"\xff\xfe\x00\x00"
 
 
 def extract_file(job: IndexJob) -> FileRecord | None:
-    """What is kept of a file, or why there is nothing; None where no such file is in the folder."""
+    """Return the index record of a file, which may hold only a problem; None if the folder has no
+    such file."""
     root, path = os.fsdecode(job.root), os.fsdecode(job.path)
     if job.text is not None:
         return _taken(job, path, FileState(0, 0, len(job.text)), job.text)
@@ -65,7 +67,7 @@ def extract_file(job: IndexJob) -> FileRecord | None:
         descriptor = open_regular(os.path.join(root, path), root)
     except (NotFound, PathOutsideWorkspace):
         return None
-    except SearchError:  # it is no regular file, or cannot be read
+    except SearchError:  # not a regular file, or unreadable
         return failed_record(job, UNREADABLE_FILE)
     with os.fdopen(descriptor, "rb") as file:
         state = file_state(os.fstat(file.fileno()))
@@ -76,8 +78,8 @@ def extract_file(job: IndexJob) -> FileRecord | None:
 
 
 def _large(job: IndexJob, path: str, state: FileState, file: BinaryIO) -> FileRecord:
-    """Of a file that is too large for more, which strings it can hold: without that, each search
-    for any would have to read it."""
+    """Return the record of a file that is too large to parse, with its trigrams: without them,
+    every search would have to read the file."""
     language = language_of(path)
     problem = f"{TOO_LARGE} {job.max_bytes:,} bytes"
     found = record_without_symbols(state, problem, language)
@@ -102,11 +104,11 @@ def _large(job: IndexJob, path: str, state: FileState, file: BinaryIO) -> FileRe
 
 
 class _NotInPieces(Exception):
-    """A large file has a secret, or a line that is too long."""
+    """A large file has a secret or a line that is too long."""
 
 
 def _harmless(job: IndexJob, key: hashlib.blake2b, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces, of which none has a secret, added to the key. Raises _NotInPieces."""
+    """Yield the pieces and add them to the key. Raises _NotInPieces if one has a secret."""
     for piece in pieces:
         key.update(piece)
         if job.masked and masked(piece, job.rules)[1]:
@@ -115,7 +117,7 @@ def _harmless(job: IndexJob, key: hashlib.blake2b, pieces: Iterable[bytes]) -> I
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """A file in pieces that end with lines. Raises _NotInPieces."""
+    """Yield the file in pieces that end with a line. Raises _NotInPieces."""
     rest = b""
     while raw := file.read(PIECE_BYTES):
         raw = rest + raw
@@ -151,8 +153,8 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
 
 
 def _in_utf_8(raw: bytes) -> bytes | None:
-    """A text in UTF-8, without a mark; None if it is none. Where it is so already, which is nearly
-    always, it is not there twice: one may have some MB."""
+    """Return a text in UTF-8 without a byte order mark; None if it is binary. If it is in UTF-8
+    already, as nearly always, the same object is returned: a copy may take megabytes."""
     text = decoded(raw)
     source = None if text is None else text.encode("utf-8", "replace")
     return raw if source == raw else source
@@ -161,14 +163,14 @@ def _in_utf_8(raw: bytes) -> bytes | None:
 def _facts(
     job: IndexJob, path: str, language: Language | None, source: bytes
 ) -> tuple[FileSymbols | None, str]:
-    """The facts of a text, or why there are none."""
+    """Return the symbols of a text, or the reason why it has none."""
     if language is None:
         return None, _problem_for(path, "its language is not known")
     if problem := _why_generated(source):
         return None, problem
     if len(source) > job.max_parsed:
         return None, f"its symbols would take too much memory: {len(source):,} bytes"
-    # A header may be of another language than its name says.
+    # The language of a header may differ from the one that its extension suggests.
     return extract(language, source), ""
 
 
@@ -181,16 +183,16 @@ def _contents(
     *,
     covered: bool,
 ) -> Contents | None:
-    """What is kept of a text for search; None where ripgrep sees another text than this one."""
+    """Return what is indexed of a text for search; None if ripgrep sees a different text."""
     seen = searched_text(raw)
     if seen is None or raw.startswith(UTF_32_LE_MARK):
         return None
-    # Of what nobody has written, only that it has a string is worth to know.
+    # Of a generated text, only its trigrams are worth indexing.
     ranked = b"" if path.endswith(DATA) or (facts is None and _why_generated(source)) else source
     definitions = facts.definitions if facts else ()
     language = facts.language if facts else ""
     kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
-    # What is masked is not kept in trigrams either.
+    # Trigrams must not contain masked text either.
     text_of_trigrams = seen if covered else source
     if text_of_trigrams == ranked:
         return kept
@@ -198,17 +200,17 @@ def _contents(
 
 
 def _is_binary(raw: bytes) -> bool:
-    """Whether ripgrep passes a file over that begins so."""
+    """Return True if ripgrep treats a file that begins like this as binary."""
     return b"\0" in raw[:SAMPLE_BYTES] and not raw.startswith(UTF_16_MARKS)
 
 
 def _problem_for(path: str, problem: str) -> str:
-    """Why there are no facts of a file: of one that is no source, nobody expects any."""
+    """Return the problem to record; a file that is not source code needs no symbols."""
     return problem if may_have_symbols(path) else NOT_SOURCE
 
 
 def _why_generated(source: bytes) -> str:
-    """Why a text is none that somebody has written, if it is so."""
+    """Return why a text is considered generated; empty if it is not."""
     if len(source) < MINIFIED_BYTES:
         return ""
     lines = source.count(b"\n") + 1

@@ -1,7 +1,7 @@
-"""The index of one folder: its store, and everything that brings the store up to date.
+"""The index of one folder: its store, and the code that keeps the store up to date.
 
-Whatever writes goes through here. A file is taken anew when its times or its size are others than
-those that its facts were taken from; nobody has to tell.
+All writes to the store go through this module. A file is indexed again when its times or size
+differ from the indexed ones, even if nothing reported a change.
 """
 
 from __future__ import annotations
@@ -79,49 +79,50 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 OrderFiles = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
-# Says how many files of how many have been taken.
+# Called with the number of indexed files and the total.
 ReportProgress = Callable[[int, int], None]
 
-# A transaction: large ones are cheaper, since files have many names in common; small ones are
-# seen earlier and hold up other processes less.
+# Limits of a transaction. Large ones are cheaper, because files share many names; small ones become
+# visible earlier and block other processes less.
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SECONDS = 1.0
 URGENT_SECONDS = 0.03
-# Of more changes at once, nobody waits for the first ones.
+# With more changes than this, no request waits for the first ones.
 MOST_URGENT = 200
-# A check for changes costs at most this part of the time.
+# Checks for changes take at most one CHECK_SHARE-th of the time.
 CHECK_SECONDS = 0.1
 CHECK_SHARE = 5
-# Where every change is told, a check is only for what is written through memory that is shared.
+# While the watcher works, a check only has to find writes through shared memory.
 WATCHED_CHECK_SECONDS = 60.0
-# So many files are given to the workers in one go: a large tree's would take 25 MB.
+# Files given to the workers at once: those of a large tree would take 25 MB.
 FILES_AT_ONCE = 8_000
-# So many files are held against texts that are known, in one go.
+# Files compared with already indexed texts at once.
 REUSED_AT_ONCE = 500
 EXCLUDED_AT_ONCE = 2_000
-# For more changes than this, other working trees are asked: a branch was switched, or all is new.
+# With more changes than this, the indexes of other working trees are read: a branch was switched,
+# or everything is new.
 FEW_CHANGES = 20
-# An index with this part of the files was made by somebody, and is kept up.
+# An index that has this share of the files was built on purpose and is kept up to date.
 BEGUN = 0.5
-# A request that meets damage: the store is opened again, found to be damaged, and changed for its
-# successor, which answers.
+# Attempts of a request that meets damage: the store is opened again, found to be damaged, and
+# replaced by its successor, which answers.
 MOST_TRIES = 4
-# All of a store is read and checked once in so long, by a process that builds it.
+# A process that builds a store checks all of it once per day.
 CHECKED_SECONDS = 24 * 3600.0
-# What was left out for lack of room is taken again where so much has become free since, or where
-# the limit was raised.
+# Files that were left out because the index was full are indexed once this share of its size is
+# free again, or the limit was raised.
 FREE_SHARE = 0.2
-# A note in the store, of when something was left out: the limit, and the size behind it, in bytes.
+# Name of the note in the store that holds the limit and the size, in bytes, when files were left
+# out.
 FULL_AT = "full at"
 MEGABYTE = 1024 * 1024
 
 
 class FolderSettings(Struct, frozen=True):
-    """What settings say of the index of a folder: the largest file that is read, and the largest
-    that is parsed, in bytes; the most that is kept, in MB; from how many files on an index is made
-    only if somebody asks for it; whether secrets are masked, and by which added rules; where
-    vectors come from; what else decides what is kept; whose state it is, None for the user of the
-    process."""
+    """The settings for the index of a folder: the largest file to read and the largest to parse, in
+    bytes; the largest index, in MB; the number of files from which an index is built only on
+    request; whether secrets are masked, and extra rules for them; the source of vectors; everything
+    else that changes the stored data; the owner of the state, None for the user of this process."""
 
     max_bytes: int
     max_parsed: int
@@ -135,7 +136,36 @@ class FolderSettings(Struct, frozen=True):
 
 
 class FolderIndex:
-    """The index of a folder; opened when it is first used."""
+    """The index of a folder, opened on first use.
+
+    Its state is spread over several attributes:
+
+    absent      has_index is False
+    opening     is_opening
+    building    has_index, and not complete
+    complete    complete
+    stale       complete, and is_behind, is_due or changes are in progress
+    unwritable  the store is temporary; _write_retry.lasts if a write failed
+    damaged     damage has a text; the store answers where it can
+
+    from        to          event
+    absent      opening     open() starts
+    opening     complete    open() finds few changes
+    opening     building    open() finds more, at most half of the files
+    opening     absent      open() finds no store, or one with less than half of the files
+    absent      building    build(), or a check after schedule_build()
+    absent      complete    check() finds few changes in a small or mostly indexed folder
+    building    complete    all changes are written, and the store is still the same
+    building    absent      there are more files than max_files, and no consent
+    complete    stale       on_files_changed(), schedule_check(), or the time for a check
+    stale       complete    check() or on_files_changed() has written all changes
+    any         unwritable  a write fails (_fall_back), or a store cannot be created
+    unwritable  absent      WriteRetry finds that the folder can be written again
+    any         damaged     suspect() confirms that the store is damaged
+    damaged     building    a request meets the damage: the successor answers (_change_over)
+    damaged     complete    build() completes the successor (_rebuild)
+    any         absent      clear(), set_writable(), the store was deleted, or its variant changed
+    """
 
     def __init__(
         self,
@@ -146,75 +176,75 @@ class FolderIndex:
         ordered: OrderFiles,
         writable: bool = True,
     ) -> None:
-        """``ripgrep`` gives what lists files, ``settings`` what holds now, ``ordered`` puts paths
-        of the folder in the order in which they are to be taken. Nothing is written to a folder
-        that is not ``writable``."""
+        """Create the index. ``ripgrep`` returns the program that lists files, ``settings`` the
+        current settings; ``ordered`` sorts paths of the folder by importance. Nothing is written to
+        a folder that is not ``writable``."""
         self.root = root
         self._ordered = ordered
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.updated_at = 0.0
         self.total = 0  # files that a search covers
-        self.indexed = 0  # files that were looked at
-        self.complete = False  # it has been up to date since the start
-        self.is_opening = False  # what an earlier process has left
-        self.is_partly_built = False  # by an earlier process, which has left many files as they are
-        self.is_behind = False  # a build has found changes, or covers other files than before
-        self.built = False  # a build was asked for: from then on it is kept complete
+        self.indexed = 0  # files that were compared with the disk
+        self.complete = False  # up to date at least once since the start
+        self.is_opening = False  # the store of an earlier process
+        self.is_partly_built = False  # an earlier process indexed most files
+        self.is_behind = False  # a build has found changes, or its scope differs
+        self.built = False  # a build was requested: the index stays complete from then on
         self.problem = ""
         self.left_out = 0  # files for which there is no room
-        self._was_cleared = False  # and not asked for since
+        self._was_cleared = False  # by `clear`, and not requested since
         self._closed = False
-        self._exceeds_max_files = False  # files, to be indexed unless somebody asks for it
-        self._pending_build: tuple[int | None] | None = None  # with which limit one is to be made
+        self._exceeds_max_files = False  # more files than index.max_files
+        self._pending_build: tuple[int | None] | None = None  # the file limit of the next build
         self._workers = workers
         self._ripgrep = ripgrep
         self._settings = settings
         self._opened_as = ""
         self.writable = writable
-        self.notice: str | None = None  # of a folder `.winnow` that is ignored
-        self._is_persistent = False  # an index is made: it gets its folder, if it has none yet
+        self.notice: str | None = None  # about an ignored `.winnow` folder
+        self._is_persistent = False  # the store is on disk once it is needed
         self._write_retry: WriteRetry | None = None
         self._store: Store | None = None
-        # What is wrong with the store, once that is confirmed, and what is to take its place.
+        # The confirmed damage of the store, and the store that replaces it.
         self.damage = ""
-        self.stores_changed = 0  # how often another store, or the same one opened again, came
+        self.stores_changed = 0  # times that the store was replaced or opened again
         self._successor: Store | None = None
         # A store that was opened again after an error that a check did not explain.
         self._suspected: tuple[Store, str] | None = None
-        self._last_limit: tuple[int | None] | None = None  # of the last build, in files
+        self._last_limit: tuple[int | None] | None = None  # the file limit of the last build
         self._opening = asyncio.Lock()
         self._building = asyncio.Lock()
         self._times: dict[str, int] | None = None
-        self._folders: frozenset[str] = frozenset()  # that a search looks into and finds files
+        self._folders: frozenset[str] = frozenset()  # folders with files that a search covers
         self.watcher: Watcher | None = None
         self._listed_as = IndexScope()
-        # What the list depends on elsewhere; None where it may lack files.
+        # The mtimes outside the folder that the listing depends on; None if it may lack files.
         self._outside: dict[str, int] | None = None
         self._next_check = 0.0
-        # How often something came up that may not have been told, and up to which of these times
-        # all has been looked at since.
+        # The number of times that changes may have been missed, and the number that a full listing
+        # has covered since.
         self._gaps = 0
         self._looked = 0
-        # How many are taking what was listed, which files, and those that somebody has told of
-        # meanwhile: they may have been read before.
+        # Passes in progress, the files that they still have to read, and files reported as changed
+        # meanwhile, which may have been read too early.
         self._active_passes = 0
         self._in_progress: set[str] = set()
         self._changed_meanwhile: set[str] = set()
 
     async def reader(self) -> Reader:
-        """The store at this moment; the caller closes it."""
+        """Open a snapshot of the store; the caller closes it."""
         return await to_the_end(self._with_store(Store.reader), Reader.close)
 
     async def known(self, paths: Collection[str]) -> dict[str, FileState]:
-        """Of some files, those that are known."""
+        """Return the indexed states of the files that are in the index."""
         return await self._with_store(lambda store: _known_of(store, paths))
 
     async def problems(self) -> dict[str, str]:
-        """The files of which no facts could be taken, and why."""
+        """Return the files that could not be indexed, and why."""
         return await self._with_store(_problems)
 
     async def written(self) -> StoreVersion:
-        """Which store it has, and the number of the last transaction in that."""
+        """Return the version of the store."""
         return await self._with_store(_written)
 
     async def aclose(self) -> None:
@@ -229,8 +259,8 @@ class FolderIndex:
     async def build(
         self, covers: IndexScope, max_files: int | None, report: ReportProgress | None = None
     ) -> None:
-        """Take all files that have changed, as one process among those that share the folder. What
-        was complete before stays so."""
+        """Index all changed files. Only one of the processes that share a folder builds at a time.
+        An index that is complete stays complete meanwhile."""
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._building)
             stack.enter_context(self._pass())
@@ -256,9 +286,10 @@ class FolderIndex:
     async def _rebuild(
         self, covers: IndexScope, max_files: int | None, report: ReportProgress | None = None
     ) -> None:
-        """Build a successor of the damaged store, which answers until then, and change over to it.
+        """Build a successor of the damaged store, and replace the store with it.
 
-        A successor that an earlier process has begun is completed.
+        The damaged store answers until then. A successor that an earlier process has started is
+        completed.
         """
         builder = FolderIndex(
             self.root, self._workers, self._ripgrep, self._settings, self._ordered
@@ -269,7 +300,7 @@ class FolderIndex:
             with builder._pass():
                 await builder._index_all(covers, max_files, report)
         finally:
-            if builder.damage:  # it is begun anew
+            if builder.damage:  # start again from nothing
                 self._successor = None
                 await asyncio.to_thread(delete_files, successor.file)
         if not builder.complete:
@@ -285,10 +316,10 @@ class FolderIndex:
         self.total, self.indexed = builder.total, builder.indexed
         self.updated_at, self.built, self.complete = builder.updated_at, True, True
         self._set_folders(builder._folders)
-        self.schedule_rescan()  # changes that were told meanwhile were not taken
+        self.schedule_rescan()  # changes reported during the build were not applied
 
     async def _next_store(self) -> Store:
-        """The successor of the damaged store, opened. Raises IndexUnavailable."""
+        """Return the open successor of the damaged store. Raises IndexUnavailable."""
         damaged = await self.store()
         if self._successor is None:
             await to_the_end(self._begin_successor(damaged))
@@ -304,7 +335,7 @@ class FolderIndex:
             raise IndexUnavailable(f"The index cannot be rebuilt: {error}") from None
 
     async def _check_store_daily(self) -> None:
-        """Read and check the whole store, unless that was done lately."""
+        """Read and check the entire store, at most once per CHECKED_SECONDS."""
         noted = (await self._with_store(_notes)).get(CHECKED, "0")
         if 0 <= time.time() - float(noted) < CHECKED_SECONDS:
             return
@@ -312,12 +343,12 @@ class FolderIndex:
             await self._with_store(lambda store: store.note(CHECKED, f"{time.time():.0f}"))
 
     def schedule_build(self, max_files: int | None) -> None:
-        """Have the next look build it, unless a build is finished before."""
+        """Let the next check build the index, unless a build finishes before."""
         self._pending_build = self._last_limit = (max_files,)
 
     async def _index_all(self, covers: IndexScope, max_files: int | None, report: ReportProgress | None) -> None:
         finished = False
-        # A store that is lost meanwhile takes what was written with it.
+        # If the store is lost meanwhile, everything written to it is lost, too.
         while not finished:
             store = await self.store()
             self.is_behind |= covers != self._listed_as
@@ -336,11 +367,11 @@ class FolderIndex:
             await self._count_excluded()
 
     async def open(self, covers: IndexScope, few: int) -> Changes:
-        """Use the index that an earlier process has left, and return what has changed since.
+        """Open the index of an earlier process and return what has changed since.
 
-        The index counts as complete if that are a ``few`` files: the caller takes them, and until
-        then it is stale. With more, it is incomplete as one that is being built. Nothing is written
-        here, and what only later requests need is left for `build`.
+        With at most ``few`` changes, the index is complete; it is stale until the caller indexes
+        them. With more, it is building. Nothing is written here, and `build` does what only later
+        requests need.
         """
         self.is_opening = True
         try:
@@ -360,21 +391,21 @@ class FolderIndex:
             self.is_opening = False
 
     async def update_from(self, changes: Changes) -> None:
-        """Take what `open` has found to differ."""
+        """Index the changes that `open` has returned."""
         store = await self.store()
         with self._pass():
             await self._apply_all(store, changes, urgent=True)
 
     async def changes(self, covers: IndexScope, whole: bool = False, timed: bool = True) -> Changes:
-        """What has changed on disk; the files are listed anew if need be, or if ``whole``. Unless
-        ``timed``, the next call lists them once more."""
+        """Return what has changed on disk. Lists the files again if the listing is stale, or if
+        ``whole``. Without ``timed``, the next call lists them again."""
         started = time.monotonic()
-        # What is written while the files are listed may be newer than the list.
+        # A file written during the listing may be newer than the listing.
         stamp = await self._with_store(Store.stamp)
         if not await self._with_store(_count):
             self._workers.start()
         times = self._times
-        # As long as not all files are known, those that are known say nothing about the others.
+        # While the index is incomplete, indexed files say nothing about the others.
         if not whole and self.complete and times is not None and covers == self._listed_as:
             whole = await asyncio.to_thread(is_listing_stale, self.root, times)
         else:
@@ -393,11 +424,10 @@ class FolderIndex:
         return changes
 
     async def check(self, covers: IndexScope, few: int, begin: bool = True) -> None:
-        """Take what has changed without anybody telling.
+        """Find and index changes that were not reported.
 
-        Where only a ``few`` files are not known as they are, that makes the store complete, if an
-        earlier process has begun it, or the folder is one that is indexed when it is first needed,
-        and whoever asks would ``begin`` it; more are for `build`.
+        With at most ``few`` changes, this completes an index that an earlier process has started,
+        or, if ``begin``, starts the one of a small folder. More changes are left to `build`.
         """
         if self._pending_build is not None:
             await self.build(covers, *self._pending_build)
@@ -418,7 +448,7 @@ class FolderIndex:
 
     @contextlib.contextmanager
     def _pass(self) -> Iterator[None]:
-        """For the time of the block, files are listed, read and written."""
+        """Mark that files are being listed, read and written within the block."""
         self._active_passes += 1
         try:
             yield
@@ -431,10 +461,10 @@ class FolderIndex:
     async def _apply_all(
         self, store: Store, changes: Changes, report: ReportProgress | None = None, urgent: bool = False
     ) -> bool:
-        """Take all that was found to differ from a store; whether that is the one there still."""
+        """Index all differences from a store. Return False if the store was replaced meanwhile."""
         await self.apply(changes, self._listed_as, report, urgent)
         if store is not self._store:
-            # Only a look at the new one tells whether it is complete: a build may have made it so.
+            # Only a check shows whether the new store is complete: a build may have completed it.
             self.schedule_check()
             return False
         self.complete = not self._exceeds_max_files
@@ -442,7 +472,7 @@ class FolderIndex:
 
     @functools.cached_property
     def table(self) -> FileTable:
-        """The files with their numbers."""
+        """The files of the store, by number."""
         # numpy takes time to load.
         from winnow.index.store.file_table import FileTable
 
@@ -450,36 +480,37 @@ class FolderIndex:
 
     @property
     def opened(self) -> Store | None:
-        """The store, if it has been opened."""
+        """The store, if it is open."""
         return self._store
 
     @property
     def is_open(self) -> bool:
-        """Whether anything was asked of it yet."""
+        """True if the store is open."""
         return self._store is not None
 
     @property
     def has_index(self) -> bool:
-        """Whether there is an index, or is to be one."""
+        """True if there is an index, or one is being built or opened."""
         return self.complete or self.built or self.is_partly_built or self.is_opening
 
     def was_listed_with(self, covers: IndexScope) -> bool:
-        """Whether the files were listed as these settings cover them."""
+        """Return True if the last listing had this scope."""
         return covers == self._listed_as
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to look for changes that nobody has told of."""
+        """True if it is time to check for changes that were not reported."""
         return time.monotonic() >= self._next_check
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether all is known, as far as is told: to look is a precaution."""
+        """True if the store is complete and the watcher reliable; a rescan is only a safety
+        check."""
         return self.complete and self._pending_build is None and self._watch_is_complete
 
     def is_exact_for(self, covers: IndexScope) -> bool:
-        """Whether it knows all files that a search covers, and every change is told. Where a search
-        covers others than when they were listed, the next look lists them anew."""
+        """Return True if the index has all files of a scope and every change is reported. If the
+        scope or an ignore file outside has changed, the next check lists the files again."""
         if not (self.complete and self._watch_is_complete):
             return False
         outside = outside_times(self.root, self._ripgrep().environment)
@@ -490,14 +521,13 @@ class FolderIndex:
 
     @property
     def _watch_is_complete(self) -> bool:
-        """Whether every change is told, and the files were listed without a gap since the last
-        doubt of that."""
+        """True while the watcher works and a full listing has finished since its last gap."""
         listed = self._outside is not None and self._looked >= self._gaps
         return self.is_watched and listed
 
     def has_folder(self, path: str) -> bool:
-        """Whether a search covers the folder with this path, as far as that is known: for one in
-        which there are files."""
+        """Return True if a search covers files in the folder with this path, as far as the last
+        listing shows."""
         return any(is_below(folder, path) for folder in self._folders)
 
     async def _list(self, covers: IndexScope, timed: bool = True) -> FileListing:
@@ -519,29 +549,29 @@ class FolderIndex:
     # --- changes that are told -------------------------------------------------------------
 
     async def watch(self, covers: IndexScope, changed: Callable[[Iterable[str]], None]) -> None:
-        """Have every change told from now on, where that is possible."""
+        """Watch the folder, where the system allows it."""
         if self.watcher is not None:
             return
         from winnow.index.watch.watcher import Watcher
 
-        if not self._folders:  # or all would be watched, those that are ignored, too
+        if not self._folders:  # without them, the watcher would include ignored folders
             await self._list(covers)
         own = self.root / OWN_FOLDER
         watcher = Watcher(self.root, changed, self.schedule_rescan, own=own, wanted=self._is_in_scope)
         self.watcher = watcher
         await watcher.start()
-        # The build that follows lists all files. Until then what is known is as good as it was
-        # before: no query need look.
+        # The next build lists all files. Until then, the index is as good as before, and requests
+        # need no check.
         self._gaps += 1
         self._times = None
 
     @property
     def is_watched(self) -> bool:
-        """Whether every change is told."""
+        """True if every change is reported."""
         return self.watcher is not None and not self.watcher.reason
 
     def _set_folders(self, folders: Iterable[str]) -> None:
-        """Take note of the folders that have files which a search covers."""
+        """Store the folders with files that a search covers, and refresh the watcher."""
         now = frozenset(folders)
         if now != self._folders:
             self._folders = now
@@ -549,22 +579,21 @@ class FolderIndex:
                 self.watcher.refresh()
 
     def _is_in_scope(self, path: str) -> bool:
-        """Whether files that come to be in a folder may count: in those that a search looks into,
-        and directly below them, where it may have found nothing so far."""
+        """Return True if new files in a folder may be in scope: in folders with covered files, and
+        in their direct subfolders."""
         below = (
             path[len(self.prefix) :].replace(os.sep, "/") if len(path) >= len(self.prefix) else ""
         )
         return below in self._folders or below.rpartition("/")[0] in self._folders
 
     def consent(self, indexable: bool) -> None:
-        """Somebody asks for this index, whatever the folder is; where it is one of which none is
-        kept otherwise, this one ends with the process."""
+        """Allow the index on the user's request. If the folder is not ``indexable``, the index
+        stays temporary."""
         self.writable = self.writable or indexable
         self.problem = ""
 
     async def set_writable(self, writable: bool) -> None:
-        """Have the folder be written from now on, or not. Where that is news, it is as if nothing
-        was asked of it yet."""
+        """Allow or forbid writing to the folder. A change resets the index state."""
         if writable == self.writable:
             return
         watcher, self.watcher = self.watcher, None
@@ -579,17 +608,17 @@ class FolderIndex:
             await self._reset()
 
     def schedule_check(self) -> None:
-        """Have the next query look for changes: not all may be told yet."""
+        """Let the next request check for changes: some may not have been reported yet."""
         self._next_check = 0.0
 
     def schedule_rescan(self) -> None:
-        """Have the next query look for changes: what was told may not be all."""
+        """Let the next request list all files: reported changes may be incomplete."""
         self._gaps += 1
         self._next_check = 0.0
         self._times = None
 
     async def clear(self) -> None:
-        """Delete all that is kept."""
+        """Delete the index."""
         store = await self.store()
         async with self._opening:
             await self._reset()
@@ -599,9 +628,9 @@ class FolderIndex:
             await asyncio.to_thread(delete, store)
 
     async def on_files_changed(self, paths: Collection[str], covers: IndexScope) -> None:
-        """Take files of which somebody says that they have changed; paths below the folder."""
+        """Index files that were reported as changed; the paths are relative to the folder."""
         if self.damage:
-            return  # nothing is written into a damaged store; its successor looks at all files
+            return  # never write to a damaged store; its successor reads all files
         if any(is_ignore_file(path) for path in paths):
             self._times = None
             if self.complete:
@@ -611,13 +640,13 @@ class FolderIndex:
         if self._active_passes:
             self._changed_meanwhile.update(known)
         changes = await asyncio.to_thread(find_changes, self.root, known.items())
-        # There may be a folder where a file was.
+        # A folder may have replaced a file.
         wanted = {path for path in paths if path not in known}.union(changes.gone)
         if new := await asyncio.to_thread(new_files, self.root, wanted):
             if self.complete:
                 more = await self._files_in_scope(new, covers)
                 changes = Changes([*changes.changed, *more], changes.gone)
-            else:  # a build may have listed them, and read them before
+            else:  # a build may have listed and read them before
                 self.schedule_rescan()
         if self._active_passes:
             gone = await asyncio.to_thread(below_any, list(self._in_progress), wanted.difference(new))
@@ -627,8 +656,8 @@ class FolderIndex:
             self.total = self.indexed = await self._with_store(_count)
 
     async def _files_in_scope(self, new: Collection[str], covers: IndexScope) -> list[str]:
-        """Of files and folders that are new, the files that a search covers: that is for ripgrep to
-        say. In a folder that has such files, it need not look at all others."""
+        """Return the new files that a search covers, according to ripgrep. If a new file is in a
+        folder with covered files, ripgrep lists only this folder."""
         folders = {path.rpartition("/")[0] for path in new}
         whole = await asyncio.to_thread(_any_folder, self.root, new)
         some = folders if folders <= self._folders and not whole else [None]
@@ -648,16 +677,17 @@ class FolderIndex:
         urgent: bool = False,
         told: bool = False,
     ) -> None:
-        """Write what has changed into the store; what is ``told`` is newer than what was listed."""
+        """Write changes to the store. Changes that were ``told`` (reported) are newer than any
+        listing."""
         done, total = 0, len(changes.changed)
         before = max(self.total - total, 0)
-        # What is told says nothing of the other files, nor what is taken beside a build of it.
+        # Reported changes, and urgent ones during a build, say nothing about the progress.
         counts = not (told or (urgent and self._building.locked()))
         if counts:
             self.indexed = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone), are_deleted=told)
-            # What is ignored now is there; but also what was moved about while it was listed.
+            # The file may be ignored now, or was moved during the listing.
             if await asyncio.to_thread(_any_file, self.root, changes.gone):
                 self.schedule_rescan()
         left = await self._exclude_contents(changes.changed, covers)
@@ -672,7 +702,7 @@ class FolderIndex:
             done += len(batch)
             taken.update(batch)
             await self._write({path: one for path, one in batch.items() if path not in overtaken})
-            if not urgent:  # the workers can do with it
+            if not urgent:  # the workers can use the memory
                 await asyncio.to_thread(give_back_free_pages)
             if counts:
                 self.indexed = before + done
@@ -690,14 +720,14 @@ class FolderIndex:
         self.updated_at = time.time()
 
     async def _exclude_contents(self, paths: Sequence[str], covers: IndexScope) -> list[str]:
-        """Write that nothing is kept of some files; gives the others."""
+        """Record files whose contents are excluded; return the others."""
         emptied = ContentExclusions(covers.empty)
         some = [path for path in paths if emptied.has(path)]
         await self._write_excluded(some, EXCLUDED)
         return [path for path in paths if not emptied.has(path)] if some else list(paths)
 
     async def _write_excluded(self, paths: Sequence[str], problem: str) -> None:
-        """Write of files that nothing is kept of them, and why."""
+        """Record files without contents, and why."""
         root = os.fsencode(self.root)
         for at in range(0, len(paths), EXCLUDED_AT_ONCE):
             some = paths[at : at + EXCLUDED_AT_ONCE]
@@ -706,11 +736,11 @@ class FolderIndex:
             )
 
     async def _reuse_texts(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
-        """Take the files whose text was seen before, here or in another working tree of the
-        repository; gives the others, and those that were overtaken."""
+        """Reuse the data of files whose text is already indexed, here or in another working tree of
+        the repository. Return the other files, and those changed during the pass."""
         others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
         if not (others or await self._with_store(_has_keys)):
-            return list(paths)  # an index that is new has seen nothing
+            return list(paths)  # a new index has no texts to reuse
         left: list[str] = []
         settings = self._settings()
         adopting = functools.partial(_adopt, self.root, settings, others)
@@ -724,8 +754,7 @@ class FolderIndex:
         return left
 
     async def index_files(self, paths: Sequence[str], seconds: float) -> AsyncGenerator[list[str], None]:
-        """Take these files now, as far as the time suffices; gives those that are in the store,
-        as they come."""
+        """Index these files now, until the time is up; yield the paths that are in the store."""
         self._workers.start()
         known = await self._with_store(lambda store: _known_of(store, paths))
         stale = await asyncio.to_thread(find_changes, self.root, known.items())
@@ -745,7 +774,7 @@ class FolderIndex:
     async def _batches(
         self, paths: Sequence[str], urgent: bool
     ) -> AsyncGenerator[dict[str, FileRecord | None], None]:
-        """The facts of files in portions to be written; None for a file that is gone."""
+        """Yield the records of files in batches to be written; None for a deleted file."""
         few = urgent and len(paths) <= MOST_URGENT
         seconds = URGENT_SECONDS if few else BATCH_SECONDS
         batch: dict[str, FileRecord | None] = {}
@@ -778,7 +807,7 @@ class FolderIndex:
         ]
 
     async def _write(self, batch: Mapping[str, FileRecord | None], are_deleted: bool = True) -> None:
-        """Write the facts of files; those without facts ``are_deleted`` or no longer covered."""
+        """Write records of files; those without a record ``are_deleted`` or out of scope."""
         found = {path: facts for path, facts in batch.items() if facts is not None}
         gone = [path for path, facts in batch.items() if facts is None]
 
@@ -788,7 +817,7 @@ class FolderIndex:
         await self._with_store(lambda store: store.write(found, gone, is_still))
 
     async def _trim(self) -> bool:
-        """Bring the store below its size; whether something was forgotten for it."""
+        """Shrink the store to its size limit. Return True if data of files was dropped."""
         limit = self._settings().max_size_mb * MEGABYTE
         emptied = await self._with_store(lambda store: store.trim(limit))
         if emptied:
@@ -800,7 +829,7 @@ class FolderIndex:
         self.left_out = await self._with_store(_left_out)
 
     async def _has_room(self) -> bool:
-        """Whether there is room again for what was left out."""
+        """Return True if there is room again for files that were left out."""
         noted = (await self._with_store(_notes)).get(FULL_AT)
         if noted is None:
             return False
@@ -812,8 +841,7 @@ class FolderIndex:
     # --- the store -------------------------------------------------------------------------
 
     async def store(self) -> Store:
-        """The store, opened, or opened anew where somebody has deleted it. Raises
-        IndexUnavailable."""
+        """Return the open store; open it again if it was deleted. Raises IndexUnavailable."""
         async with self._opening:
             if self._closed:
                 raise IndexUnavailable("The index is closed")
@@ -835,7 +863,7 @@ class FolderIndex:
         hindered = self._write_retry is not None and self._write_retry.lasts
         found = await asyncio.to_thread(state_folder.examine, self.root, user)
         self.notice = found.notice
-        # Without an index, a query leaves nothing behind.
+        # Without an index, a request leaves nothing on disk.
         is_kept = self._is_persistent or await asyncio.to_thread(state_folder.is_indexed, self.root, user)
         open_store = Store.open if self.writable and is_kept and not hindered else _temporary
         try:
@@ -846,7 +874,7 @@ class FolderIndex:
             self._start_write_retry()
 
     async def _persist(self) -> bool:
-        """Keep the index on disk from now on; return whether it has another store for that."""
+        """Keep the index on disk from now on. Return True if this replaced a temporary store."""
         if self._is_persistent:
             return False
         self._is_persistent = True
@@ -858,19 +886,19 @@ class FolderIndex:
 
     @property
     def is_lost_on_exit(self) -> bool:
-        """Whether there is an index that is not kept."""
+        """True if there is an index that ends with this process."""
         is_temporary = self._store is not None and self._store.is_temporary
         return is_temporary and (self._is_persistent or not self.writable)
 
     def _start_write_retry(self) -> None:
-        """Note that nothing can be written in the folder now."""
+        """Start to retry after a failed write."""
         if self._write_retry is None:
             self._write_retry = WriteRetry(self.root, self._settings().user)
         self._write_retry.begin()
 
     async def repair(self) -> bool:
-        """Check the whole store; return whether something is wrong with it. What is damaged is
-        rebuilt by the next build; what cannot be read is left. Raises IndexUnavailable."""
+        """Check the entire store; return True if something is wrong. The next build replaces a
+        damaged store; an unreadable one is left alone. Raises IndexUnavailable."""
         store = await self.store()
         try:
             await asyncio.to_thread(store.check)
@@ -883,13 +911,13 @@ class FolderIndex:
         return False
 
     async def suspect(self, store: Store, error: StoreDamaged, *, certain: bool = True) -> None:
-        """Find out whether a store is damaged, of which something could not be read.
+        """Check whether a store is damaged after a read has failed.
 
-        Where its files are whole, they are opened anew; if the same error comes again, they hold
-        what Winnow does not write (unless it is not ``certain`` that the error is of this store).
-        A damaged store is rebuilt by the next build, and answers what it can until then: a request
-        that meets the damage has its successor answer from then on, as far as that is built.
-        Nothing is deleted before the successor is complete. Raises IndexUnavailable.
+        If its files are intact, they are opened again. If the same error repeats, they contain data
+        that Winnow does not write (unless it is not ``certain`` that the error is of this store).
+        The next build replaces a damaged store, which answers what it can until then: a request
+        that meets the damage switches to the successor, however much of that is built. Nothing is
+        deleted before the successor is complete. Raises IndexUnavailable.
         """
         if store is not self._store:
             return
@@ -914,7 +942,7 @@ class FolderIndex:
         logger.warning("The index of %s is damaged: %s", self.root, self.damage)
 
     async def _change_over(self, damaged: Store) -> None:
-        """Have the successor of a damaged store answer, which may not be complete."""
+        """Let the successor of a damaged store answer, even if it is incomplete."""
         successor = await self._next_store()
         async with self._opening:
             if damaged is self._store and damaged is not successor:
@@ -934,8 +962,8 @@ class FolderIndex:
         await to_the_end(asyncio.to_thread(_close, {store, successor}))
 
     async def _with_store(self, do: Callable[[Store], T]) -> T:
-        """What a function gives for the store, in a thread. Where that is damaged it is tried on
-        its successor; where it cannot be written, on a temporary one. Raises IndexUnavailable."""
+        """Run a function on the store in a thread. If the store is damaged, try its successor; if
+        it cannot be written, a temporary one. Raises IndexUnavailable."""
         problem = ""
         for _ in range(MOST_TRIES):
             store = await self.store()
@@ -962,8 +990,8 @@ class FolderIndex:
 
 
 def _used(store: Store, do: Callable[[Store], T]) -> T:
-    """What a function gives for a store, which is not closed meanwhile: a file that it writes would
-    be left of a temporary one."""
+    """Run a function on a store that is not closed meanwhile: a closed temporary store would leave
+    a file behind."""
     with store.in_use():
         return do(store)
 
@@ -1018,8 +1046,8 @@ def _adopt(
     keys: Mapping[str, tuple[FileState, bytes]],
     store: Store,
 ) -> list[str]:
-    """Take files whose text is known, by their keys; ``elsewhere`` says that other working trees
-    may know it."""
+    """Reuse the data of files whose text is indexed, by their keys; ``elsewhere`` includes other
+    working trees."""
     taken = store.adopt(keys, functools.partial(_is_still, root))
     for other in other_stores(root, settings.variant, settings.user) if elsewhere else ():
         left = {path: one for path, one in keys.items() if path not in taken}
@@ -1055,7 +1083,7 @@ def _known_of(store: Store, paths: Iterable[str]) -> dict[str, FileState]:
 
 
 def _size(taken: FileRecord | None) -> int:
-    """About how many bytes what is kept of a file takes in the store."""
+    """Return the approximate size of a record in the store, in bytes."""
     if taken is None:
         return 0
     size = 0

@@ -1,8 +1,8 @@
-"""In which order the files of a folder are indexed: what somebody may ask about first.
+"""Sort the files of a folder by how likely the first requests need them.
 
-First what is open or was, then what git has touched lately, then what searches have asked for. All
-else: sources before tests, these before what others or programs have written, data last; in each of
-these, what lies less deep comes first, which is where a tree says what it is about.
+First the open and recently open files, then those in recent commits, then those that searches
+returned. Among the others: sources, tests, vendored and generated code, data; in each group, files
+near the root first, because they show what a tree is about.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ def in_index_order(
     asked: Sequence[str] = (),
     touched: Sequence[str] = (),
 ) -> list[str]:
-    """The paths in the order in which they are to be indexed.
+    """Return the paths in the order in which to index them.
 
-    What is named in the other lists counts where it is among the ``paths``, the first of each list
-    first: documents that are open, those that were, files that git has ``touched``, that searches
-    have ``asked`` for.
+    Paths in the other lists come first, in the order of each list: open documents, recently open
+    ones, files that git has ``touched``, and files that searches ``asked`` for.
     """
     left = dict.fromkeys(paths)
     first = []
@@ -64,8 +63,8 @@ def _importance(path: str) -> tuple[int, int, str]:
 async def touched_lately(
     root: Path, processes: Processes, git: str | None, environment: Mapping[str, str]
 ) -> list[str]:
-    """The files that the last commits have touched, the last ones first; as many as git names in
-    two seconds, none where the folder is no repository or there is no ``git``."""
+    """Return the files in the last commits, the latest first: as many as git lists within two
+    seconds, none without ``git`` or outside a repository."""
     if git is None:
         return []
     found: dict[str, None] = {}
@@ -79,8 +78,7 @@ async def _log(
     root: Path, processes: Processes, git: str, environment: Mapping[str, str]
 ) -> AsyncIterator[str]:
     inherited = {key: value for key, value in environment.items() if not key.startswith("GIT_")}
-    # By its own configuration, the repository may name programs that show signatures and
-    # differences.
+    # The repository's configuration may name programs that show signatures and differences.
     harmless = ("--no-show-signature", "--no-ext-diff", "--no-textconv")
     what = ("-z", "--format=", "--name-only", "--no-renames", "--diff-filter=d", f"-n{COMMITS}")
     async with processes.start(
@@ -92,7 +90,7 @@ async def _log(
             **GIT_ENVIRONMENT,
             "GIT_CEILING_DIRECTORIES": str(root.parent),
         },
-        # The repository's own configuration can include any file.
+        # The repository's configuration can include any file.
         sandboxed=not await asyncio.to_thread(is_linked_from_outside, root),
     ) as child:
         size = 0

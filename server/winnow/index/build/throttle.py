@@ -1,13 +1,11 @@
-"""What keeps the background from running away with the machine: whether it may go on, how wide, and
-with how much memory.
+"""Limit what the background work takes: whether it may run, with how many workers, and with how
+much memory.
 
-The workers ask before each batch (:class:`winnow.processes.workers.Regulator`). They have a low priority
-beside that, which is not enough: it says nothing of memory, and is worth nothing beside programs
-that have given way as well.
+Workers ask before each batch (:class:`winnow.processes.workers.Regulator`). Their low priority is
+not enough: it does not limit memory, and means nothing next to other programs of low priority.
 
-Only a pause stops the background for good. Under load, without memory, or while requests come
-without an end, a batch still begins now and then: else there would never be an index on a machine
-that is always busy.
+Only a pause stops the background work completely. Under load, without memory, or under constant
+requests, a batch still starts now and then; otherwise a busy machine would never get an index.
 """
 
 from __future__ import annotations
@@ -29,66 +27,64 @@ State = Literal["running", "paused", "throttled"]
 
 MB = 1_000_000
 POLL_SECONDS = 0.05
-# A batch takes some 30 ms. Under load, one may begin in so many seconds.
+# A batch takes about 30 ms. Under load, one may start per interval.
 LOADED_SECONDS = 0.25
-# For memory and for requests the background waits so long in a row, and then for requests not at
-# all for a while.
+# Longest wait for memory or for requests. After it, requests are ignored for a while.
 PATIENCE_SECONDS = 2.0
 OPEN_SECONDS = 0.5
-# The kernel counts the use of processors in steps of 10 ms. A look that is older than the longest
-# says nothing of now.
+# The kernel counts processor time in steps of 10 ms. A measurement older than the longest interval
+# says nothing about the present.
 LOAD_SECONDS = 0.5
 LONGEST_LOAD_SECONDS = 5.0
 MEMORY_SECONDS = 0.1
 BATTERY_SECONDS = 30.0
-# What the server itself has while it makes an index, or comes to have, and a worker that has just
-# begun its work.
+# Memory that the server has, or will have, while it builds an index, and that a new worker has.
 SERVER_BYTES = 100 * MB
 WORKER_BYTES = 40 * MB
-# Workers are given this part of the limit: what the last batch of one takes is seen after it.
+# The share of the limit for workers: the memory of a worker's last batch is seen only after it.
 GIVEN_SHARE = 0.9
-# What the server and workers that have begun may have of the limit before there is one worker less:
-# what they have is looked at now and then, and at the end of an index the server takes more.
+# The share of the limit that the server and busy workers may have before one worker is stopped:
+# memory is measured only now and then, and the server takes more at the end of a build.
 WORKERS_SHARE = 0.95
-# What the server has for each file of a tree while it is indexed (470 where the kernel's 78,000
-# are), and a worker that has yet to parse.
+# Memory of the server per file of the tree (470 bytes for the kernel's 78,000 files), and of a
+# worker that has not parsed yet.
 FILE_BYTES = 500
 FRESH_BYTES = 30 * MB
-# The largest file that is parsed may have this part of the limit at most, since its answer has four
-# times its bytes, of which the server holds three copies for a moment; and this part at least.
+# The share of the limit for the largest file that is parsed, at most and at least: its result has
+# four times its bytes, and the server briefly holds three copies.
 PARSED_SHARE, LEAST_SHARE = 0.0045, 0.0015
 
 
 def most_parsed(limits: IndexSettings, files: int) -> int:
-    """The bytes of the largest file whose symbols can be taken within the limit of memory, in a
-    tree of so many files."""
+    """Return the size of the largest file whose symbols fit the memory limit, in bytes, for a tree
+    with this number of files."""
     limit = limits.max_memory_usage_mb * MB
     room = limit - SERVER_BYTES - FILE_BYTES * files - FRESH_BYTES
     return round(max(min(room / TIMES_TEXT, PARSED_SHARE * limit), LEAST_SHARE * limit))
 
 
 class Machine:
-    """What is measured; apart, so that a test can be another machine."""
+    """Measurements of the machine; a test replaces them."""
 
     def __init__(self) -> None:
         self.cores = os.cpu_count() or FEW_CORES
 
     def now(self) -> float:
-        """Seconds since some moment."""
+        """Return seconds since a fixed moment."""
         return time.monotonic()
 
     def processor_seconds(self) -> tuple[float, float]:
-        """Seconds of all processors since some moment: how many there were, and in how many some
-        program was run."""
+        """Return the processor time of all processors since a fixed moment, in seconds, and the
+        busy part of it."""
         import psutil
 
         times = psutil.cpu_times()._asdict()
-        # What a guest had is in `user` and `nice` already.
+        # `user` and `nice` include the time of guests.
         total = sum(times.values()) - times.get("guest", 0.0) - times.get("guest_nice", 0.0)
         return total, total - times["idle"] - times.get("iowait", 0.0)
 
     def own_seconds(self, workers: Sequence[int]) -> float:
-        """Seconds of processors that the server, its workers, and what they have started had."""
+        """Return the processor time of the server, its workers and their children, in seconds."""
         import psutil
 
         own = 0.0
@@ -98,24 +94,24 @@ class Machine:
         return own
 
     def memory_of(self, pid: int) -> int:
-        """The anonymous memory of a process in bytes."""
+        """Return the anonymous memory of a process in bytes."""
         return anonymous_bytes(pid)
 
     def is_on_battery(self) -> bool:
-        """Whether the machine runs on a battery."""
+        """Return True if the machine runs on battery."""
         import psutil
 
         try:
             battery = psutil.sensors_battery()
-        except (AttributeError, OSError, RuntimeError):  # the system does not tell
+        except (AttributeError, OSError, RuntimeError):  # unknown on this system
             return False
         return battery is not None and battery.power_plugged is False
 
 
 class Throttle:
-    """Lets the background go on, or not; a :class:`winnow.processes.workers.Regulator`.
+    """Decides whether background work may go on; a :class:`winnow.processes.workers.Regulator`.
 
-    ``limits`` gives the settings that hold now, ``pids`` the processes of all workers.
+    ``limits`` returns the current settings, ``pids`` the processes of all workers.
     """
 
     def __init__(
@@ -135,10 +131,10 @@ class Throttle:
         self._requests = 0
         self._hurries = 0
         self._open_until = 0.0
-        self._held: dict[object, str] = {}  # who waits for a turn, and why
+        self._held: dict[object, str] = {}  # callers that wait for a turn, and why
 
     def pause(self) -> None:
-        """Let nothing begin until :meth:`resume`. What has begun is finished."""
+        """Start nothing until :meth:`resume`. Running batches finish."""
         self._paused = True
 
     def resume(self) -> None:
@@ -146,7 +142,7 @@ class Throttle:
 
     @contextlib.contextmanager
     def requests(self) -> Iterator[None]:
-        """While the block lasts a request is answered, and the background waits."""
+        """Hold the background work back while a request is answered within the block."""
         self._requests += 1
         try:
             yield
@@ -155,8 +151,8 @@ class Throttle:
 
     @contextlib.contextmanager
     def hurry(self) -> Iterator[None]:
-        """While the block lasts somebody waits for the work: other programs' use of the processors
-        does not hold it back, beside its low priority."""
+        """Ignore the load of other programs within the block, because a request waits for the
+        work."""
         self._hurries += 1
         try:
             yield
@@ -165,49 +161,50 @@ class Throttle:
 
     @property
     def state(self) -> State:
-        """Whether work of the background is held back now."""
+        """The current state of the background work."""
         if self._paused:
             return "paused"
         return "throttled" if self._held else "running"
 
     @property
     def reason(self) -> str:
-        """Why it is held back, in words; empty if it is not."""
+        """The reason why it is held back; empty if it is not."""
         return "somebody has paused it" if self._paused else next(iter(self._held.values()), "")
 
     def memory(self) -> int:
-        """The anonymous memory of the server and its workers, in bytes, a moment ago at most."""
+        """Return the anonymous memory of the server and its workers, in bytes, measured at most a
+        moment ago."""
         return self._memory()
 
     # --- as a regulator --------------------------------------------------------------------
 
     async def turn(self) -> None:
-        """Wait until one more batch of the background may begin."""
+        """Wait until one more background batch may start."""
         caller = object()
         since = self._machine.now()
         try:
-            # Most of what it waits for is measured: nobody tells.
+            # Most conditions have to be measured: no event reports them.
             while self._paused or self._is_held(caller, since):  # noqa: ASYNC110
                 await asyncio.sleep(POLL_SECONDS)
         finally:
             self._held.pop(caller, None)
 
     def workers(self) -> int:
-        """How many workers may have batches of the background now."""
+        """Return how many workers may run background batches now."""
         if self._is_short() or self._battery():
             return 1
         room = (int(self._limit * WORKERS_SHARE) - self._server()) // WORKER_BYTES
         return max(1, min(workers_for(self._machine.cores), room))
 
     def worker_bytes(self, *, alone: bool = False) -> int:
-        """How much memory a worker may have now, or the only one."""
+        """Return how much memory a worker may have now, or the only worker."""
         if self._is_short():
             return WORKER_BYTES
         given = int(self._limit * GIVEN_SHARE) - self._server()
         return max(given if alone else given // self.workers(), WORKER_BYTES)
 
     def left_bytes(self) -> int:
-        """How much memory is left for the server and its workers."""
+        """Return how much memory is left for the server and its workers."""
         return max(self._limit - self.memory(), 0)
 
     # --- what holds it back ----------------------------------------------------------------
@@ -256,7 +253,7 @@ class Throttle:
 
 
 class _Load:
-    """How busy the processors are with what is not ours, between two looks."""
+    """The load of the processors by other programs, between two measurements."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -265,7 +262,7 @@ class _Load:
         self._share = 0.0
 
     def of_others(self, workers: Sequence[int]) -> float:
-        """The part of all processors that other programs use; 0 as long as it is not known."""
+        """Return the share of all processors that other programs use; 0 while unknown."""
         passed = self._machine.now() - self._looked
         if passed < LOAD_SECONDS:
             return self._share
@@ -280,7 +277,7 @@ class _Load:
 
 
 class _Cached(Generic[T]):
-    """What a function gives, for some seconds."""
+    """The result of a function, cached for some seconds."""
 
     def __init__(self, machine: Machine, seconds: float, take: Callable[[], T]) -> None:
         self._machine = machine

@@ -1,7 +1,7 @@
-"""Documents that stand in the place of files: what is known of their texts as they are now.
+"""Index the texts of unsaved documents, which replace their files.
 
-That is taken when a query asks, and kept as long as the document has that text: the next letter
-that somebody types is one more file for a worker, and nothing of it comes into a store.
+A document is indexed when a request needs it, and cached until its text changes. Every keystroke
+means one more file for a worker; nothing is written to a store.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.extract.packed import unpack
 from winnow.text.buffers import is_unsaved
 
-# What a query waits for them.
+# Longest wait of a request for unsaved documents.
 UNSAVED_SECONDS = 2.0
 
 logger = logging.getLogger(__name__)
 
 
 class UnsavedFile(Struct, frozen=True):
-    """A document that stands in the place of a file: its text, and what is known of it, if that is
-    known."""
+    """The text of a document that replaces a file, and its index record, if known."""
 
     text: str
     taken: FileRecord | None = None
@@ -39,7 +38,7 @@ class UnsavedFile(Struct, frozen=True):
 
 
 class UnsavedFiles:
-    """What is known of documents, by the absolute paths of their files."""
+    """The indexed texts of unsaved documents, by the absolute paths of their files."""
 
     def __init__(self, workers: IndexWorkers, settings: Callable[[], FolderSettings]) -> None:
         self._workers = workers
@@ -49,8 +48,8 @@ class UnsavedFiles:
         self._taking: dict[str, tuple[str, asyncio.Task[UnsavedFile | None]]] = {}
 
     async def known(self, texts: Mapping[str, str]) -> dict[str, UnsavedFile]:
-        """What is known of documents with these texts, of an earlier one where the time was too
-        short; all others are forgotten, and all where settings say what is kept of a text."""
+        """Return the records of these documents; an outdated one if the time was too short. Forgets
+        all other documents, and all of them if the settings have changed."""
         if self._taken_as != (variant := self._settings().variant):
             self._known.clear()
             self._taken_as = variant
@@ -60,22 +59,22 @@ class UnsavedFiles:
         tasks = {path: task for path, text in texts.items() if (task := self._begin(path, text))}
         if tasks:
             await asyncio.wait(tasks.values(), timeout=UNSAVED_SECONDS)
-        # Another query may have had it forgotten meanwhile.
+        # Another request may have removed it from the cache meanwhile.
         for path, task in tasks.items():
             if task.done() and not task.cancelled() and (taken := task.result()) is not None:
                 found[path] = taken
         return found
 
     async def aclose(self) -> None:
-        """End what is under way."""
+        """Cancel the work in progress."""
         tasks = [task for _, task in self._taking.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _begin(self, path: str, text: str) -> asyncio.Task[UnsavedFile | None] | None:
-        """What takes the facts of a document; None if they are known. It goes on when a query
-        waits no longer: else each one would begin anew."""
+        """Return the task that indexes a document; None if it is indexed. The task continues after
+        a request stops waiting; otherwise each request would start again."""
         if path in self._known and self._known[path].text == text:
             return None
         begun = self._taking.get(path)
@@ -86,7 +85,7 @@ class UnsavedFiles:
         return begun[1]
 
     async def _take(self, path: str, text: str) -> UnsavedFile | None:
-        """What is known of a text, which is kept; None where there are no workers."""
+        """Index a text and cache the record; None if no worker is available."""
         settings = self._settings()
         try:
             found = None
@@ -125,9 +124,9 @@ def texts_in_place(
     known: Mapping[str, FileState],
     asked: Collection[str],
 ) -> dict[str, str]:
-    """The texts that stand in the place of files: of documents that differ from these, and of those
-    that are asked for and not known as they are. A file that no search covers stays unknown to all
-    others while it is edited."""
+    """Return the texts that replace files: those of modified documents, and of files that are
+    requested and not indexed as they are. A file that no search covers stays hidden from other
+    requests while it is edited."""
     found: dict[str, str] = {}
     for path, document in documents.items():
         real = os.path.join(folder.root, path)

@@ -1,7 +1,7 @@
-"""A worker: a child process that takes jobs from its standard input and answers with facts.
+"""A worker: a child process that reads jobs from standard input and writes index records.
 
-The only process in which tree-sitter runs. Started by :mod:`winnow.index.build.workers`; ends with its
-standard input, that is with the server, however that has ended.
+tree-sitter runs only in this process. :mod:`winnow.index.build.workers` starts it; it ends with its
+standard input, that is, with the server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The workers that take facts from files, see :mod:`winnow.index.build.worker`."""
+"""The pool of workers that index files, see :mod:`winnow.index.build.worker`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from winnow.index.store.file_record import FileRecord, IndexJob, failed_record
 from winnow.processes import workers
 from winnow.processes.children import Processes
 
-# As many jobs in one go as keep a worker from waiting for the server: some 30 ms.
+# Jobs sent to a worker at once, so that it never waits for the server: about 30 ms of work.
 BATCH = 8
-# What a worker comes to have for each byte of a text that it parses, at most, with the tree, all
-# that is made of it and the answer. Measured: 73 for tables of numbers, 62 for marked-up text, 56
-# for other C, 51 for headers with nothing but macros, 14 for JSON.
+# Peak memory of a worker per byte of text that it parses, with the tree, the extracted data and the
+# answer. Measured: 73 for tables of numbers, 62 for marked-up text, 56 for other C, 51 for headers
+# with nothing but macros, 14 for JSON.
 TIMES_TEXT = 75
-# Whoever saves a file now and then does not wait for a worker to start.
+# Someone who saves a file now and then should not wait for a worker to start.
 KEEP_SECONDS = 300.0
 MEMORY_BYTES = 600 * 1024**2
 
 
 class IndexWorkers(workers.WorkerPool[IndexJob, Optional[FileRecord]]):  # noqa: UP045
-    """Workers whose answer is None for a file that is not there."""
+    """A pool of workers; a worker answers None for a file that does not exist."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class IndexWorkers(workers.WorkerPool[IndexJob, Optional[FileRecord]]):  # noqa:
 
 
 def weight(job: IndexJob) -> int:
-    """About how much memory the facts of a file take while they are made, in bytes."""
+    """Estimate the memory for indexing a file, in bytes."""
     if job.text is not None:
         return len(job.text) * TIMES_TEXT
     try:

@@ -1,6 +1,6 @@
-"""Other working trees of a git repository: what their indexes know need not be read again.
+"""Find the indexes of other working trees of a git repository, to reuse their data.
 
-The main working tree of a repository and those of ``git worktree add`` have most texts in common.
+The main working tree and those of ``git worktree add`` share most texts.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MOST_BYTES = 4096  # of git's files that hold a path
 def other_stores(
     root: Path, variant: str, user: state_folder.User | None = None
 ) -> Iterator[Store]:
-    """The stores of the other working trees of a folder's repository, where they are trusted and
-    of the same version; each is open until the next one is asked for."""
+    """Yield the trusted stores of the repository's other working trees, of the same version. Each
+    is open until the next one is requested."""
     for tree in other_trees(root):
         folder = state_folder.existing(tree, user)
         file = newest_file(folder, variant) if folder is not None else None
@@ -37,7 +37,7 @@ def other_stores(
 
 
 def other_trees(root: Path) -> list[Path]:
-    """The working trees of a folder's repository, without the folder itself."""
+    """Return the other working trees of a folder's repository."""
     common = _common(root)
     if common is None:
         return []
@@ -51,7 +51,7 @@ def other_trees(root: Path) -> list[Path]:
 
 
 def _common(root: Path) -> Path | None:
-    """The folder of the repository that all its working trees share."""
+    """Return the `.git` folder that all working trees share."""
     marker = root / ".git"
     if marker.is_dir():
         return marker

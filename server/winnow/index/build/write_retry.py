@@ -1,5 +1,5 @@
-"""Whether a folder in which nothing could be written can be written again: a disk that was full has
-room, another process that held the store has let it go."""
+"""Retry a store that could not be written, with back-off: a full disk may have room again, or
+another process may have released the store."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from winnow.storage.writing import temporary_file
 if TYPE_CHECKING:
     from winnow.index.store.store import Store
 
-# What has been indexed meanwhile has to be indexed again, so it is tried ever less often.
+# The retry interval grows, because everything indexed in between has to be indexed again.
 FIRST_SECONDS = 60.0
 LONGEST_SECONDS = 3600.0
-# There is to be room for this many times what a temporary store has by then, and these bytes. As
-# many are written to see whether that is possible.
+# The free space that is needed: this many times the size of the temporary store, and these bytes.
+# The last number of bytes is written as a test.
 ROOM_TIMES = 2
 ROOM_BYTES = 32 * 1024 * 1024
 TRIED_BYTES = 1024 * 1024
 
 
 class WriteRetry:
-    """What keeps the index of a folder from being kept there."""
+    """The retry timer of a folder that could not be written."""
 
     def __init__(self, root: Path, user: state_folder.User | None = None) -> None:
         self._root = root
@@ -37,14 +37,14 @@ class WriteRetry:
         self.lasts = False
 
     def begin(self) -> None:
-        """Note that nothing could be written just now."""
+        """Record a failed write."""
         self.lasts = True
         self._until = time.monotonic() + self._seconds
         self._seconds = min(2 * self._seconds, LONGEST_SECONDS)
 
     async def is_over(self, instead: Store | None) -> bool:
-        """Whether it has just turned out that one can write again; ``instead`` is the store that is
-        used until then."""
+        """Return True if the folder has just become writable; ``instead`` is the store used until
+        then."""
         if not self.lasts or time.monotonic() < self._until:
             return False
         self._until = time.monotonic() + self._seconds
