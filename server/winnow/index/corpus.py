@@ -1,4 +1,4 @@
-"""What can be ranked in all folders of a workspace, put together of what is known of each."""
+"""Merge the texts of all folders of a workspace into one corpus to rank."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from winnow.index.store.reader import Reader
 from winnow.symbols.file_symbols import Definition
 from winnow.symbols.view import SymbolView
 
-# Where folders are several, or a document has no file yet, what is derived from paths is kept here,
-# for the last such list.
+# Data derived from paths, for the last list of paths that has several folders or a document without
+# a file.
 _KEPT: list[dict[str, Any]] = [{}]
-OF = "of these paths"  # no name that anybody else gives to what is kept
+OF = "of these paths"  # not a key that anything else uses
 
 
 def merge(
@@ -29,9 +29,9 @@ def merge(
     unsaved: Mapping[str, FileRecord],
     replaced: Mapping[str, object],
 ) -> Corpus:
-    """All that can be ranked: ``stores`` are prefixes of paths and readers, ``states`` their files,
-    ``unsaved`` what is kept of documents by absolute path. What is ``replaced`` does not count as
-    it is on disk. Raises StoreDamaged."""
+    """Return the corpus of ``stores`` (path prefixes and readers), their files ``states``, and
+    ``unsaved`` documents by absolute path. Files that are ``replaced`` don't count as they are on
+    disk. Raises StoreDamaged."""
     numbers = _Numbers([prefix for prefix, _ in stores], states)
     parts: list[CorpusPart] = []
     for place, ((prefix, reader), state) in enumerate(zip(stores, states, strict=True)):
@@ -62,7 +62,7 @@ def merge(
 
 
 class _Numbers:
-    """The numbers of files in all folders: those of a folder, from its ``first`` on."""
+    """The numbers of the files in all folders: those of a folder start at its ``first``."""
 
     def __init__(self, prefixes: Sequence[str], states: Sequence[TableState]) -> None:
         self._prefixes = list(prefixes)
@@ -80,7 +80,7 @@ class _Numbers:
         self._new: dict[str, int] = {}
 
     def find(self, path: str) -> int | None:
-        """The number of a file by its absolute path."""
+        """Return the number of a file by its absolute path."""
         if path in self._new:
             return self._new[path]
         for place in self._holding(path):
@@ -90,7 +90,7 @@ class _Numbers:
         return None
 
     def of_document(self, path: str) -> int:
-        """The number of a document, which may have no file yet."""
+        """Return the number of a document, which may not have a file yet."""
         number = self.find(path)
         if number is None:
             place = self._holding(path)[0]
@@ -102,15 +102,15 @@ class _Numbers:
         return number
 
     def _holding(self, path: str) -> list[int]:
-        """The folders that hold a path, the deepest first."""
+        """Return the folders that contain a path, the deepest first."""
         places = [place for place, one in enumerate(self._prefixes) if path.startswith(one)]
         return sorted(places, key=lambda place: -len(self._prefixes[place]))
 
 
 def _kept_for(paths: list[str]) -> dict[str, Any]:
-    """What was derived from these very paths."""
+    """Return the dictionary for data derived from exactly these paths."""
     if _KEPT[-1].get(OF) != paths:
-        _KEPT[:] = [{OF: paths}]  # whoever has the one before goes on with it
+        _KEPT[:] = [{OF: paths}]  # corpora that use the previous one keep it
     return _KEPT[-1]
 
 

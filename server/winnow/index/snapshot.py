@@ -1,4 +1,5 @@
-"""The facts of all folders of a workspace at one moment, with unsaved documents in their place."""
+"""Read the symbols of all folders of a workspace at one moment, with unsaved documents in place of
+their files."""
 
 from __future__ import annotations
 
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# What stands in the place of files, by absolute path; None for a file that is gone.
+# The symbols of documents that replace files, by absolute path; None for a deleted file.
 Overlay = Mapping[str, FileSymbols | None]
 
 
 class Snapshot:
     """A :class:`winnow.symbols.view.SymbolView` of the stores of some folders.
 
-    ``roots`` are absolute, with ``/``, and ``readers`` are those of their stores, in the same
-    order. Used in a ``with`` block, or closed by the caller, the view closes them. One thread at a
-    time may use it. Where that is not the one that closes it, it goes through :meth:`read`.
+    ``roots`` are absolute, with ``/``; ``readers`` are the readers of their stores, in the same
+    order. The snapshot closes them, at the end of a ``with`` block or on :meth:`close`. Only one
+    thread at a time may use it. A thread other than the one that closes it uses :meth:`read`.
     """
 
     def __init__(
@@ -45,12 +46,12 @@ class Snapshot:
         self._stores = [
             (root.rstrip("/") + "/", reader) for root, reader in zip(roots, readers, strict=True)
         ]
-        # Of folders in folders, the deepest holds a file.
+        # The innermost folder holds a file.
         self._deepest_first = sorted(self._stores, key=lambda one: -len(one[0]))
         self._overlay = dict(overlay or {})
         self._by_folder: dict[str, dict[str, list[File]]] = {}
-        self._lock = threading.Lock()  # of what follows
-        self._uses = 1  # the caller's, until the view is closed
+        self._lock = threading.Lock()  # guards the attributes below
+        self._uses = 1  # the caller's, until close()
         self._closed = False
 
     def __enter__(self) -> Snapshot:
@@ -60,8 +61,8 @@ class Snapshot:
         self.close()
 
     def close(self) -> None:
-        """Close the readers; where a thread reads on for a request that was cancelled, it stops
-        soon, and closes them itself: a connection may go to the next one only when it is free."""
+        """Close the readers. If a thread is still reading for a cancelled request, it stops soon
+        and closes them: a connection may be reused only when it is free."""
         with self._lock:
             if self._closed:
                 return
@@ -71,8 +72,8 @@ class Snapshot:
         self._leave()
 
     async def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the work gives, done in a thread. When this is cancelled the thread goes on, until
-        the view is closed: what the work reads then raises ReaderStopped."""
+        """Run a function in a thread. If this call is cancelled, the thread continues until the
+        snapshot is closed; its next read then raises ReaderStopped."""
         return await asyncio.to_thread(self._using, partial(work, *args, **kwargs))
 
     def _using(self, work: Callable[[], T]) -> T:
@@ -95,7 +96,7 @@ class Snapshot:
 
     @property
     def stores(self) -> tuple[object, ...]:
-        """What stands for the stores that are read: another one for a store that was made anew."""
+        """Identities of the stores; a replaced store has a new one."""
         return tuple(reader.store for _, reader in self._stores)
 
     def roots(self) -> list[str]:
@@ -105,17 +106,17 @@ class Snapshot:
         return read_below(path, self._roots)
 
     def written(self) -> list[StoreVersion]:
-        """By which transactions the stores were written last."""
+        """Return the versions of the stores."""
         return [reader.written for _, reader in self._stores]
 
     def names(self, tables: NameTables) -> list[NameTable]:
-        """Tables of the names of all definitions; a name in them may have none any more."""
+        """Return tables of all definition names; some may have no definition anymore."""
         found = [tables.of_store(prefix, reader) for prefix, reader in self._stores]
         return [*found, tables.of_unsaved(self._overlay)] if self._overlay else found
 
     def corpus(self, tables: Sequence[FileTable], unsaved: Mapping[str, FileRecord]) -> Corpus:
-        """All that can be ranked: the texts of the stores, whose tables are given in their order,
-        with unsaved documents, by absolute path, in the place of their files."""
+        """Return the corpus to rank: the texts of the stores, whose tables are given in the same
+        order, with ``unsaved`` documents, by absolute path, in place of their files."""
         # numpy takes time to load.
         from winnow.index.corpus import merge
 
@@ -123,7 +124,7 @@ class Snapshot:
         return merge(self, self._stores, states, unsaved, self._overlay)
 
     def changed(self, paths: Iterable[str]) -> list[str]:
-        """Those of some files whose texts are not what their facts were taken from."""
+        """Return the files whose text differs from the indexed one."""
         below: dict[str, tuple[Reader, list[str]]] = {}
         for path in paths:
             located = None if path in self._overlay else self._locate(path)
@@ -134,7 +135,7 @@ class Snapshot:
         found: list[str] = []
         for folder, (reader, some) in below.items():
             changes = find_changes(Path(folder), reader.states_of_files(some).items())
-            # One that was only touched, or was read right after it was written, has the same text.
+            # A file that was only touched, or read right after a write, has the same text.
             now = content_keys(Path(folder), changes.changed)
             known = reader.keys_of(now)
             changed = [
@@ -198,7 +199,7 @@ class Snapshot:
 
     def files_ending(self, ending: str) -> Sequence[File]:
         folders, _, name = ending.rpartition("/")
-        # A thousand files may be called `__init__.py`, and be asked for a thousand times.
+        # A thousand files may be called `__init__.py`, and requested a thousand times.
         if name not in self._by_folder:
             by_folder: dict[str, list[File]] = {}
             for file in self.files_named(name):
@@ -225,7 +226,7 @@ class Snapshot:
         return located[0].definitions_in(located[1]) if located else []
 
     def definition_at(self, path: str, place: int) -> Definition | None:
-        """One of the definitions of a file, by its place among them; None if there is none."""
+        """Return the definition of a file at a position in its list; None if there is none."""
         if path in self._overlay:
             facts = self._overlay[path]
             known = facts.definitions if facts else []
@@ -250,7 +251,7 @@ class Snapshot:
         }
 
     def _locate(self, path: str) -> tuple[Reader, str] | None:
-        """The store that knows of a file, and the file's path there."""
+        """Return the reader that covers a file, and the file's path in its folder."""
         for prefix, reader in self._deepest_first:
             if path.startswith(prefix):
                 return reader, path[len(prefix) :]

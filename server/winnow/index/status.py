@@ -1,4 +1,4 @@
-"""What there is to know of the index of a folder, for who asks how it is."""
+"""Report the state of a folder's index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from winnow.index.store.store import REPLACED
 from winnow.storage.paths import shown_path
 from winnow.types.index_status import FolderStatus, NotCovered
 
-# By the beginnings of problems.
+# Reasons by the beginning of a problem.
 REASONS = (
     (EXCLUDED, "excluded"),
     (FULL, "size_limit"),
@@ -28,8 +28,8 @@ REASONS = (
 
 
 def folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStatus:
-    """How the index of a folder is, as a reader of its store sees it. ``state`` is one of the
-    index as a whole."""
+    """Return the status of a folder's index, from a reader of its store. ``state`` is the state of
+    the workspace's index."""
     store = folder.opened
     own = state if folder.complete or state in ("none", "opening") else "building"
     return FolderStatus(
@@ -50,7 +50,7 @@ def folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStat
 
 
 def total_of(folders: Iterable[FolderStatus]) -> NotCovered:
-    """How many files the index of some folders leaves out, by reason."""
+    """Return how many files the indexes of some folders leave out, by reason."""
     counts: Counter[str] = Counter()
     for folder in folders:
         by_reason = msgspec.structs.asdict(folder.not_covered)
@@ -59,7 +59,7 @@ def total_of(folders: Iterable[FolderStatus]) -> NotCovered:
 
 
 def not_covered(problems: Mapping[str, int], binary: int) -> NotCovered:
-    """How many files the index leaves out, by their problems."""
+    """Return how many files the index leaves out, by reason, from counts by problem."""
     counts: dict[str, int] = {"binary": binary} if binary else {}
     for problem, count in problems.items():
         reason = next((name for start, name in REASONS if problem.startswith(start)), None)

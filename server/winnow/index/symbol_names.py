@@ -1,7 +1,7 @@
-"""The names of all definitions, in memory, for those that are found by a part of their name.
+"""Keep the names of all definitions in memory, to find them by a part of their name.
 
-A store only ever adds names, so a table of them only grows: before each search, by what was
-written since the last one. Tables are made when something is first searched for.
+A store only adds names, so its table only grows: before each search, it reads the names added since
+the last one. A table is created by the first search.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from winnow.index.store.reader import Reader
     from winnow.symbols.search.name_table import NameTable
 
-# Names are read from the store in portions of this many.
+# Names read from the store at once.
 PORTION = 20_000
 
 
 class NameTables:
-    """The tables of a workspace's stores, by their folders, and that of unsaved documents."""
+    """Tables of definition names: one per store, by folder, and one for unsaved documents."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,7 +33,7 @@ class NameTables:
         self._unsaved_names: NameTable | None = None
 
     def of_store(self, folder: str, reader: Reader) -> NameTable:
-        """The names of a store, as the reader sees it."""
+        """Return the names in a store, as the reader sees it."""
         with self._lock:
             known = self._stores.get(folder)
             if known is None or known.store is not reader.store:
@@ -42,7 +42,7 @@ class NameTables:
             return known.names
 
     def of_unsaved(self, overlay: Mapping[str, FileSymbols | None]) -> NameTable:
-        """The names that unsaved documents define."""
+        """Return the names that unsaved documents define."""
         # numpy takes time to load.
         from winnow.symbols.search.name_table import NameTable
 
@@ -67,7 +67,7 @@ class _StoreNames:
     def __init__(self, reader: Reader) -> None:
         from winnow.symbols.search.name_table import NameTable
 
-        self.store = reader.store  # one that is made anew has other numbers
+        self.store = reader.store  # a new store numbers its names differently
         self.names = NameTable(partial(temporary_file, reader.open_segments.folder))
         self.last = 0
 

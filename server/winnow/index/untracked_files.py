@@ -1,7 +1,9 @@
-"""The files that an index does not know, as ignore files hide them: kept while no folder changes.
+"""Cache lists of files that the index does not cover, such as ignored files, while no folder
+changes.
 
-Where a search by the index finds nothing, they are searched as well. To list them takes a look at
-every file of the tree; to see that no folder has changed, a look at every folder, a tenth of that.
+When a search with the index finds nothing, these files are searched as well. Listing them requires
+a stat of every file; checking that no folder has changed requires one of every folder, which takes
+a tenth of the time.
 """
 
 from __future__ import annotations
@@ -16,15 +18,16 @@ from msgspec import Struct
 from winnow.config import OWN_FOLDER
 from winnow.text.scope import Scope, joined, plain
 
-# Of trees with more folders nothing is kept: a look at as many takes 50 ms.
+# Larger trees are not cached: checking this number of folders takes 50 ms.
 MOST_FOLDERS = 20_000
-# So many lists are kept, each with a megabyte for 5,000 folders.
+# Cached lists; one takes a megabyte for 5,000 folders.
 MOST_LISTS = 4
-# What has changed a moment ago may change again at the same time of the file system's clock.
+# A folder that changed a moment ago may change again within the same tick of the file system's
+# clock.
 RECENT_NS = 50_000_000
-# What no search looks into.
+# Folders that no search covers.
 _NEVER = (".git", OWN_FOLDER)
-# With these, what files say does not count: a list changes with folders only.
+# With these options, ignore files have no effect: a list changes only with folders.
 _ALL = {"--hidden", "--no-ignore"}
 
 Known = Mapping[Path, Sequence[str]]
@@ -32,15 +35,15 @@ _Key = tuple[tuple[Path, ...], tuple[str, ...], tuple[str, ...]]
 
 
 class Kept(Struct, frozen=True):
-    """Files of a scope that an index does not know, as ripgrep prints them. ``known`` are those
-    that it does, ``changed`` says when each folder has, in nanoseconds."""
+    """The ``files`` of a scope that the index does not cover, as ripgrep prints them. ``known`` are
+    the indexed files, ``changed`` the ctime of each folder in nanoseconds."""
 
     files: Sequence[str]
     known: Known
     changed: Mapping[str, int]
 
     def is_current(self) -> bool:
-        """Whether there are the same files still."""
+        """Return True if the list is still valid."""
         try:
             return all(os.stat(path).st_ctime_ns == at for path, at in self.changed.items())
         except OSError:
@@ -48,13 +51,13 @@ class Kept(Struct, frozen=True):
 
 
 class Unindexed:
-    """The lists of a workspace; methods may be called in threads."""
+    """The cached lists of a workspace; methods may be called in threads."""
 
     def __init__(self) -> None:
         self._kept: dict[_Key, Kept] = {}
 
     def of(self, scope: Scope, known: Known) -> Kept | None:
-        """What was kept of a scope, and may not be current; for the same files in the index."""
+        """Return the cached list of a scope, for the same indexed files. It may be outdated."""
         kept = self._kept.get(_key(scope))
         if kept is None or kept.known.keys() != known.keys():
             return None
@@ -63,8 +66,8 @@ class Unindexed:
     def keep(
         self, scope: Scope, known: Known, listed: Sequence[str], files: Sequence[str], began: int
     ) -> None:
-        """Keep the ``files`` of those that were ``listed``, from the time on at which that
-        ``began``, in nanoseconds; unless it cannot be told whether they change."""
+        """Cache the ``files`` among those that were ``listed`` since ``began`` (in nanoseconds),
+        unless changes to them cannot be detected."""
         changed = None
         if len(scope.roots) == 1 and set(scope.arguments) >= _ALL:
             changed = _changed(str(scope.root), plain(scope.paths[0]), listed)
@@ -79,8 +82,8 @@ def _key(scope: Scope) -> _Key:
 
 
 def _changed(root: str, path: str, listed: Sequence[str]) -> dict[str, int] | None:
-    """When each folder below a path has changed last: those of the files that were listed, and
-    those that have no files. None if there are too many, or that cannot be told."""
+    """Return the ctime of each folder below a path: folders of listed files and folders without
+    files. None if there are too many, or the file system does not count links."""
     top = "" if path == "." else path
     folders = {top}
     for folder in {file.rpartition("/")[0] for file in listed}:
@@ -99,8 +102,8 @@ def _changed(root: str, path: str, listed: Sequence[str]) -> dict[str, int] | No
             where = joined(root, folder)
             state = os.stat(where)
             changed[where] = state.st_ctime_ns
-            # A folder has a link from itself, one from above, and one from each that is in it, but
-            # in some file systems, which say 1.
+            # A folder has a link from itself, one from its parent, and one from each subfolder;
+            # some file systems always report 1.
             if state.st_nlink < 2 or len(changed) > MOST_FOLDERS:
                 return None
             if state.st_nlink - 2 != inside[folder]:
@@ -111,7 +114,7 @@ def _changed(root: str, path: str, listed: Sequence[str]) -> dict[str, int] | No
 
 
 def _others(where: str, folder: str, known: set[str]) -> list[str]:
-    """The folders in a folder that are not known."""
+    """Return the subfolders that are not in ``known``."""
     with os.scandir(where) as entries:
         names = [
             entry.name

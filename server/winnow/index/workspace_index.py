@@ -1,8 +1,8 @@
-"""The index of a workspace: what is known of the symbols of all its folders, and how true it is.
+"""The index of a workspace: the symbols and texts of all its folders, and how current they are.
 
-An answer is never older than the disk. Changes that somebody tells of are taken at once; beside
-that, a query looks for others first, where the last look is long enough ago, and what is found is
-taken before the query is answered if that is quick. Else the state says that it is not.
+A request never gets an answer older than the disk. Reported changes are indexed at once. In
+addition, a request checks for unreported changes if the last check is too old, and indexes them
+first if that is quick. Otherwise, the state says that the index is stale.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.postings.trigrams import Condition
 
-# What a query waits for changes to be taken.
+# Longest wait of a request for changes to be indexed.
 CATCH_UP_SECONDS = 0.15
-# And for a look for others, where it was told of some: what somebody asks about after a change is
-# that change, and in a large tree the look takes long.
+# Longest wait for a check if changes were reported: after a change, a request is about that change,
+# and a check of a large tree takes long.
 LOOK_SECONDS = 0.02
-# A look that is a mere precaution is for the time after a query.
+# A check that is only a precaution runs this long after a request.
 LATER_SECONDS = 0.5
-# That a folder has become a repository, or is gone, is seen this late.
+# Delay before a folder that became a repository, or was removed, is noticed.
 ROOT_SECONDS = 0.05
-# As many changed files go before the work of the background.
+# This number of changed files is indexed before any background work.
 FEW = 50
-# Changes come in groups: a moment makes one transaction of them.
+# Changes come in groups: a short wait puts them into one transaction.
 JOIN_SECONDS = 0.005
 
 logger = logging.getLogger(__name__)
@@ -80,8 +80,9 @@ T = TypeVar("T")
 
 
 class MatchCandidates(Struct, frozen=True):
-    """The files of a workspace that may match, by folder: all others of its ``paths`` cannot, but
-    for the ``binary`` ones, which ripgrep passes over. ``total`` is the number of all others."""
+    """The files of a workspace that may match, by folder: no other file in ``paths`` can match,
+    except the ``binary`` ones, which ripgrep skips. ``total`` is the number of files that are not
+    binary."""
 
     numbers: Mapping[Path, Sequence[int]]
     paths: Mapping[Path, Sequence[str]]
@@ -90,11 +91,11 @@ class MatchCandidates(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many there are; their paths need not be made for it."""
+        """The number of files that may match; does not create their paths."""
         return sum(map(len, self.numbers.values()))
 
     def files(self, folder: Path) -> list[str]:
-        """The paths of those of a folder, sorted."""
+        """Return the sorted paths of the files of a folder."""
         return self._paths(folder, self.numbers)
 
     def binary_files(self, folder: Path) -> list[str]:
@@ -107,11 +108,11 @@ class MatchCandidates(Struct, frozen=True):
 class WorkspaceIndex:
     """The index of a workspace's folders.
 
-    ``config`` and ``folders`` give what holds now, ``ripgrep`` what lists files; ``ordered`` puts
-    the files of a folder in the order in which they are to be taken. ``prepare`` loads what the
-    first search needs: it is done once, in a thread, when there is an index or a large one is made.
-    ``derive`` makes what all searches of a corpus share, when one is opened.
-    ``roots_of`` gives the roots of folders, of which each has an index.
+    ``config`` and ``folders`` return the current values, ``ripgrep`` the program that lists files;
+    ``ordered`` sorts the files of a folder by importance. ``prepare`` loads what the first search
+    needs; it runs once, in a thread, when there is an index or a large one is built. ``derive``
+    computes what all searches of a corpus share, when one is opened. ``roots_of`` returns the roots
+    of folders; each root has an index.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class WorkspaceIndex:
         self._cached_roots: tuple[list[Path], int, list[Path]] | None = None
         self._has_consent = False
         self._build_requested = (
-            False  # for a build: a folder that is gone is built when it is there
+            False  # also for folders that do not exist yet
         )
         self._changed_files: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
@@ -163,8 +164,8 @@ class WorkspaceIndex:
     # --- opening ---------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Open what earlier processes have left, once for each folder, and return when it can
-        answer. A folder without an index, or whose index is being built, is not waited for."""
+        """Open the indexes of earlier processes, once per folder, and return when they can answer.
+        Does not wait for a folder without an index, or whose index is being built."""
         new = self._unopened()
         if new and not _is_busy(self._opening):
             self._opened.update(new)
@@ -175,7 +176,7 @@ class WorkspaceIndex:
 
     @property
     def is_opened(self) -> bool:
-        """Whether there is nothing to wait for: see :meth:`open`."""
+        """True if :meth:`open` has nothing to wait for."""
         return not (_is_busy(self._opening) or self._unopened())
 
     def _unopened(self) -> list[FolderIndex]:
@@ -227,12 +228,12 @@ class WorkspaceIndex:
         asked: Collection[str] = (),
         begin: bool = True,
     ) -> AsyncIterator[tuple[Snapshot, IndexState]]:
-        """All that is known now, with unsaved documents, and how true it is.
+        """Open a snapshot of everything indexed, with unsaved documents, and its state.
 
-        ``asked`` are files that the request is about: they are known as they are now, also those
-        that no search covers. Waits ``seconds`` at most for files that have changed. A small folder
-        comes to be indexed by that, unless nothing is to ``begin``. One thread at a time may read
-        the view, with :meth:`Snapshot.read`, until the block ends.
+        ``asked`` are files that the request is about: they are included as they are now, even if no
+        search covers them. Waits at most ``seconds`` for changed files. Starts the index of a small
+        folder, unless ``begin`` is False. Only one thread at a time may read the snapshot, through
+        :meth:`Snapshot.read`, within the block.
         """
         async with self._snapshot(buffers, seconds, asked, begin) as (view, state, _, _):
             yield view, state
@@ -247,7 +248,7 @@ class WorkspaceIndex:
     ) -> AsyncIterator[
         tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, UnsavedFile]]
     ]:
-        """As :meth:`snapshot`, with the folders of the view, and its documents."""
+        """Do the same as :meth:`snapshot`, and also yield its folders and documents."""
         with self.throttle.requests():
             await self._catch_up(seconds, begin)
             folders = self._folder_indexes()
@@ -265,8 +266,8 @@ class WorkspaceIndex:
     async def _view(
         self, folders: Sequence[FolderIndex], overlay: Overlay | None = None
     ) -> AsyncIterator[tuple[Snapshot, Sequence[Reader]]]:
-        """All that folders know now. Where something cannot be read for what is wrong with a store,
-        that is mended, and StoreDamaged raised."""
+        """Open a snapshot of the folders. If a read fails because a store is damaged, start its
+        repair and raise StoreDamaged."""
         readers: list[Reader] = []
         try:
             with contextlib.ExitStack() as stack:
@@ -285,7 +286,7 @@ class WorkspaceIndex:
             raise
 
     async def _handle_damage(self, folders: Iterable[FolderIndex], error: Exception) -> bool:
-        """Return whether an error comes of a store that is damaged; the store is seen to then."""
+        """Return True if an error comes from a damaged store, and start its repair."""
         if not isinstance(error, StoreDamaged):
             return any([await folder.repair() for folder in folders])
         some = list(folders)
@@ -298,9 +299,9 @@ class WorkspaceIndex:
     async def corpus(
         self, buffers: Mapping[Path, str], seconds: float = CATCH_UP_SECONDS
     ) -> AsyncIterator[tuple[Callable[[], Corpus], IndexState, Snapshot]]:
-        """All texts as they are now, to be ranked, as far as they are known: what gives them; how
-        true that is; and the view that they are read through. All reading is done in a thread: by
-        the view's `read`, until the block ends."""
+        """Open the current texts for ranking: yield a function that returns the corpus, its state,
+        and the snapshot that it is read through. All reading is done in a thread: by the snapshot's
+        `read`, within the block."""
         async with self._snapshot(buffers, seconds, ()) as (view, state, folders, unsaved):
             tables = [folder.table for folder in folders]
             taken = {path: one.taken for path, one in unsaved.items() if one.taken is not None}
@@ -309,9 +310,9 @@ class WorkspaceIndex:
     async def candidates(
         self, conditions: Sequence[Condition], seconds: float
     ) -> list[MatchCandidates] | None:
-        """The files that may match, by what any text has that does: for each of some such
-        conditions. None where that is not known for certain: where an index is not complete, or
-        cannot say in so many seconds that it is up to date."""
+        """Return the files that may match, for each of some conditions. None if that is not
+        certain: an index is incomplete, or cannot confirm within ``seconds`` that it is up to
+        date."""
         if not await self._is_exact(seconds):
             return None
         folders = self._folder_indexes()
@@ -325,12 +326,13 @@ class WorkspaceIndex:
             return None
 
     def has_folder(self, root: Path, path: str) -> bool:
-        """Whether a search of the root covers the folder with this path below it, as far as that is
-        known."""
+        """Return True if a search of the root covers files in a folder below it, as far as the last
+        listing shows."""
         return root in self._indexes and self._indexes[root].has_folder(path)
 
     async def _is_exact(self, seconds: float) -> bool:
-        """Whether every file is known as it is now; waits so long for changes to be taken."""
+        """Return True if every file is indexed as it is now. Waits ``seconds`` for changes to be
+        indexed."""
         if not self._knows_files():
             self._start_check([one for one in self._folder_indexes() if one.complete])
             return False
@@ -352,8 +354,8 @@ class WorkspaceIndex:
     async def index_files(
         self, paths: Iterable[str], seconds: float
     ) -> AsyncGenerator[list[str], None]:
-        """See to it that files are known, before the index is complete: gives their paths as they
-        come to be in the store. ``paths`` are absolute, of files that a search covers."""
+        """Index files before the index is complete; yield their paths as they enter the store.
+        ``paths`` are absolute, of files that a search covers."""
         end = asyncio.get_running_loop().time() + seconds
         for folder, below in _by_folder(self._folder_indexes(), paths).items():
             left = end - asyncio.get_running_loop().time()
@@ -362,11 +364,11 @@ class WorkspaceIndex:
                     yield [folder.prefix + path for path in some]
 
     def state(self) -> IndexState:
-        """How much of the workspace is known, and whether it is as the disk has it."""
+        """Return how much of the workspace is indexed, and whether the index is up to date."""
         folders = self._folder_indexes()
         state: Literal["none", "opening", "building", "ready", "stale"] = "ready"
         if not folders or not all(one.complete for one in folders):
-            # A store that was damaged or deleted is made anew by the next query's check.
+            # The next request's check rebuilds a damaged or deleted store.
             known = folders and all(one.has_index for one in folders)
             state = "building" if self._builds or known else "none"
             if any(one.is_opening for one in folders):
@@ -374,7 +376,7 @@ class WorkspaceIndex:
         elif self._is_behind() or _is_busy(self._updating) or _is_busy(self._checking):
             state = "stale"
         if not (self._config().index.enabled or self._has_consent):
-            state = "none"  # whatever an earlier setting has left
+            state = "none"  # whatever an earlier setting has built
         return IndexState(
             state=state,
             files_indexed=sum(one.indexed for one in folders),
@@ -383,15 +385,15 @@ class WorkspaceIndex:
         )
 
     def _is_behind(self) -> bool:
-        """Whether files may have changed that a build under way has yet to take: unless there was a
-        look at all of them a moment ago, which found nothing."""
+        """Return True if a running build may still have to index changes: unless a recent check
+        found none."""
         return bool(self._builds) and any(
             one.is_behind or one.is_due or not one.was_listed_with(self._covers(one))
             for one in self._folder_indexes()
         )
 
     async def status(self) -> IndexStatus:
-        """All that there is to know of the index, and of what works on it."""
+        """Return the full status of the index and of the work on it."""
         index, state, folders = self._config().index, self.state().state, []
         for folder in self._folder_indexes():
             reader = await folder.reader()
@@ -428,8 +430,8 @@ class WorkspaceIndex:
         )
 
     async def left_out(self, view: Snapshot | None = None) -> NotCovered:
-        """How many files there are of which nothing can be found, by reason. A ``view`` of now
-        saves a look at the stores."""
+        """Return how many files cannot be found, by reason. A current snapshot saves reading the
+        stores."""
         written = (
             view.written() if view else [await one.written() for one in self._folder_indexes()]
         )
@@ -438,7 +440,7 @@ class WorkspaceIndex:
         return self._not_covered[1]
 
     async def count_indexed_files(self) -> int:
-        """How many files are kept, by this process or an earlier one, as they are or were."""
+        """Return how many files the stores contain, current or not."""
         count = 0
         for folder in self._folder_indexes():
             if folder.damage:
@@ -452,29 +454,30 @@ class WorkspaceIndex:
 
     @property
     def has_complete_folder(self) -> bool:
-        """Whether all files of some folder are known, though perhaps not of every one."""
+        """True if the index of at least one folder is complete."""
         return any(one.complete for one in self._folder_indexes())
 
     @property
     def build_was_requested(self) -> bool:
-        """Whether it was to be built already: where there is none all the same, none comes."""
+        """True if a build was requested: if there is still no index, none will come."""
         return self._build_requested
 
     def temporary_folders(self) -> list[Path]:
-        """The folders whose index ends with this process: nothing is or can be written there."""
+        """Return the folders whose index ends with this process, because nothing is or can be
+        written there."""
         return [one.root for one in self._folder_indexes() if one.is_lost_on_exit]
 
     def notices(self) -> list[str]:
-        """What people should know of folders `.winnow` that are ignored."""
+        """Return messages for the user about ignored `.winnow` folders."""
         return [one.notice for one in self._folder_indexes() if one.notice]
 
     @property
     def stores_changed(self) -> int:
-        """How often a folder has changed over to another store, or opened its store again."""
+        """How often a folder has replaced its store or opened it again."""
         return sum(one.stores_changed for one in self._indexes.values())
 
     def damages(self) -> list[str]:
-        """Which folders have a damaged index, what is wrong with it, and what is done about it."""
+        """Describe damaged indexes: which folder, what is wrong, and how it is repaired."""
         rebuilt = (
             "it is being rebuilt" if self._build_requested else "`winnow index build` rebuilds it"
         )
@@ -485,7 +488,7 @@ class WorkspaceIndex:
         ]
 
     def problem_messages(self) -> list[str]:
-        """Why folders are not indexed as they should."""
+        """Explain why folders are not fully indexed."""
         folders = self._folder_indexes()
         found = [f"{one.root}: {one.problem}" for one in folders if one.problem]
         found += self.damages()
@@ -497,8 +500,8 @@ class WorkspaceIndex:
         return found
 
     async def problems(self) -> dict[str, str]:
-        """The files of which no facts could be taken, by absolute path, and why; and the folders
-        that could not be indexed as they should."""
+        """Return the files that could not be indexed, by absolute path, and the reasons; also
+        folders that could not be indexed."""
         found = {}
         for folder in self._folder_indexes():
             if folder.problem:
@@ -510,8 +513,8 @@ class WorkspaceIndex:
     # --- keeping up ------------------------------------------------------------------------
 
     async def build(self, report: ReportProgress | None = None, consent: bool = False) -> None:
-        """Bring all folders up to date, unless the settings say that there is to be no index. With
-        ``consent``, also those that are not indexed unless somebody asks for it."""
+        """Update the index of all folders, unless the settings disable it. With ``consent``,
+        include folders that are indexed only on request."""
         if self._closed or not (self._config().index.enabled or consent):
             return
         if self._watching:
@@ -532,8 +535,8 @@ class WorkspaceIndex:
             task.result()
 
     async def _open_before(self) -> None:
-        """Open what is there, and leave the machine to the first request for a moment: what a build
-        looks at was looked at just now."""
+        """Open existing indexes, and leave the machine to the first request for a moment: a build
+        repeats checks that were just made."""
         await self.open()
         pause = self._opened_at + LATER_SECONDS - time.monotonic()
         if pause > 0 and all(one.complete for one in self._folder_indexes()):
@@ -553,7 +556,7 @@ class WorkspaceIndex:
                     folder.problem = "it is the root of a file system, or holds a home folder"
                     continue
                 max_files = None if consent else self._config().index.max_files
-                folder.schedule_build(max_files)  # should this fail: the folder may come back
+                folder.schedule_build(max_files)  # if this fails, the folder may come back
                 if self._watching:
                     await folder.watch(self._covers(folder), self.files_changed)
 
@@ -567,30 +570,29 @@ class WorkspaceIndex:
                     self._prepare_soon()
 
     def _build_when_there(self, folder: FolderIndex) -> None:
-        """Have a look build the folder, which may be gone just now."""
+        """Let a check build the folder, which may not exist at the moment."""
         if folder.writable:
             folder.schedule_build(self._config().index.max_files)
 
     def _prepare_soon(self) -> None:
-        """Load what the first search needs, if nothing has begun to yet."""
+        """Load what the first search needs, unless that has started."""
         if self._preparing is None:
             self._preparing = asyncio.create_task(asyncio.to_thread(self._prepare))
 
     def enable_watching(self) -> None:
-        """From the next build on, have changes told: there will be more than one query."""
+        """Watch the folders from the next build on: more than one request will come."""
         self._watching = self._config().index.watch
 
     def pause(self) -> None:
-        """Have the background begin nothing more; what somebody asks for is still read."""
+        """Start no more background work; files that a request needs are still read."""
         self.throttle.pause()
 
     def resume(self) -> None:
         self.throttle.resume()
 
     async def follow_settings(self) -> None:
-        """Have the settings say anew whether there is to be an index. Where there is to be none,
-        what goes on for one ends, and what was made stays on disk; where there is to be one, it is
-        :meth:`build` that makes it."""
+        """Apply the current settings. If they disable the index, cancel the work on it; the files
+        stay on disk. If they enable it, :meth:`build` builds it."""
         enabled = self._config().index.enabled
         if not enabled:
             self._build_requested = self._has_consent = self._watching = False
@@ -602,28 +604,28 @@ class WorkspaceIndex:
             await folder.set_writable(enabled and is_indexable(folder.root, self._environment))
 
     async def clear(self) -> None:
-        """Delete the index of all folders; it is not made anew until somebody asks for it."""
+        """Delete the index of all folders; it is built again only on request."""
         await _cancelled(list(self._builds))
         for folder in self._folder_indexes():
             await folder.clear()
 
     async def refresh(self, paths: Collection[str | Path], seconds: float) -> bool:
-        """Look at some files, or at all, whatever was told; whether what was found is in the index
-        before the time is up."""
+        """Check some files, or all, whatever was reported. Return True if all changes are indexed
+        in time."""
         end = asyncio.get_running_loop().time() + seconds
         for folder in self._folder_indexes():
             if not paths:
                 folder.schedule_rescan()
         self.files_changed(paths)
         await self._catch_up(seconds)
-        # A query does not wait as long for a look.
+        # A request waits less for a check.
         await _finished(self._checking, end - asyncio.get_running_loop().time())
         return not (_is_busy(self._updating) or _is_busy(self._checking) or self._builds)
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
-        """Take note that files were changed, made or removed; those of the index are taken soon,
-        and a query that begins meanwhile waits a moment for them. Nothing is taken once the
-        settings have turned the index off, even before :meth:`follow_settings` has ended."""
+        """Record that files were changed, created or deleted. They are indexed soon, and a request
+        waits for them briefly. Nothing is indexed once the settings disable the index, even before
+        :meth:`follow_settings` has ended."""
         if not (self._config().index.enabled or self._has_consent):
             return
         for folder, below in _by_folder(self._folder_indexes(), paths).items():
@@ -633,7 +635,7 @@ class WorkspaceIndex:
             self._updating = asyncio.create_task(self._process_changes())
 
     async def aclose(self) -> None:
-        """End what is under way, and the workers; close the stores."""
+        """Cancel all work, end the workers, and close the stores."""
         self._closed = True
         await _cancelled([self._opening])
         await _cancelled([self._updating, self._checking, self._later_check, *self._builds])
@@ -652,8 +654,8 @@ class WorkspaceIndex:
                 await folder.on_files_changed(self._changed_files.pop(folder), self._covers(folder))
 
     async def _catch_up(self, seconds: float, begin: bool = True) -> None:
-        """Wait a while for the changes that somebody has told of, then for a look for others, which
-        would find these, too."""
+        """Wait briefly for reported changes, then for a check for others, which would find these,
+        too."""
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._wait_for_events(seconds):
             for folder in self._folder_indexes():
@@ -666,7 +668,7 @@ class WorkspaceIndex:
         await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
 
     def _start_check(self, folders: Iterable[FolderIndex], begin: bool = True) -> None:
-        """Begin to look for changes in the folders where it is time to, and perhaps an index."""
+        """Start a check of the folders where it is due, and perhaps an index."""
         due = [one for one in folders if one.is_due]
         unsure = [one for one in due if not one.is_up_to_date]
         if not due or self._builds or _is_busy(self._opening) or _is_busy(self._checking):
@@ -679,19 +681,19 @@ class WorkspaceIndex:
             self._later_check = asyncio.create_task(self._check_later(due))
 
     async def _check_later(self, folders: Iterable[FolderIndex]) -> None:
-        """Look, though every change is told, when nobody waits for an answer."""
+        """Check a reliably watched folder when no request waits for an answer."""
         await asyncio.sleep(LATER_SECONDS)
         await self.throttle.turn()
         await self._check(folders, begin=False)
 
     async def _check(self, folders: Iterable[FolderIndex], begin: bool) -> None:
-        """Look for changes that nobody has told of, and take them."""
+        """Find and index unreported changes."""
         for folder in folders:
             with _logged(folder):
                 await folder.check(self._covers(folder), FEW, begin)
 
     async def _wait_for_events(self, seconds: float) -> bool:
-        """Whether all changes up to now are told, in the folders where changes are."""
+        """Return True if all changes until now have been reported, in the watched folders."""
         watchers = [one.watcher for one in self._folder_indexes() if one.watcher and one.is_watched]
         return all(await asyncio.gather(*[one.settle(seconds) for one in watchers]))
 
@@ -701,7 +703,7 @@ class WorkspaceIndex:
         buffers: Mapping[Path, str],
         asked: Collection[str],
     ) -> dict[str, str]:
-        """The texts that stand in the place of files, by the absolute paths of these."""
+        """Return the texts that replace files, by absolute path."""
         documents: dict[FolderIndex, dict[str, str | None]] = {}
         for path, text in {**dict.fromkeys(map(Path, asked)), **buffers}.items():
             for folder, (below,) in _by_folder(folders, [path]).items():
@@ -716,7 +718,7 @@ class WorkspaceIndex:
     # --- folders ---------------------------------------------------------------------------
 
     def _folder_indexes(self) -> list[FolderIndex]:
-        """The folders of the workspace, with what is known of each."""
+        """Return the indexes of the workspace's folders."""
         try:
             roots = self._roots()
         except SearchError:
@@ -736,7 +738,7 @@ class WorkspaceIndex:
         return [self._indexes[root] for root in roots]
 
     def _roots(self) -> list[Path]:
-        """The roots of the folders, looked for anew now and then: one query asks a dozen times."""
+        """Return the roots of the folders, cached briefly: a request needs them a dozen times."""
         folders, now = list(self._folders()), time.monotonic()
         if self._cached_roots is None or self._cached_roots[:2] != (
             folders,
@@ -770,7 +772,8 @@ class WorkspaceIndex:
 
 
 def _variant(masked: bool, rules: Sequence[str], model: str) -> str:
-    """What settings decide what is kept: an index that was made with others is no use."""
+    """Identify the settings that decide what is stored: an index built with other settings is
+    useless."""
     added = hashlib.blake2b("\n".join(rules).encode(), digest_size=8).hexdigest() if rules else ""
     return ("" if masked else "unmasked") + added + model
 
@@ -778,7 +781,7 @@ def _variant(masked: bool, rules: Sequence[str], model: str) -> str:
 def _by_folder(
     folders: Sequence[FolderIndex], paths: Iterable[str | Path]
 ) -> dict[FolderIndex, set[str]]:
-    """Paths below the folders that hold them; the client may spell a folder in another way."""
+    """Group paths by the folder that contains them; the client may spell a folder differently."""
     roots = [real_path(one.root) for one in folders]
     found: dict[FolderIndex, set[str]] = {}
     parents: dict[str, str] = {}
@@ -796,7 +799,7 @@ def _by_folder(
 def _candidates(
     folders: Sequence[FolderIndex], readers: Sequence[Reader], conditions: Sequence[Condition]
 ) -> list[MatchCandidates]:
-    """The files that may match, by the trigrams of all texts. Raises StoreDamaged."""
+    """Return the files that may match, by the trigrams of all texts. Raises StoreDamaged."""
     import numpy as np
 
     paths, binary = {}, {}
@@ -819,7 +822,7 @@ def _candidates(
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[None] | None]) -> None:
-    """End tasks, as far as there are any."""
+    """Cancel the tasks that exist."""
     some = [one for one in tasks if one is not None]
     for task in some:
         task.cancel()
@@ -836,7 +839,7 @@ def _log_failure(task: asyncio.Task[None]) -> None:
 
 
 async def _finished(task: asyncio.Task[None] | None, seconds: float) -> bool:
-    """Wait for a task; whether it was busy."""
+    """Wait for a task. Return True if it was running."""
     if task is None or task.done():
         return False
     await asyncio.wait({task}, timeout=max(seconds, 0.0))
@@ -845,10 +848,10 @@ async def _finished(task: asyncio.Task[None] | None, seconds: float) -> bool:
 
 @contextlib.contextmanager
 def _logged(folder: FolderIndex) -> Iterator[None]:
-    """What hinders an update is kept as the folder's problem; queries go on."""
+    """Record an error as the folder's problem; requests continue."""
     try:
         yield
     except (SearchError, StoreDamaged, DatabaseError, OSError) as error:
-        folder.schedule_rescan()  # what was to be taken is not
+        folder.schedule_rescan()  # the changes were not applied
         folder.problem = str(error)
         logger.warning("The index of %s: %s", folder.root, error)

@@ -1,4 +1,5 @@
-"""A file as the index knows it; apart, so that a worker need not load the database."""
+"""The record of a file in the index. A separate module, because workers must not load the
+database."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from winnow.index.postings.contents import Contents
 from winnow.symbols.extract.packed import PackedSymbols
 from winnow.symbols.language import Language, language_of
 
-# Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
+# Linux stamps files with a clock of 4 to 10 ms; a write after the read may have the same mtime.
 CLOCK_NS = 50_000_000
-# No later time has a place in a database: it is that of a file that is dated to the year 2262.
+# The latest mtime that fits the database: for files dated after the year 2262.
 LAST_NS = 2**63 - 1
 KEY_BYTES = 16
 MOST_PARSED = 4 * 1024 * 1024
 FIRST_LINE_BYTES = 200
-# Problems that are none: a file whose name says that it is no source, and what settings leave out.
+# Reasons that are not problems: the name shows that it is not source code, or settings exclude it.
 NOT_SOURCE = "it is no source file"
 EXCLUDED = "index.exclude_patterns names it"
 TOO_LARGE = "it is larger than"
@@ -30,11 +31,11 @@ FULL = "the index has as many bytes as index.max_index_size_mb allows"
 
 
 class FileState(Struct, frozen=True, array_like=True, gc=False):
-    """The file that facts were taken from; ``problem`` says why there are none.
+    """The state of a file when it was indexed; ``problem`` says why it has no symbols.
 
-    The times and the size tell whether it is still the same. ``ctime_ns`` changes with every write,
-    also where a program puts ``mtime_ns`` back; 0 says that the file had only just changed when it
-    was read: the clock of a file system makes no difference between two writes in a row.
+    Times and size show whether the file has changed. ``ctime_ns`` changes with every write, even if
+    a program restores ``mtime_ns``; 0 means that the file had only just changed when it was read,
+    so its times cannot distinguish another write.
     """
 
     mtime_ns: int
@@ -44,10 +45,10 @@ class FileState(Struct, frozen=True, array_like=True, gc=False):
 
 
 class FileRecord(Struct, frozen=True, array_like=True):
-    """What is kept of a file: what it was like when it was read, its facts, and its contents.
+    """Everything that the index keeps of a file: its state when it was read, symbols and contents.
 
-    ``key`` stands for the text and what counts of the name. ``binary`` says that ripgrep passes
-    the file over. Without contents, a search of texts has to read it.
+    ``key`` identifies the text and the relevant part of the name. ``binary`` is True if ripgrep
+    skips the file. Without contents, a text search has to read the file.
     """
 
     state: FileState
@@ -59,11 +60,10 @@ class FileRecord(Struct, frozen=True, array_like=True):
 
 
 class IndexJob(Struct, frozen=True, array_like=True):
-    """A file to take facts from: ``path`` is below ``root``. Where a ``text`` is given, it stands
-    in the place of the file's. Paths are bytes: they need not be Unicode. Secrets are kept unless
-    they are to be ``masked``, for which ``rules`` are added ones. A text of more than
-    ``max_parsed`` bytes has no symbols. ``embeddings`` is where vectors come from, see
-    :func:`winnow.index.vectors.embeddings.load_model`."""
+    """A file to index: ``path`` is relative to ``root``. A ``text`` replaces the file's. Paths are
+    bytes, because they may not be Unicode. Secrets are ``masked``, also by the extra ``rules``. A
+    text of more than ``max_parsed`` bytes gets no symbols. ``embeddings`` is the source of vectors,
+    see :func:`winnow.index.vectors.embeddings.load_model`."""
 
     root: bytes
     path: bytes
@@ -76,24 +76,24 @@ class IndexJob(Struct, frozen=True, array_like=True):
 
 
 def may_have_symbols(path: str) -> bool:
-    """Whether a file has a language by its name, or may have one by its first line."""
+    """Return True if a file has a language by its name, or may have one by its first line."""
     return "." not in path.rpartition("/")[2] or language_of(path) is not None
 
 
 def language_at(path: str, raw: bytes) -> Language | None:
-    """The language of a file, by its name and its first line."""
+    """Return the language of a file, by its name and its first line."""
     return language_of(path, raw[:FIRST_LINE_BYTES].partition(b"\n")[0])
 
 
 def content_key(path: str, raw: bytes, language: Language | None) -> bytes:
-    """What stands for a file's text, and for what its name says about it."""
+    """Return the key of a text with the relevant part of its file name."""
     known = content_hasher(path, language)
     known.update(raw)
     return known.digest()
 
 
 def content_hasher(path: str, language: Language | None) -> hashlib.blake2b:
-    """What a text is to be added to for its key."""
+    """Return a hash of the relevant part of a file name, to which the text is added."""
     name = path.rpartition("/")[2]
     ending = os.path.splitext(name)[1].lower() or name
     known = hashlib.blake2b(digest_size=KEY_BYTES)
@@ -102,25 +102,25 @@ def content_hasher(path: str, language: Language | None) -> hashlib.blake2b:
 
 
 def file_state(told: os.stat_result) -> FileState:
-    """The state of a file that is read now."""
+    """Return the state of a file that is read now."""
     state = state_from_stat(told)
     fresh = 0 <= time.time_ns() - state.ctime_ns < CLOCK_NS
     return msgspec.structs.replace(state, ctime_ns=0) if fresh else state
 
 
 def state_from_stat(told: os.stat_result) -> FileState:
-    """The state of a file as the system tells it."""
+    """Return the state of a file from a stat result."""
     return FileState(min(told.st_mtime_ns, LAST_NS), min(told.st_ctime_ns, LAST_NS), told.st_size)
 
 
 def record_without_symbols(state: FileState, problem: str, language: Language | None) -> FileRecord:
-    """A file of which no facts are taken, and its language, if that is known."""
+    """Return a record with a problem and without symbols."""
     named = language.name if language is not None else ""
     return FileRecord(FileState(state.mtime_ns, state.ctime_ns, state.size, problem), named)
 
 
 def failed_record(job: IndexJob, problem: str) -> FileRecord | None:
-    """A file of which no facts can be taken; None where there is no file."""
+    """Return the record of a file that could not be indexed; None if it does not exist."""
     language = language_of(os.fsdecode(job.path))
     if job.text is not None:
         return record_without_symbols(FileState(0, 0, 0), problem, language)

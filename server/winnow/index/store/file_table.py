@@ -1,7 +1,7 @@
-"""The files of a store in memory, with numbers: what ranks thousands of them asks no database.
+"""Keep the files of a store in memory, with numbers: ranking thousands of them needs no database.
 
-A table follows its store, by what was written since it was read last. A file keeps its number when
-its text changes.
+A table reads what was written to its store since the last read. A file keeps its number when its
+text changes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 NOWHERE = -1  # in no segment
 NO_FILE = -2  # the number is free
-BINARY = -3  # ripgrep passes it over
+BINARY = -3  # ripgrep skips it
 GROWTH = 1024
 
 
 class FileTable:
-    """The files of one store: ``paths`` by number, empty where there is none any more.
+    """The files of one store: ``paths`` by number, empty for deleted files.
 
-    What it gives is never changed afterwards: a reader of one moment can go on with it.
+    Returned states never change, so a reader of an earlier moment can go on using them.
     """
 
     def __init__(self) -> None:
@@ -41,18 +41,18 @@ class FileTable:
         self._state: TableState | None = None
 
     def at(self, reader: Reader) -> TableState:
-        """The files as a reader sees them."""
+        """Return the files as a reader sees them."""
         with self._lock:
             stamp = reader.stamp()
             if self._store is not reader.store:
                 self._forget(reader)
-            elif stamp < self._stamp:  # one that began earlier, and others are ahead of it
+            elif stamp < self._stamp:  # an older reader; the table is ahead of it
                 return FileTable().at(reader)
             if self._state is None or stamp != self._stamp:
                 try:
                     self._state = self._follow(reader, stamp)
                 except BaseException:
-                    self._forget(reader)  # not all was read
+                    self._forget(reader)  # the table is incomplete
                     raise
             return self._state
 
@@ -102,9 +102,9 @@ class FileTable:
 
 
 class TableState:
-    """The files at one moment. ``parts`` are the segments, by their numbers, with the documents
-    and the files that have them; ``uncovered`` the files whose text is in none, ``binary``
-    those that ripgrep passes over; ``kept`` is for what is derived from paths."""
+    """The files at one moment. ``parts`` are the segments by number, with their documents and
+    files; ``uncovered`` are files without a segment, ``binary`` those that ripgrep skips; ``kept``
+    holds data derived from paths."""
 
     def __init__(
         self,
@@ -134,22 +134,21 @@ class TableState:
                 self.parts[number] = documents[files], files
 
     def number(self, path: str) -> int | None:
-        """The number of a file."""
+        """Return the number of a file."""
         number = self._numbers.get(path)
-        # The table may have gone on since.
+        # The table may have changed since.
         known = number is not None and number < len(self.paths) and self.paths[number] == path
         return number if known else None
 
     @property
     def count(self) -> int:
-        """How many files there are."""
+        """The number of files that are not binary."""
         return sum(len(files) for _, files in self.parts.values()) + len(self.uncovered)
 
     def with_segments(
         self, reader: Reader, hidden: npt.NDArray[np.int32] | None = None
     ) -> list[CorpusPart]:
-        """The segments with their files, but for those that are ``hidden``. Raises
-        StoreDamaged."""
+        """Return the segments with their files, except ``hidden`` ones. Raises StoreDamaged."""
         names = reader.segments()
         parts = []
         for number, (documents, files) in self.parts.items():

@@ -1,4 +1,4 @@
-"""Reading a store: the facts of all files of a folder, as they are at one moment."""
+"""Read a store: the indexed files of a folder at one moment."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ from winnow.symbols.extract.packed import PackedSymbols, decode_definition, deco
 from winnow.symbols.file_symbols import Definition, ScopeTable
 from winnow.symbols.view import File
 
-# Encoded; decoded, scope tables take about ten times as much.
+# Size limit of encoded scope tables; decoded, they take about ten times as much.
 SKELETON_BYTES = 2 * 1024 * 1024
-# As many rows are asked for in one statement: SQLite compiles each number of them once.
+# Rows requested by one statement: SQLite compiles a statement once for each number of rows.
 TOGETHER = 32
 
 
-# A store, and the number of the last transaction in it.
+# The identity of a store, and the number of its last transaction.
 StoreVersion = tuple[object, int]
 
 
 class ReaderStopped(Exception):
-    """Nobody waits any more for what is being read."""
+    """No one needs the result of this read anymore."""
 
 
 class StoredText(Struct, frozen=True):
-    """What is kept of a text; its contents are a ``document`` of a ``segment``, if there are
-    any."""
+    """Everything stored about a text; its contents, if any, are a ``document`` of a ``segment``."""
 
     language: str
     problem: str
@@ -46,7 +45,7 @@ class StoredText(Struct, frozen=True):
 
 
 class StoreCounts(Struct, frozen=True):
-    """How much a store holds."""
+    """Numbers of rows in a store."""
 
     files: int
     names: int
@@ -54,7 +53,7 @@ class StoreCounts(Struct, frozen=True):
 
 
 class Reader:
-    """A store at one moment. One thread at a time may use it; any may stop it."""
+    """A store at one moment. One thread at a time may use it; any thread may stop it."""
 
     def __init__(
         self,
@@ -73,28 +72,28 @@ class Reader:
 
     @property
     def store(self) -> object:
-        """What all readers of a store have in common, and no others."""
+        """The identity that all readers of a store share."""
         return self._scope_tables
 
     def close(self) -> None:
-        """Hand the connection back, which no thread may be using then."""
+        """Return the connection; no thread may be using it."""
         self.stop()
         self._release(self.connection)
 
     def stop(self) -> None:
-        """Raise ReaderStopped where something is read next: a thread cannot be ended otherwise.
+        """Make the next read raise ReaderStopped: a thread cannot be ended in another way.
 
-        Single reads take milliseconds, and whatever is long consists of thousands of them.
+        Single reads take milliseconds, and long operations consist of thousands of them.
         """
         self._stopped = True
 
     def files(self) -> dict[str, FileState]:
-        """All files by their paths."""
+        """Return the states of all files."""
         return dict(self.each_file(self.stamp()))
 
     def each_file(self, stamp: int) -> Iterator[tuple[str, FileState]]:
-        """The files as they come, as far as they were not written after a transaction: together,
-        80,000 would take 35 MB."""
+        """Yield the files that were written up to a transaction: all 80,000 at once would take 35
+        MB."""
         rows = self._each(
             "SELECT path, mtime_ns, ctime_ns, size, problem FROM file WHERE parked=0 AND stamp<=?",
             stamp,
@@ -103,8 +102,8 @@ class Reader:
             yield os.fsdecode(row[0]), FileState(*row[1:])
 
     def problems(self) -> dict[File, str]:
-        """The files of which no facts could be taken, and why, the smallest first; some are of no
-        known language."""
+        """Return the files without symbols, and why, the smallest first; some have no known
+        language."""
         rows = self._rows(
             "SELECT path, language, problem FROM file WHERE problem<>'' AND problem<>? AND parked=0"
             " ORDER BY size, path",
@@ -113,36 +112,36 @@ class Reader:
         return {File(os.fsdecode(path), language): problem for path, language, problem in rows}
 
     def file(self, path: str) -> File | None:
-        """The file, if facts of it are known."""
+        """Return the file if it has symbols."""
         row = self._row(
             "SELECT id, language, problem FROM file WHERE path=? AND parked=0", os.fsencode(path)
         )
         return File(path, row[1]) if row and not row[2] else None
 
     def known(self, paths: Iterable[str]) -> dict[str, FileState]:
-        """Of some files, and all files below some folders, those that are known."""
+        """Return the states of indexed files that equal a path or are below it."""
         found = {}
         columns = "SELECT path, mtime_ns, ctime_ns, size, problem FROM file WHERE parked=0 AND"
         for path in map(os.fsencode, paths):
-            # With OR, SQLite would read the whole table.
+            # With OR, SQLite would read the entire table.
             rows = self._rows(
                 f"{columns} path=? UNION ALL {columns} path>? AND path<?",
-                *(path, path + b"/", path + b"0"),  # what follows the slash
+                *(path, path + b"/", path + b"0"),  # the character after the slash
             )
             found.update({os.fsdecode(row[0]): FileState(*row[1:]) for row in rows})
         return found
 
     def states_of_files(self, paths: Iterable[str]) -> dict[str, FileState]:
-        """Of some files those that are known."""
+        """Return the states of the files that are indexed."""
         rows = self._rows_of("mtime_ns, ctime_ns, size, problem", paths)
         return {path: FileState(*row) for path, row in rows.items()}
 
     def keys_of(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """The keys of the texts that files had; of those that are known."""
+        """Return the text keys of the files that are indexed."""
         return {path: key for path, (key,) in self._rows_of("key", paths).items()}
 
     def files_named(self, name: str) -> list[File]:
-        """The files with this name, in whatever folder."""
+        """Return the files with this name, in any folder."""
         rows = self._rows(
             "SELECT path, language FROM file WHERE base=? AND problem='' AND parked=0",
             os.fsencode(name),
@@ -150,7 +149,7 @@ class Reader:
         return [File(os.fsdecode(path), language) for path, language in rows]
 
     def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
-        """The files in which a name stands, with its packed occurrences."""
+        """Yield the files that contain a name, with its packed occurrences."""
         rows = self._rows(
             "SELECT path, language, packed FROM occurrence JOIN file ON file.id=occurrence.file"
             " WHERE name=? AND parked=0",
@@ -160,22 +159,22 @@ class Reader:
             yield File(os.fsdecode(path), language), found
 
     def occurrences_in(self, path: str, name: str) -> bytes:
-        """The packed occurrences of a name in one file; empty if there are none."""
+        """Return the packed occurrences of a name in one file; empty if there are none."""
         statement = "SELECT packed FROM occurrence WHERE name=? AND file=?"
         row = self._row(statement, name, self._id(path))
         return row[0] if row else b""
 
     def names_in(self, path: str) -> list[str]:
-        """All names that stand in a file."""
+        """Return all names in a file."""
         row = self._row("SELECT names FROM content WHERE file=?", self._id(path))
         return unpacked_names(row[0]) if row else []
 
     def all_occurrences(self, path: str) -> dict[str, bytes]:
-        """The packed occurrences of every name in a file."""
+        """Return the packed occurrences of every name in a file."""
         return {name: self.occurrences_in(path, name) for name in self.names_in(path)}
 
     def definitions(self, name: str) -> Iterator[tuple[File, Definition]]:
-        """Everything of this name."""
+        """Yield all definitions of this name."""
         rows = self._rows(
             "SELECT path, language, data FROM name"
             " JOIN definition ON definition.name=name.id JOIN file ON file.id=definition.file"
@@ -187,13 +186,13 @@ class Reader:
                 yield File(os.fsdecode(path), language), decode_definition(data)
 
     def definitions_in(self, path: str) -> list[Definition]:
-        """The definitions of a file, in the order of the text."""
+        """Return the definitions of a file, in text order."""
         rows = self._rows("SELECT data FROM definition WHERE file=? ORDER BY place", self._id(path))
         with damage():
             return [decode_definition(data) for (data,) in rows]
 
     def definition_at(self, path: str, place: int) -> Definition | None:
-        """One of the definitions of a file, by its place in the text; None if there is none."""
+        """Return the definition of a file at a position in the text; None if there is none."""
         row = self._row(
             "SELECT data FROM definition JOIN file ON file.id=definition.file"
             " WHERE path=? AND parked=0 AND place=?",
@@ -204,7 +203,7 @@ class Reader:
             return decode_definition(row[0]) if row else None
 
     def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
-        """The classes that name it as their base: file and number of scope."""
+        """Yield the file and scope of each class that has this base class."""
         rows = self._rows(
             "SELECT path, language, scope FROM base JOIN file ON file.id=base.file"
             " WHERE name=? AND parked=0",
@@ -214,7 +213,7 @@ class Reader:
             yield File(os.fsdecode(path), language), scope
 
     def scope_table(self, path: str) -> ScopeTable | None:
-        """The scope_table of a file; None if there are no facts of it."""
+        """Return the scope table of a file; None if it has no symbols."""
         number = self._id(path)
         if number is None:
             return None
@@ -229,9 +228,9 @@ class Reader:
         return known
 
     def names_after(self, number: int, limit: int) -> list[tuple[int, str]]:
-        """Names of definitions with their numbers, in the order in which they came to be known.
+        """Return definition names with their numbers, in the order in which they were added.
 
-        A name is never changed or taken away, even if nothing is called so any more.
+        A name is never changed or removed, even if it has no definition anymore.
         """
         return list(
             self._rows("SELECT id, text FROM name WHERE id>? ORDER BY id LIMIT ?", number, limit)
@@ -247,11 +246,11 @@ class Reader:
         return StoreCounts(*row)
 
     def notes(self) -> dict[str, str]:
-        """The short texts that are kept."""
+        """Return the notes by name."""
         return dict(self._rows("SELECT name, value FROM note"))
 
     def size(self) -> int:
-        """How many bytes the database and its segments use."""
+        """Return how many bytes the database and its segments use."""
         row = self._row(
             "SELECT (page_count - freelist_count) * page_size"
             " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
@@ -260,12 +259,12 @@ class Reader:
         return int(row[0]) + int(segments)
 
     def file_count(self) -> int:
-        """How many files are known."""
+        """Return the number of indexed files."""
         (count,) = self._row("SELECT count(*) FROM file WHERE parked=0")
         return int(count)
 
     def problem_counts(self) -> dict[str, int]:
-        """How many files have each problem."""
+        """Return the number of files with each problem."""
         return dict(
             self._rows(
                 "SELECT problem, count(*) FROM file WHERE problem<>'' AND parked=0 GROUP BY problem"
@@ -273,26 +272,26 @@ class Reader:
         )
 
     def binaries(self) -> int:
-        """How many files ripgrep passes over as binary."""
+        """Return the number of files that ripgrep skips as binary."""
         (count,) = self._row("SELECT count(*) FROM file WHERE binary=1 AND parked=0")
         return int(count)
 
     # --- texts -----------------------------------------------------------------------------
 
     def segments(self) -> dict[int, str]:
-        """The segments by their numbers, with their names."""
+        """Return the names of the segments by their numbers."""
         return dict(self._rows("SELECT id, name FROM segment ORDER BY id"))
 
     def sizes(self) -> dict[int, int]:
-        """How many documents each segment has."""
+        """Return the number of documents in each segment."""
         return dict(self._rows("SELECT id, documents FROM segment ORDER BY id"))
 
     def keys_in(self, segment: int) -> list[tuple[int, bytes]]:
-        """The documents of a segment that files have, and the keys that these know them by."""
+        """Return the documents of a segment that files use, with the text keys of the files."""
         return self._rows("SELECT document, key FROM file WHERE segment=?", segment)
 
     def has_strays(self) -> bool:
-        """Whether a file has its text in a segment that is not there."""
+        """Return True if a file refers to a segment that does not exist."""
         strays = self._row(
             "SELECT 1 FROM file WHERE segment IS NOT NULL"
             " AND segment NOT IN (SELECT id FROM segment) LIMIT 1"
@@ -300,7 +299,7 @@ class Reader:
         return strays is not None
 
     def known_text(self, key: bytes) -> StoredText | None:
-        """All that is kept of a text; None if nothing is."""
+        """Return everything stored about a text; None if nothing is."""
         row = self._row(
             "SELECT id, language, problem, segment, document, binary FROM file"
             " WHERE key=? AND problem<>? LIMIT 1",
@@ -334,11 +333,11 @@ class Reader:
         return PackedSymbols(language, definitions, row[0], occurrences, bases)
 
     def has_keys(self) -> bool:
-        """Whether any text is known."""
+        """Return True if any text is stored."""
         return self._row("SELECT 1 FROM file WHERE key<>x'' LIMIT 1") is not None
 
     def stamp(self) -> int:
-        """The number of the last transaction."""
+        """Return the number of the last transaction."""
         if self._stamp is None:
             row = self._row("SELECT value FROM note WHERE name='stamp'")
             self._stamp = int(row[0]) if row else 0
@@ -346,11 +345,12 @@ class Reader:
 
     @property
     def written(self) -> StoreVersion:
-        """Which store it reads, and the number of the last transaction in that."""
+        """The store and the number of its last transaction."""
         return self._scope_tables, self.stamp()
 
     def texts_since(self, stamp: int) -> Iterator[tuple[str, int | None, int, bool]]:
-        """The files that were written since: path, segment, document and whether it is binary."""
+        """Yield the files written since a transaction: path, segment, document, and True if
+        binary."""
         rows = self._each(
             "SELECT path, segment, document, binary FROM file WHERE stamp>? AND parked=0", stamp
         )
@@ -358,7 +358,7 @@ class Reader:
             yield os.fsdecode(path), segment, document or 0, bool(binary)
 
     def gone_since(self, stamp: int) -> list[str]:
-        """The files that have gone since; there may be others of that name now."""
+        """Return the files deleted since a transaction; a file of that name may exist again."""
         rows = self._rows("SELECT path FROM gone WHERE stamp>?", stamp)
         return [os.fsdecode(path) for (path,) in rows]
 
@@ -369,7 +369,7 @@ class Reader:
         return self._ids[path]
 
     def _each(self, statement: str, *values: object) -> Iterator[Any]:
-        """The rows one by one."""
+        """Yield the rows one by one."""
         with damage():
             yield from self._execute(statement, values)
 
@@ -382,7 +382,7 @@ class Reader:
             return self._execute(statement, values).fetchone()
 
     def _rows_of(self, columns: str, paths: Iterable[str]) -> dict[str, Any]:
-        """Columns of the files that are known, by path."""
+        """Return columns of the indexed files, by path."""
         found: dict[str, Any] = {}
         left = map(os.fsencode, paths)
         while some := list(islice(left, TOGETHER)):
@@ -398,9 +398,9 @@ class Reader:
 
 
 class ScopeTableCache:
-    """Decoded scope tables by the number of their file, those that were asked for last.
+    """Recently used scope tables, decoded, by the number of their file.
 
-    A file that is written again has another number: what is kept here is never stale.
+    A file that is written again gets a new number, so entries are never stale.
     """
 
     def __init__(self, limit: int = SKELETON_BYTES) -> None:
@@ -427,7 +427,7 @@ class ScopeTableCache:
 
 
 def unpacked_names(packed: bytes) -> list[str]:
-    """The names that stand in a file, as `content.names` holds them."""
+    """Return the names in a file from the column `content.names`."""
     try:
         text = zlib.decompress(packed).decode("utf-8", "surrogatepass")
     except (zlib.error, UnicodeDecodeError) as error:

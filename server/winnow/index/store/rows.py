@@ -1,7 +1,7 @@
-"""The rows of a store: its tables, and what is written into them within one transaction.
+"""The tables of a store, and what one transaction writes to them.
 
-A file has a row, and further rows hold its facts. What it was before is parked: the row stays, with
-all that belongs to it, until it is adopted for a file with the same text, or forgotten.
+A file has a row, and further rows hold its symbols. An outdated version is parked: its rows stay
+until a file with the same text adopts them, or they are removed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from winnow.index.store.file_record import FULL, FileRecord, FileState
 from winnow.index.store.reader import unpacked_names
 from winnow.storage.database import Connection, row_of, rows_of, value_of
 
-# Changes with the tables below; what fills them has its own mark, see `store.version`.
+# Changes with the tables below; the code that fills them has its own version, see `store.version`.
 SCHEMA_VERSION = 3
-# `parked` is 0 for what a file is now, else the second in which it ceased to be so. `stamp` is the
-# number of the transaction that wrote it. `segment` is NULL for a text that is in none.
+# `parked` is 0 for the current version of a file, otherwise the time in seconds when it was
+# replaced. `stamp` is the number of the transaction that wrote the row. `segment` is NULL for a
+# text without a segment.
 SCHEMA = """
 CREATE TABLE file (
   id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL, base BLOB NOT NULL,
@@ -55,17 +56,17 @@ CREATE TABLE base (
 CREATE INDEX base_file ON base (file);
 """
 STAMP = "stamp"
-# Of what one file was, so many versions are parked; of all files as many as there are, and these.
+# Parked versions per file; of all files, as many as there are files, and at least this number.
 PARKED_VERSIONS = 3
 PARKED_LEAST = 200
-# In the place of the second: of a row that is about to be what a file is.
+# `parked` of a row that is about to become the current version.
 CHOSEN = -1
-# So many changes are told apart; who knows less reads all files.
+# Deletions are recorded for this number of transactions; an older reader reads all files.
 GONE_STAMPS = 10_000
 
 
 def next_stamp(connection: Connection) -> int:
-    """The number of a transaction, which is above all that were."""
+    """Return the number of a new transaction, which is greater than all before."""
     stamp = int(value_of(connection, "SELECT value FROM note WHERE name=?", STAMP) or 0) + 1
     connection.execute("INSERT OR REPLACE INTO note VALUES (?,?)", (STAMP, str(stamp)))
     connection.execute("DELETE FROM gone WHERE stamp<?", (stamp - GONE_STAMPS,))
@@ -73,13 +74,13 @@ def next_stamp(connection: Connection) -> int:
 
 
 def is_newer(connection: Connection, path: str, state: FileState) -> bool:
-    """Return whether the row of a file is of a later state than this one."""
+    """Return True if the stored state of a file is newer than this one."""
     query = "SELECT 1 FROM file WHERE path=? AND parked=0 AND mtime_ns>?"
     return row_of(connection, query, os.fsencode(path), state.mtime_ns) is not None
 
 
 def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
-    """Have a file have no row, for now or because it is ``gone``."""
+    """Park the row of a file, because it is replaced or ``gone``."""
     row = row_of(
         connection, "SELECT id, problem, key FROM file WHERE path=? AND parked=0", os.fsencode(path)
     )
@@ -104,7 +105,7 @@ def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
 
 
 def forget_parked(connection: Connection, most: int | None = None) -> None:
-    """Forget what was parked first, beyond what is worth the room."""
+    """Remove the oldest parked rows beyond a limit."""
     count = value_of(connection, "SELECT count(*) FROM file WHERE parked<>0")
     if count <= PARKED_LEAST and most is None:
         return
@@ -122,7 +123,8 @@ def forget_parked(connection: Connection, most: int | None = None) -> None:
 
 
 def adopt(connection: Connection, path: str, state: FileState, key: bytes, stamp: int) -> bool:
-    """Take what is known of a text for a file that has it now; whether the text is known."""
+    """Use the stored data of a text for a file that has it now. Return False if the text is
+    unknown."""
     raw = os.fsencode(path)
     row = row_of(
         connection,
@@ -137,7 +139,7 @@ def adopt(connection: Connection, path: str, state: FileState, key: bytes, stamp
         connection.execute("UPDATE file SET parked=? WHERE id=?", (CHOSEN, number))
     elif not is_its:
         number = _copied(connection, number, raw)
-    if parked or not is_its:  # else it was only touched
+    if parked or not is_its:  # otherwise it was only touched
         park(connection, path, stamp, gone=False)
     connection.execute(
         "UPDATE file SET path=?, base=?, mtime_ns=?, ctime_ns=?, size=?, parked=0, stamp=?"
@@ -148,7 +150,7 @@ def adopt(connection: Connection, path: str, state: FileState, key: bytes, stamp
 
 
 def _copied(connection: Connection, number: int, path: bytes) -> int:
-    """Another row with all that is known of a file, for another path."""
+    """Copy all rows of a file for another path."""
     connection.execute(
         "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem, key, segment,"
         " document, binary, parked, stamp) SELECT ?, base, language, mtime_ns, ctime_ns, size,"
@@ -176,7 +178,7 @@ def _copied(connection: Connection, number: int, path: bytes) -> int:
 
 
 def empty(connection: Connection, number: int, stamp: int) -> None:
-    """Keep nothing of a file but that there was no room."""
+    """Remove all data of a file, and record that the index was full."""
     _remove_facts(connection, number)
     connection.execute(
         "UPDATE file SET problem=?, key=x'', segment=NULL, document=NULL, stamp=? WHERE id=?",
@@ -185,7 +187,7 @@ def empty(connection: Connection, number: int, stamp: int) -> None:
 
 
 def remove(connection: Connection, number: int) -> None:
-    """Forget a row, and all that belongs to it."""
+    """Delete a row, and all rows that belong to it."""
     _remove_facts(connection, number)
     connection.execute("DELETE FROM file WHERE id=?", (number,))
 
@@ -205,9 +207,9 @@ def insert(
     places: Mapping[bytes, tuple[int, int]],
     stamp: int,
 ) -> None:
-    """Add files that are not there; ``places`` are segment and document of texts by their keys.
+    """Insert files that have no row; ``places`` are the segment and document of texts by key.
 
-    Rows go in sorted by name: those of one name are neighbours.
+    Rows are inserted in order of names, so that rows of one name are neighbors.
     """
     occurrences: list[tuple[str, int, bytes]] = []
     definitions: list[tuple[int, int, str, bytes]] = []
@@ -245,7 +247,7 @@ def insert(
 
 
 def segment_row(connection: Connection, name: str, documents: int, size: int) -> int:
-    """The number of a new segment."""
+    """Insert a segment and return its number."""
     connection.execute(
         "INSERT INTO segment (name, documents, bytes) VALUES (?,?,?)", (name, documents, size)
     )
@@ -253,7 +255,7 @@ def segment_row(connection: Connection, name: str, documents: int, size: int) ->
 
 
 def live_documents(connection: Connection, segment: int) -> list[int]:
-    """The documents of a segment that a row names, ascending."""
+    """Return the documents of a segment that a row refers to, ascending."""
     rows = connection.execute(
         "SELECT DISTINCT document FROM file WHERE segment=? ORDER BY document", (segment,)
     )
@@ -268,7 +270,7 @@ def move(
     first: int,
     stamp: int,
 ) -> None:
-    """Have rows name documents of another segment, which are there from ``first`` on."""
+    """Let rows refer to the documents of another segment, from ``first`` on."""
     connection.executemany(
         "UPDATE file SET segment=?, document=?, stamp=? WHERE segment=? AND document=?",
         [
@@ -283,5 +285,5 @@ def _base(path: bytes) -> bytes:
 
 
 def _packed_names(names: Iterable[str]) -> bytes:
-    """The names that stand in a file: their rows are found by them when it changes."""
+    """Pack the names in a file; they lead to its occurrence rows when it changes."""
     return zlib.compress("\0".join(names).encode("utf-8", "surrogatepass"), 1)

@@ -1,7 +1,7 @@
-"""The segments of a store: files beside its database, each named in a row of it.
+"""Manage the segments of a store: files beside its database, each named by a row.
 
-A segment is written before the row that names it, and deleted some time after its row: whoever has
-read a row finds the file. What no row names is what a process that was killed has left.
+A segment is written before its row, and deleted some time after it: a process that has read the row
+finds the file. A file without a row was left by a process that was killed.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
     from winnow.index.postings.segment import Segment
 
 SUFFIX = ".seg"
-# A process that has read a row opens its file at once, and another one may be writing a file whose
-# row is to come.
+# A process that has read a row opens its file at once; another process may be writing a file whose
+# row does not exist yet.
 GRACE_SECONDS = 60.0
 
 
 class SegmentMissing(StoreDamaged):
-    """A file of the store is not there. It may have been replaced since the reading began."""
+    """A segment file is missing. It may have been merged since the read began."""
 
 
-# When a file was changed last, and which one it is.
+# The mtime, ctime and inode of a file.
 FileStamp = tuple[int, int, int]
 
 
 class Segments:
-    """The open segments of a store, in its ``folder``, which share their ``stem``; safe to use from
-    several threads."""
+    """The open segments of a store, in its ``folder``, with names that start with ``stem``;
+    thread-safe."""
 
     def __init__(self, folder: Path, stem: str) -> None:
         self.folder = folder
         self._stem = stem
         self._lock = threading.Lock()
         self._open: dict[str, Segment] = {}
-        self._touched: dict[str, FileStamp] = {}  # when it was opened, or read since
+        self._touched: dict[str, FileStamp] = {}  # when it was opened or last read
         self._verified: dict[str, FileStamp] = {}
 
     def get(self, name: str) -> Segment:
-        """A segment by its name; read as a whole if somebody has touched it since it was opened.
-        Raises StoreDamaged if it is none, is not there, or is not what it was."""
+        """Return a segment by name. Reads it entirely if the file was changed since it was opened.
+        Raises StoreDamaged if it is missing, damaged, or not a segment."""
         from winnow.index.postings.segment import Segment, SegmentDamaged
 
         with self._lock:
@@ -62,7 +62,7 @@ class Segments:
                 if known is None:
                     known = Segment(self._file(name))
                 elif self._touched[name] != now:
-                    # What is mapped may end behind the end of its file by now: it is not read.
+                    # The old mapping may be longer than the file is now: it is not read.
                     known = Segment(self._file(name))
                     known.verify()
             except FileNotFoundError as error:
@@ -73,8 +73,8 @@ class Segments:
             return known
 
     def verify(self, name: str) -> None:
-        """Read all of a segment, unless it was read before and has not been touched since. Raises
-        StoreDamaged if it is not what was written."""
+        """Read an entire segment, unless it was read before and has not changed since. Raises
+        StoreDamaged if its contents are wrong."""
         from winnow.index.postings.segment import SegmentDamaged
 
         known = self.get(name)
@@ -87,18 +87,18 @@ class Segments:
             raise StoreDamaged(f"a segment is damaged: {error}") from error
 
     def stat(self, name: str) -> os.stat_result:
-        """What the system says of a segment's file. Raises OSError if it is not there."""
+        """Return the stat result of a segment's file. Raises OSError if it does not exist."""
         return os.stat(self._path(name))
 
     def write(self, texts: Mapping[bytes, Contents]) -> tuple[str, int]:
-        """Make a segment of texts by their keys; its name and its size in bytes."""
+        """Write a segment of texts by their keys; return its name and its size in bytes."""
         from winnow.index.postings.segment import write_segment
 
         name = self._new_name()
         return name, write_segment(self._file(name), texts)
 
     def merge(self, parts: Sequence[tuple[Segment, npt.NDArray[np.bool_]]]) -> tuple[str, int]:
-        """Make a segment of those documents of others that are to be kept; name and size."""
+        """Write a segment of the chosen documents of others; return its name and size."""
         from winnow.index.postings.merging import merge_segments
         from winnow.index.postings.segment import SegmentDamaged
 
@@ -109,14 +109,14 @@ class Segments:
             raise StoreDamaged(f"a segment is damaged: {error}") from error
 
     def drop(self, name: str) -> None:
-        """Delete a segment that nobody can have read of."""
+        """Delete a segment whose row no process can have read."""
         with self._lock:
             self._forget(name)
         with contextlib.suppress(OSError):
             self._file(name).unlink()
 
     def keep_only(self, names: Iterable[str]) -> None:
-        """Let go of segments that no row names any more; their files go after a while."""
+        """Close the segments that no row names; delete their files after a delay."""
         wanted = set(names)
         with self._lock:
             for name in [name for name in self._open if name not in wanted]:
@@ -129,7 +129,7 @@ class Segments:
                     file.unlink()
 
     def touch(self, name: str) -> None:
-        """Say that the row of a segment is gone: its file is kept a while from now on."""
+        """Start the delay after which a segment without a row is deleted."""
         with contextlib.suppress(OSError):
             self._file(name).touch()
 

@@ -1,16 +1,16 @@
-"""The store: what is known of all files of a folder, in a database that outlives the server.
+"""Store the indexed files of a folder in a database that outlives the server.
 
 It is SQLite with a write-ahead log: readers see the state of one moment and never wait, a batch of
-files is one transaction, and a process that is killed leaves the state before it. Several servers
-and the command line may use one store at a time. Reading writes nothing. What is kept of texts is
-in segments beside it, see :mod:`winnow.index.store.segments`.
+files is one transaction, and a killed process leaves the state before it. Several servers and
+commands may use one store at a time. Reading writes nothing. The contents of texts are in segments
+beside the database, see :mod:`winnow.index.store.segments`.
 
-Every page and every block has a checksum, which is compared when it is read (see
-:mod:`winnow.storage.database`). Where damage is confirmed, a successor is built beside the store,
-which goes on answering. Each has a file `index-<version>.<generation>.db`, of which the newest
-counts; a successor that is still being built has an empty file `….building` beside it.
+Every page and block has a checksum that is compared on reading (see
+:mod:`winnow.storage.database`). When damage is confirmed, a successor is built beside the store,
+which continues to answer. Each generation has a file `index-<version>.<generation>.db`, and the
+newest counts; an unfinished successor has an empty file `….building` beside it.
 
-Paths are relative to the folder, with ``/``; names that are no Unicode are kept byte for byte.
+Paths are relative to the folder, with ``/``; names that are not Unicode are stored byte for byte.
 """
 
 from __future__ import annotations
@@ -47,33 +47,33 @@ from winnow.storage.lock import locked_briefly
 from winnow.storage.untrusted import require_regular
 from winnow.storage.writing import replace_file
 
-# How long one process waits for another's transaction, which takes some tenths of a second.
+# Longest wait for another process's transaction, which takes some tenths of a second.
 BUSY_SECONDS = 10.0
 WRITER_CACHE_KB = 8 * 1024
 READER_CACHE_KB = 2 * 1024
 IDLE_READERS = 4
-# Databases of other versions of Winnow that nobody has written for so long are deleted.
+# Databases of other versions of Winnow are deleted when they have not been written for this time.
 OLD_SECONDS = 6 * 3600.0
-# What is full is emptied a little further, or the next file would have it emptied again.
+# A full store is trimmed a bit further; otherwise the next file would trim it again.
 TRIM_SHARE = 0.05
-# Segments grow as the levels of a log-structured merge tree do (O'Neil et al., 1996): so many of
-# about one size become one of the next. One that is half full at least stays as it is.
+# Segments grow like the levels of a log-structured merge tree (O'Neil et al., 1996): this number of
+# one level become one of the next. A segment that is at least half full stays as it is.
 MERGED = 8
 LEVELS = (64, 512, MOST_DOCUMENTS // 2)
-# A search looks into each segment: 20 queries of six trees took 10 to 20 % less when several had
-# become one, in 0.1 seconds. Small ones are made one, of so many documents at most.
+# A search reads each segment: 20 queries of six trees took 10 to 20 % less time after several had
+# become one, which took 0.1 seconds. Small segments are merged up to this number of documents.
 COMPACT = 1024
-# Notes: when all of a store was checked last, and why it has taken the place of another one.
+# Notes: the time of the last full check, and why the store has replaced another one.
 CHECKED = "checked"
 REPLACED = "replaced"
 BUILDING = ".building"
 _GENERATION = re.compile(r"index-[0-9a-f]+(?:\.(\d+))?\.db")
-# Whether a file has this state, or is deleted: see Store.write.
+# Returns True if a file still has a state, or is deleted: see Store.write.
 StillMatches = Callable[[str, "FileState | None"], bool]
-# Packages and modules whose code decides what is kept.
+# Packages and files whose code decides what is stored.
 CODE_PACKAGES = (winnow.symbols, winnow.index.postings, winnow.privacy.secrets)
 CODE_FILES = ("build/extraction.py", "store/file_record.py")
-# A note: somebody has asked for the index of a folder with very many files.
+# A note: the user has requested the index of a folder with very many files.
 CONSENT = "consent"
 
 logger = logging.getLogger(__name__)
@@ -81,8 +81,8 @@ logger = logging.getLogger(__name__)
 
 @functools.cache
 def version(variant: str = "") -> str:
-    """What is kept depends on this: the tables, the code that makes facts and contents, the
-    grammars, and settings, for which the ``variant`` stands."""
+    """Return the version of the stored data: it depends on the tables, the code that extracts
+    symbols and contents, the grammars, and the settings that ``variant`` stands for."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as version_of
 
@@ -102,21 +102,21 @@ def version(variant: str = "") -> str:
 
 
 class Store:
-    """What is known of the files of one folder; safe to use from several threads.
+    """The indexed files of one folder; thread-safe.
 
-    Reading is done through :meth:`read`, which gives the state of one moment.
+    Read it through :meth:`read`, which returns the state of one moment.
     """
 
     def __init__(
         self, file: Path, user: state_folder.User | None = None, *, temporary: bool = False
     ) -> None:
-        """Open or make a database. Raises StoreDamaged for a file that is none of ours, and
-        DatabaseError and OSError where there can be none."""
+        """Open or create a database. Raises StoreDamaged for a file that is not a store of Winnow,
+        DatabaseError and OSError if it cannot be created."""
         self.file = file
         self._user = user
         self.segments = Segments(file.parent, file.stem)
         self._temporary = temporary
-        self._lock = threading.Lock()  # of the writer
+        self._lock = threading.Lock()  # for the writer
         self._idle: list[Connection] = []
         self._scope_tables = ScopeTableCache()
         self._closed = False
@@ -133,7 +133,7 @@ class Store:
 
     @classmethod
     def open(cls, root: Path, variant: str = "", user: state_folder.User | None = None) -> Store:
-        """Return the store of a folder; a temporary one where nothing can be written there."""
+        """Return the store of a folder; a temporary one if nothing can be written there."""
         try:
             folder = state_folder.create(root, user)
             _delete_old(folder, version(variant))
@@ -142,13 +142,13 @@ class Store:
         except (OSError, DatabaseError, StoreDamaged):
             return cls.temporary()
         with contextlib.suppress(OSError, DatabaseError, StoreDamaged):
-            store._let_go()  # what killed processes have left
+            store._let_go()  # left by killed processes
         return store
 
     @classmethod
     def _newest(cls, folder: Path, kind: str, user: state_folder.User | None) -> Store:
-        """Return the newest store that is not being built, or the one that is, or a new one. Those
-        that cannot be opened are deleted: what they hold can be made from the files."""
+        """Return the newest complete store, or the unfinished one, or a new one. Deletes stores
+        that cannot be opened: they can be rebuilt from the files."""
         problem = ""
         found = generations(folder, kind)
         for file in sorted(found, key=is_building):
@@ -166,7 +166,7 @@ class Store:
 
     @classmethod
     def _open_with_retry(cls, file: Path, user: state_folder.User | None) -> Store:
-        """Open a store; damage counts if it is found again. Raises StoreDamaged."""
+        """Open a store; damage counts only if it is found twice. Raises StoreDamaged."""
         require_regular(*database.database_files(file))
         try:
             return cls(file, user)
@@ -176,11 +176,11 @@ class Store:
 
     @classmethod
     def successor(cls, damaged: Store, variant: str, why: str) -> Store:
-        """Return the store that is to take the place of a damaged one, as far as it has been built.
+        """Return the store that will replace a damaged one, as far as it is built.
 
         Raises OSError and DatabaseError.
         """
-        if damaged.is_temporary:  # else its successor would outlive the process
+        if damaged.is_temporary:  # otherwise the successor would outlive the process
             return cls.temporary()
         folder, kind = damaged.file.parent, version(variant)
         with _alone(folder, kind):
@@ -198,7 +198,7 @@ class Store:
             return store
 
     def publish(self) -> None:
-        """Have every process that opens the folder's store get this one, and delete the older."""
+        """Make this the store that every process opens, and delete older ones."""
         folder, kind = self.file.parent, self.kind
         with _alone(folder, kind):
             _building_mark(self.file).unlink(missing_ok=True)
@@ -208,17 +208,17 @@ class Store:
 
     @property
     def kind(self) -> str:
-        """The version of Winnow and of the settings that the store was made by."""
+        """The version of Winnow and of the settings that created the store."""
         return self.file.name.removeprefix("index-").partition(".")[0]
 
     @property
     def lock_file(self) -> Path:
-        """The file whose lock the process has that builds the folder's index."""
+        """The file that the process building the index locks."""
         return self.file.with_name(f"index-{self.kind}.lock")
 
     @classmethod
     def temporary(cls) -> Store:
-        """A store that ends with the process."""
+        """Create a store that ends with the process."""
         return cls(Path(tempfile.mkdtemp(prefix="winnow-"), "index.db"), temporary=True)
 
     @property
@@ -227,12 +227,12 @@ class Store:
 
     @property
     def inode(self) -> int:
-        """Which file the database is."""
+        """The inode of the database."""
         return self._inodes[0]
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
-        """For the time of the block, the store is not closed. Raises FileNotFoundError if it is."""
+        """Keep the store open within the block. Raises FileNotFoundError if it is closed."""
         with self._users_changed:
             if self._closed:
                 raise FileNotFoundError(f"{self.file} is closed")
@@ -245,7 +245,7 @@ class Store:
                 self._users_changed.notify_all()
 
     def close(self) -> None:
-        """Close all connections that no reader has, when nobody uses the store any more."""
+        """Wait until the store is unused, and close all connections without a reader."""
         with self._users_changed:
             if self._closed:
                 return
@@ -260,12 +260,12 @@ class Store:
             shutil.rmtree(self.file.parent, ignore_errors=True)
 
     def is_current(self) -> bool:
-        """Whether the database is still the one at its path, with its log: a user may have deleted
-        it."""
+        """Return True if the database and its log still exist at their path: a user may have
+        deleted them."""
         return _inodes(self.file) == self._inodes
 
     def check(self) -> None:
-        """Read the whole database and all segments; raise StoreDamaged if they are not whole."""
+        """Read the entire database and all segments; raise StoreDamaged if they are damaged."""
         with self.read() as reader, damage():
             database.check(reader.connection)
             if reader.has_strays():
@@ -278,11 +278,10 @@ class Store:
                         raise StoreDamaged("a text is not the one that its row names")
 
     def find_damage(self) -> str | None:
-        """Return what is wrong with the files on disk; None if nothing is, or if that cannot be
-        found out now.
+        """Return what is wrong with the files on disk; None if nothing is, or the check fails.
 
-        They are opened anew: what this store has open may be of files that were replaced, or an
-        error may have been the disk's.
+        Opens them again: the open files may have been replaced, or the error may have been the
+        disk's.
         """
         again = self
         try:
@@ -314,15 +313,14 @@ class Store:
         gone: Iterable[str] = (),
         is_still: StillMatches = lambda path, state: True,
     ) -> None:
-        """Keep what is known of files, by path, in the place of what was, and park what is known
-        of those that are ``gone``; one transaction.
+        """Write the records of files, by path, and park those that are replaced or ``gone``; one
+        transaction.
 
-        Another process may have written a newer state of a file since this one read it. Where that
-        can be, ``is_still`` decides whether the file has the given state (None: it is deleted);
-        otherwise the newer row stays.
+        Another process may have written a newer state of a file meanwhile. In that case,
+        ``is_still`` decides whether the file has the given state (None: deleted); otherwise the
+        newer row stays.
 
-        Raises DatabaseError and OSError where the disk is full or another process holds
-        the store.
+        Raises DatabaseError and OSError if the disk is full or another process holds the store.
         """
         texts = {one.key: one.contents for one in batch.values() if one.contents is not None}
         name, size = self.segments.write(texts) if texts else ("", 0)
@@ -330,14 +328,14 @@ class Store:
         self._merge()
 
     def compact(self) -> None:
-        """Make one segment of the small ones, to be searched from now on; and what there is to
-        merge then, or the next file that is saved would have to wait for it."""
+        """Merge small segments, so that searches read fewer, and do the merges that are due;
+        otherwise the next saved file would wait for them."""
         self._make_one(_small)
         self._merge()
 
     def copy_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
-        """Of files by path, with their state and key, take those whose text another store knows;
-        gives their paths."""
+        """Copy the data of files whose text another store has; ``files`` are states and keys by
+        path. Return the paths."""
         with other.read() as reader:
             known = {
                 key: one
@@ -357,7 +355,8 @@ class Store:
     def _copied(
         self, other: Store, reader: Reader, known: Mapping[bytes, StoredText]
     ) -> tuple[str, int, list[bytes]]:
-        """Make a segment of what another store keeps of some texts; its name, size and texts."""
+        """Write a segment with what another store has of some texts; return its name, size and
+        keys."""
         import numpy as np
 
         by_segment: dict[int, dict[int, bytes]] = {}
@@ -386,7 +385,7 @@ class Store:
         keys: Sequence[bytes],
         is_still: StillMatches = lambda path, state: True,
     ) -> None:
-        """Write rows; a segment of this name and size has the texts with these keys."""
+        """Write rows; the segment of this name and size has the texts with these keys."""
         try:
             with self._transaction() as connection:
                 stamp = rows.next_stamp(connection)
@@ -413,8 +412,9 @@ class Store:
         files: Mapping[str, tuple[FileState, bytes]],
         is_still: StillMatches = lambda path, state: True,
     ) -> list[str]:
-        """Of files by path, with their state and key, take those whose text is known: of a file
-        that was, or of another one. Gives their paths. For ``is_still`` see :meth:`write`."""
+        """Reuse the data of files whose text is stored, for another file or an earlier version;
+        ``files`` are states and keys by path. Return the paths. For ``is_still`` see
+        :meth:`write`."""
         with self._transaction() as connection:
             stamp = rows.next_stamp(connection)
             return [
@@ -425,25 +425,25 @@ class Store:
             ]
 
     def note(self, name: str, value: str) -> None:
-        """Keep a short text for as long as the store lasts."""
+        """Write a short text that lasts as long as the store."""
         with self._transaction() as connection:
             rows.next_stamp(connection)
             connection.execute("INSERT OR REPLACE INTO note VALUES (?,?)", (name, value))
 
     def stamp(self) -> int:
-        """The number of the last transaction."""
+        """Return the number of the last transaction."""
         with self.read() as reader:
             return reader.stamp()
 
     def size(self) -> int:
-        """How many bytes are in use on disk."""
+        """Return how many bytes are in use on disk."""
         with self.read() as reader:
             return reader.size()
 
     def trim(self, limit: int) -> int:
-        """Bring the store below a size in bytes; of how many files nothing is kept any more.
+        """Shrink the store below a size in bytes; return how many files lost their data.
 
-        What is parked goes first, then what is known of the files that were written longest ago.
+        Parked rows go first, then the files with the oldest mtime.
         """
         if self.size() <= limit:
             return 0
@@ -463,7 +463,7 @@ class Store:
         return emptied
 
     def _empty(self, share: float) -> int:
-        """Keep nothing of the oldest files, which are about this share of all bytes; how many."""
+        """Drop the data of the oldest files, about this share of all bytes; return their number."""
         with self._transaction() as connection:
             stamp = rows.next_stamp(connection)
             found = database.rows_of(
@@ -487,14 +487,14 @@ class Store:
     # --- segments --------------------------------------------------------------------------
 
     def _merge(self) -> None:
-        """Make larger segments of small ones, where there are many."""
+        """Merge small segments where there are many."""
         for _ in LEVELS:
             if not self._make_one(_to_merge):
                 return
 
     def _make_one(self, choose: Callable[[Mapping[int, int]], list[int]]) -> bool:
-        """Make one segment of some that are chosen by their sizes, of the documents that live;
-        whether there are any."""
+        """Merge the segments that ``choose`` picks by size, with their live documents. Return True
+        if there are any."""
         with self.read() as reader:
             some = choose(reader.sizes())
             names = reader.segments()
@@ -504,7 +504,7 @@ class Store:
         return bool(some)
 
     def _merge_segments(self, names: Mapping[int, str], live: Mapping[int, list[int]]) -> None:
-        """Make one segment of some, of the documents that live."""
+        """Merge segments, with their live documents."""
         import numpy as np
 
         parts = []
@@ -532,7 +532,8 @@ class Store:
                     rows.move(connection, number, documents, target, first, stamp)
                     first += len(documents)
                     connection.execute("DELETE FROM segment WHERE id=?", (number,))
-                    # Before the row is gone for others, or they would delete the file at once.
+                    # Before other processes see that the row is gone: they would delete the file at
+                    # once.
                     self.segments.touch(names[number])
         except BaseException:
             if name:
@@ -541,7 +542,7 @@ class Store:
         self._let_go()
 
     def _collect(self) -> None:
-        """Free what no row names any more: pages of the database, documents of segments."""
+        """Free what no row refers to: pages of the database, documents of segments."""
         with self.read() as reader:
             names, sizes = reader.segments(), reader.sizes()
             live = {number: rows.live_documents(reader.connection, number) for number in names}
@@ -553,14 +554,14 @@ class Store:
             connection.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _segment_row(self, connection: Connection, name: str, documents: int, size: int) -> int:
-        """The number of a segment that was written. Raises OSError if somebody who took it for one
-        that was left behind has deleted it: this process may have been stopped for long."""
+        """Insert a new segment and return its number. Raises OSError if another process has deleted
+        its file as a leftover: this process may have been suspended for long."""
         self.segments.stat(name)
         return rows.segment_row(connection, name, documents, size)
 
     def _let_go(self) -> None:
-        """Delete the segments that no row names, once nobody can be reading them."""
-        # Nobody can write a row meanwhile.
+        """Delete the segments that no row names and no process can be reading."""
+        # No row can be written meanwhile.
         with self._transaction() as connection:
             rows_of_names = database.rows_of(connection, "SELECT name FROM segment")
             names = [row[0] for row in rows_of_names]
@@ -570,7 +571,7 @@ class Store:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Reader]:
-        """The store as it is now, for as long as the block lasts, whatever is written meanwhile."""
+        """Open a reader of the current state, which does not change within the block."""
         reader = self.reader()
         try:
             yield reader
@@ -578,7 +579,7 @@ class Store:
             reader.close()
 
     def reader(self) -> Reader:
-        """As :meth:`read`; the caller closes it."""
+        """Return a reader, see :meth:`read`; the caller closes it."""
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         connection = connection or self._connect(READER_CACHE_KB)
@@ -587,8 +588,8 @@ class Store:
                 connection.execute("BEGIN")
                 connection.execute(
                     "SELECT 1 FROM file LIMIT 1"
-                ).fetchall()  # it is held from here on
-            if not self.is_current():  # the connection may be of the one that is there now
+                ).fetchall()  # the snapshot is fixed from here on
+            if not self.is_current():  # the connection may be to the new file
                 raise FileNotFoundError(f"{self.file} is another file now")
         except BaseException:
             connection.close()
@@ -614,8 +615,8 @@ class Store:
 
 
 def _inodes(file: Path) -> list[int]:
-    """Which files a database and its log are. While it is open, all are there and none becomes
-    another one; 0 stands for one that is missing."""
+    """Return the inodes of a database and its log, 0 for a missing file. While the database is
+    open, all exist and none changes."""
     return [_inode(Path(f"{file}{suffix}")) for suffix in ("", "-wal", "-shm")]
 
 
@@ -642,7 +643,7 @@ def generations(folder: Path, kind: str) -> list[Path]:
 
 
 def is_building(file: Path) -> bool:
-    """Return whether a database is a successor that is not complete yet."""
+    """Return True if a database is an unfinished successor."""
     return os.path.lexists(_building_mark(file))
 
 
@@ -653,14 +654,14 @@ def newest_file(folder: Path, variant: str) -> Path | None:
 
 
 def delete(store: Store) -> None:
-    """Delete a store with its older and newer generations, as far as that is possible."""
+    """Delete a store with all its generations, as far as possible."""
     with contextlib.suppress(OSError), _alone(store.file.parent, store.kind):
         for file in generations(store.file.parent, store.kind) or [store.file]:
             delete_files(file)
 
 
 def delete_files(file: Path) -> None:
-    """Delete a database and its segments, as far as that is possible."""
+    """Delete a database and its segments, as far as possible."""
     database.delete_database(file)
     _delete_segments(file)
     with contextlib.suppress(OSError):
@@ -689,15 +690,15 @@ def _next_generation(found: Sequence[Path]) -> int:
 
 
 def _replaced(why: str) -> str:
-    """Return the note on why a store has taken the place of another one."""
+    """Return the note on why a store has replaced another one."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return f"{now}: the index before it was damaged ({why})"
 
 
 @contextlib.contextmanager
 def _alone(folder: Path, kind: str) -> Iterator[None]:
-    """For the time of the block, keep other processes from opening or deleting a store: who opens
-    one between two steps of that would write into the log of another one."""
+    """Keep other processes from opening or deleting a store within the block: opening one between
+    two steps would write into the log of another."""
     with locked_briefly(folder / f"index-{kind}.open", BUSY_SECONDS):
         yield
 
@@ -715,7 +716,7 @@ def _delete_old(folder: Path, kind: str) -> None:
 
 
 def _to_merge(sizes: Mapping[int, int]) -> list[int]:
-    """The segments that are to become one, by the numbers of documents in each."""
+    """Return the segments to merge, by their numbers of documents."""
     smallest = 0
     for level in LEVELS:
         some = sorted((size, number) for number, size in sizes.items() if smallest <= size < level)
@@ -726,13 +727,14 @@ def _to_merge(sizes: Mapping[int, int]) -> list[int]:
 
 
 def _small(sizes: Mapping[int, int]) -> list[int]:
-    """The same, of those that are small together."""
+    """Return the small segments to merge."""
     some = _fitting(sorted((size, number) for number, size in sizes.items()), COMPACT)
     return some if len(some) > 1 else []
 
 
 def _fitting(segments: Sequence[tuple[int, int]], most: int) -> list[int]:
-    """The first of some segments, by size and number, that have no more documents together."""
+    """Return the first of some segments, by size and number, that together have at most ``most``
+    documents."""
     documents = itertools.accumulate(size for size, _ in segments)
     fit = sum(count <= most for count in documents)
     return [number for _, number in segments[:fit]]

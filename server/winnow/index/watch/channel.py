@@ -1,7 +1,7 @@
-"""What the thread that watches and the event loop hand each other.
+"""Exchange data between a watching thread and the event loop.
 
-The thread never waits for the loop: what it has to tell is joined until the loop takes it. The loop
-never waits for the thread: it asks, and is answered through a future.
+Neither waits for the other. The thread collects its changes until the loop reads them; the loop
+sends a request and gets the answer through a future.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable
 
-# More paths than these are sooner looked at anew than one by one; they take some 10 MB.
+# More changed paths are better replaced by a rescan; they take some 10 MB.
 MOST_PATHS = 50_000
 
 Asked = list["asyncio.Future[bool]"]
 
 
 class WatchEnded(Exception):
-    """A folder cannot be watched, or no longer; the message tells a user why."""
+    """A folder cannot be watched, or not any longer; the message tells the user why."""
 
 
 class WatchChannel:
-    """One of it belongs to one thread; made in the event loop."""
+    """The connection to one thread; created in the event loop."""
 
     def __init__(self, changed: Callable[[set[str]], None], lost: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -45,8 +45,8 @@ class WatchChannel:
     # --- the side of the loop --------------------------------------------------------------
 
     def ask(self) -> asyncio.Future[bool]:
-        """What is true as soon as all that had happened before this call has been told, and false
-        when that will not be."""
+        """Return a future: True once all earlier changes are reported, False if they never will
+        be."""
         answer: asyncio.Future[bool] = self._loop.create_future()
         self._unanswered.add(answer)
         answer.add_done_callback(self._unanswered.discard)
@@ -56,13 +56,13 @@ class WatchChannel:
         return answer
 
     def refresh(self) -> None:
-        """Let the thread look at all folders anew."""
+        """Let the thread scan all folders again."""
         with self._lock:
             self._refresh = True
             self._wake()
 
     def close(self) -> None:
-        """Let the thread end; nothing is told from now on."""
+        """End the thread; nothing more is reported."""
         with self._lock:
             self.closing.set()
             self._wake()
@@ -71,25 +71,24 @@ class WatchChannel:
     # --- the side of the thread ------------------------------------------------------------
 
     def set_wake(self, wake: Callable[[], None]) -> None:
-        """How the thread is woken; it must not wait."""
+        """Set the function that wakes the thread; it must not block."""
         with self._lock:
             self._wake = wake
 
     def begin(self) -> None:
-        """Say that changes are told from now on."""
+        """Report that the thread sees changes from now on."""
         self._in_loop(self._begin)
 
     def requests(self) -> tuple[Asked, bool]:
-        """What has been asked, to be answered with :meth:`tell`; and whether all is to be looked at
-        anew."""
+        """Return the open requests, to be answered with :meth:`tell`, and whether to scan all
+        folders again."""
         with self._lock:
             asked, self._asked = self._asked, []
             refresh, self._refresh = self._refresh, False
         return asked, refresh
 
     def tell(self, paths: Iterable[str], lost: bool = False, answered: Asked | None = None) -> None:
-        """Hand over what has changed, whether anything was missed, and then the answers to whom
-        that was all they waited for."""
+        """Report changed paths, whether any changes were lost, and then the answered requests."""
         with self._lock:
             self._paths.update(paths)
             self._lost |= lost
@@ -103,7 +102,7 @@ class WatchChannel:
             self._in_loop(self._deliver)
 
     def end(self, reason: str) -> None:
-        """Say that nothing more is told, and why; the thread ends now."""
+        """Report that the thread ends, and why."""
         with self._lock:
             self._wake = lambda: None
         self._in_loop(self._end, reason)

@@ -1,10 +1,10 @@
-"""The kernel's inotify, by ctypes: inotify(7).
+"""Call the kernel's inotify(7) through ctypes.
 
-Known libraries were tried first. watchfiles (by the crate notify 8) says nothing when the queue
-overflows, misses files that are written into a new folder before it is watched, ends for good at a
-name that is not UTF-8, and asks to be told of every file that is opened, so that a search of a
-large tree overflows the queue. inotify_simple and asyncinotify start `ldconfig` or `gcc` to find
-the C library, which every Python has loaded already.
+Existing libraries were tried first. watchfiles (with the crate notify 8) does not report queue
+overflows, misses files written into a new folder before it is watched, stops for good at a name
+that is not UTF-8, and subscribes to every opening of a file, so that a search of a large tree
+overflows the queue. inotify_simple and asyncinotify start `ldconfig` or `gcc` to find the C
+library, which every Python has already loaded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _COUNT = struct.Struct("i")
 
 
 class InotifyEvent(NamedTuple):
-    """Something that happened to ``name`` in the folder of ``watch``, or to the folder itself."""
+    """An event of ``name`` in the folder of ``watch``, or of the folder itself."""
 
     watch: int
     mask: int
@@ -47,7 +47,7 @@ class InotifyEvent(NamedTuple):
 
 
 class Inotify:
-    """One queue of events; raises OSError where the system has no more queues to give."""
+    """A queue of events. Raises OSError if the system has no more queues."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -60,28 +60,28 @@ class Inotify:
         return self._descriptor
 
     def add(self, path: str, mask: int) -> int:
-        """Watch a folder; the number of its watch, which is the same for the same folder as long as
-        it is watched. Raises OSError."""
+        """Watch a folder; return the number of its watch, which stays the same while it is watched.
+        Raises OSError."""
         number = self._libc.inotify_add_watch(self._descriptor, os.fsencode(path), mask)
         return self._checked(number, path)
 
     def remove(self, watch: int) -> None:
-        """Watch a folder no longer; the kernel may have let go of it already."""
+        """Stop watching a folder; the kernel may have stopped already."""
         with contextlib.suppress(OSError):
             self._checked(self._libc.inotify_rm_watch(self._descriptor, watch), "")
 
     def waiting(self) -> int:
-        """How many bytes of events there are to be read."""
+        """Return how many bytes of events are waiting."""
         told = fcntl.ioctl(self._descriptor, termios.FIONREAD, b"\0" * _COUNT.size)
         count: int = _COUNT.unpack(told)[0]
         return count
 
     def read(self) -> list[InotifyEvent]:
-        """All events of what has happened before this call.
+        """Return all events before this call.
 
-        The kernel puts an event into the queue before the call that made the change returns, and
-        the queue is one for all folders: what is in it now is all there is to know. So nothing need
-        be written to see whether one is up to date, as Watchman does with its cookies.
+        The kernel queues an event before the call that made the change returns, and all folders
+        share one queue: it contains all there is to know. So no file needs to be written to detect
+        that, unlike Watchman with its cookies.
         """
         size = self.waiting()
         data = os.read(self._descriptor, size) if size else b""

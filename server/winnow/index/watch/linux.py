@@ -16,8 +16,8 @@ from winnow.index.watch.inotify import Inotify
 from winnow.index.watch.mounts import Mounts
 from winnow.index.watch.watched_folders import WatchedFolders, limit_reached
 
-# Changes come in groups. A builder or `git checkout` goes on and on: each group costs the loop a
-# call, and what is written twice in a while is then told once.
+# Changes come in groups. A build or `git checkout` goes on for long: each group costs the loop a
+# call, and repeated writes in one interval are reported once.
 JOIN_SECONDS = 0.005
 BUSY_JOIN_SECONDS = 0.025
 QUIET_SECONDS = 0.1
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class LinuxWatch:
-    """What the thread runs; the arguments are those of
+    """The code of the thread; the arguments are those of
     :class:`winnow.index.watch.watcher.Watcher`."""
 
     def __init__(
@@ -39,7 +39,7 @@ class LinuxWatch:
         self._told_at = 0.0
 
     def run(self) -> None:
-        """Tell of changes until the folder cannot be watched or nobody wants to know."""
+        """Report changes until the folder cannot be watched or the channel closes."""
         reason = "nobody watches any more"
         try:
             with contextlib.ExitStack() as stack:
@@ -51,7 +51,7 @@ class LinuxWatch:
         except WatchEnded as ended:
             reason = str(ended)
         except Exception as error:
-            # Whoever relies on this thread must hear that it is no more, whatever ended it.
+            # The loop must learn that the thread has ended, whatever the error was.
             logger.exception("Watching %s", self._root)
             reason = f"{self._root} cannot be watched: {error}"
         finally:
@@ -64,7 +64,7 @@ class LinuxWatch:
         self._wakeful = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         stack.callback(os.close, self._wakeful)
         self._exchange.set_wake(self._wake)
-        # Before the descriptor is closed: its number may be another file's then.
+        # Before the descriptor is closed: another file may get its number.
         stack.callback(self._exchange.set_wake, lambda: None)
         self._anything, self._requests = select.poll(), select.poll()
         self._anything.register(self._queue.fileno(), select.POLLIN)
@@ -81,11 +81,11 @@ class LinuxWatch:
         self._folders.look(self._mounts.silent())
 
     def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # it has been woken often, and not looked yet
+        with contextlib.suppress(BlockingIOError):  # woken often, and has not read it yet
             os.eventfd_write(self._wakeful, 1)
 
     def _wait(self) -> None:
-        """Wait until there is something to do, and a while for more of it; not if somebody asks."""
+        """Wait for something to do, and a bit longer for more of it, unless a request comes."""
         ready = self._anything.poll()
         self._mounts_changed = any(one == self._mounts.fileno() for one, _ in ready)
         quiet = time.monotonic() - self._told_at > QUIET_SECONDS
@@ -94,7 +94,7 @@ class LinuxWatch:
             os.eventfd_read(self._wakeful)
 
     def _round(self) -> None:
-        """Tell of all that has happened before, then answer who asked before."""
+        """Report all earlier events, then answer earlier requests."""
         asked, refresh = self._exchange.requests()
         events = self._queue.read()
         overflowed = any(event.mask & inotify.Q_OVERFLOW for event in events)
@@ -117,7 +117,7 @@ def _identity(root: str) -> tuple[int, int]:
 
 
 def opened() -> Inotify:
-    """A queue of events. Raises WatchEnded where the system has none to give, and says why."""
+    """Open a queue of events. Raises WatchEnded, with the reason, if the system has none left."""
     try:
         return Inotify()
     except OSError as error:

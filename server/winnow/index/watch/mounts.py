@@ -1,4 +1,4 @@
-"""Which file systems tell of all changes: from the list of mounts that Linux keeps (proc(5))."""
+"""Find out which file systems report all changes, from Linux's list of mounts (proc(5))."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from winnow.index.watch.channel import WatchEnded
 
 MOUNTS = "/proc/self/mountinfo"
-# Where only this machine's kernel changes files, so that it knows of every change. Others (NFS,
-# SMB, 9p, what runs by FUSE, folders that a virtual machine shares with its host) are changed from
-# elsewhere, and a name that is not here may be one of these.
+# File systems that only this machine's kernel changes, so that it sees every change. Others (NFS,
+# SMB, 9p, FUSE, folders that a virtual machine shares with its host) are changed from elsewhere,
+# and an unknown name may be one of these.
 LOCAL = frozenset(
     """
     aufs bcachefs btrfs ecryptfs erofs exfat ext2 ext3 ext4 f2fs fuseblk hfs hfsplus iso9660 jfs
@@ -24,15 +24,14 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 class Mount(NamedTuple):
-    """A file system of a ``kind``, seen at a ``point``: an absolute path."""
+    """A file system of a ``kind``, mounted at a ``point``: an absolute path."""
 
     point: str
     kind: str
 
 
 def parsed(text: str) -> list[Mount]:
-    """The mounts in the text of a `mountinfo`, in its order; lines that make no sense are left
-    out."""
+    """Return the mounts in the text of a `mountinfo`, in its order; malformed lines are skipped."""
     mounts = []
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
@@ -44,8 +43,8 @@ def parsed(text: str) -> list[Mount]:
 
 
 def mounted_at(mounts: Sequence[Mount], root: str) -> list[Mount]:
-    """The mount that a folder is on, then those below the folder, one for each point. ``root`` is a
-    real path. What was mounted last at a point hides what was there."""
+    """Return the mount of a folder, then those below the folder, one per mount point. ``root`` is a
+    real path. The latest mount at a point hides earlier ones."""
     by_point = dict(mounts)
     above = [point for point in by_point if _is_at_or_below(root, point)]
     below = [point for point in by_point if point != root and _is_at_or_below(point, root)]
@@ -54,8 +53,8 @@ def mounted_at(mounts: Sequence[Mount], root: str) -> list[Mount]:
 
 
 def silent_below(mounts: Sequence[Mount], root: str) -> Mapping[str, str]:
-    """The kinds of file systems that do not tell of all changes, by the folders at or below a
-    ``root`` (a real path) from where on they hold, as paths below it: "" is the root itself."""
+    """Return the kinds of file systems that do not report all changes, by the folders at or below a
+    ``root`` (a real path) where they are mounted, as paths below it: "" is the root itself."""
     found = {}
     for point, kind in mounted_at(mounts, root):
         if kind not in LOCAL:
@@ -65,7 +64,7 @@ def silent_below(mounts: Sequence[Mount], root: str) -> Mapping[str, str]:
 
 
 class Mounts:
-    """The mounts that matter to a folder, and whether they have changed."""
+    """The mounts of a folder, and whether they have changed."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -77,7 +76,7 @@ class Mounts:
                 " somebody asks"
             ) from None
         self._poll = select.poll()
-        # A change of mounts is told as an error, also to who asks for nothing.
+        # poll reports a change of mounts as an error, even without any subscribed event.
         self._poll.register(self._descriptor, select.POLLPRI)
         self._known = self._now()
 
@@ -85,15 +84,15 @@ class Mounts:
         return self._descriptor
 
     def changed(self, noticed: bool) -> bool:
-        """Whether other file systems are at or below the folder than at the last call. The system
-        tells only once that mounts have changed: ``noticed`` says whether the caller has heard."""
+        """Return True if the file systems at or below the folder have changed since the last call.
+        The system reports a change only once: ``noticed`` means that the caller has received it."""
         if not (self._poll.poll(0) or noticed):
             return False
         before, self._known = self._known, self._now()
         return self._known != before
 
     def silent(self) -> Mapping[str, str]:
-        """As :func:`silent_below`."""
+        """Return the result of :func:`silent_below`."""
         return silent_below(self._known, os.path.realpath(self._root))
 
     def close(self) -> None:

@@ -1,8 +1,7 @@
-"""The thread that watches a folder on systems other than Linux, by watchfiles.
+"""The thread that watches a folder on systems other than Linux, with watchfiles.
 
-It tells of changes and cannot say that it has told of all: when macOS or Windows lose events, they
-say so, and watchfiles passes that over (the crate notify marks an event for it, "Rescan", that has
-no path).
+It cannot confirm that it has reported all changes: when macOS or Windows lose events, watchfiles
+drops their notice (the crate notify marks an event "Rescan", which has no path).
 """
 
 from __future__ import annotations
@@ -13,17 +12,16 @@ from functools import partial
 
 from winnow.index.watch.channel import WatchChannel
 
-# What it does each time takes some 0.1 ms.
+# Each step takes some 0.1 ms.
 STEP_MS = 50
 JOIN_MS = 100
 
-# As in `folders.py`.
+# The same as in `watched_folders.py`.
 REPORTED_GIT_FILES = {(".git",), (".git", "HEAD"), (".git", "info", "exclude")}
 
 
 def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: WatchChannel) -> None:
-    """What the thread runs; the arguments are those of
-    :class:`winnow.index.watch.watcher.Watcher`."""
+    """Run the thread; the arguments are those of :class:`winnow.index.watch.watcher.Watcher`."""
     reason = "nobody watches any more"
     is_told = partial(_is_reported, root, own, wanted)
     try:
@@ -32,13 +30,14 @@ def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: WatchCha
         with RustNotify([root], False, False, 0, True, False) as events:
             exchange.begin()
             while not exchange.closing.is_set():
-                # Without an end: where it gives up, watchfiles forgets what came just then.
+                # Without a timeout: on a timeout, watchfiles drops the events that arrive at that
+                # moment.
                 found = events.watch(JOIN_MS, STEP_MS, 0, exchange.closing)
                 if isinstance(found, set):
                     exchange.tell(path for _, path in found if is_told(path))
     except Exception as error:
-        # Whoever relies on this thread must hear that it is no more; watchfiles raises errors of
-        # many kinds, and where it is not installed, that is one of them.
+        # The loop must learn that the thread has ended. watchfiles raises errors of many kinds, and
+        # one if it is not installed.
         reason = f"{root} cannot be watched: {error}"
     finally:
         exchange.end(reason)

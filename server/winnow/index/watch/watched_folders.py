@@ -1,11 +1,10 @@
-"""The folders that are watched: which ones, and what an event in one of them says.
+"""Decide which folders to watch, and interpret the events in them.
 
-inotify watches one folder, not what is below it. A new folder is watched first and listed then, and
-is told of after both: whoever looks below it then sees what came before, and events tell of the
-rest. A folder that moves is let go of and found again at its new place. Events name a folder by
-the number of its watch, and those that a folder left behind when it was let go of are passed over:
-they are of the time before its new place is told of, so whoever looks there sees what they were
-about.
+inotify watches one folder, not its subfolders. A new folder is first watched, then listed, and
+reported after both: a reader then sees what came before, and events report the rest. A moved folder
+is unwatched and found again at its new path. Events name a folder by the number of its watch.
+Events of an old watch are skipped: they are older than the report of the new path, so a reader of
+that path sees their effects.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from winnow.index.watch import inotify
 from winnow.index.watch.channel import WatchEnded
 from winnow.index.watch.inotify import Inotify, InotifyEvent
 
-# CLOSE_WRITE is for files that are written through memory: that tells of nothing before its end.
-# Nobody is told that a file was opened or read: a search would be one change after the other.
+# CLOSE_WRITE is for files written through memory, which cause no events before. Opening and reading
+# a file are not subscribed to: a search would be one change after another.
 CHANGES = (
     inotify.MODIFY
     | inotify.ATTRIB
@@ -34,8 +33,8 @@ CHANGES = (
 )
 GONE = inotify.DELETE_SELF | inotify.MOVE_SELF | inotify.UNMOUNT | inotify.IGNORED
 
-# What is told of the folders in which git keeps a repository: what decides which files are ignored,
-# and that another branch may be there. Each commit writes hundreds of other files.
+# The reported names in git's folders: those that decide which files are ignored, and HEAD for a
+# switched branch. Each commit writes hundreds of other files.
 GIT = {
     ".git": (frozenset({"HEAD"}), frozenset({"info"})),
     "info": (frozenset({"exclude"}), frozenset[str]()),
@@ -43,8 +42,8 @@ GIT = {
 
 
 class WatchedFolder:
-    """A folder below the root. ``watch`` is the number of its watch; None where it must not be
-    read. ``tells`` are the only names in it that matter, ``enters`` the only folders."""
+    """A folder below the root. ``watch`` is the number of its watch; None if it must not be read.
+    ``tells`` are the only names in it to report, ``enters`` its only subfolders to watch."""
 
     __slots__ = ("children", "enters", "is_readable", "path", "tells", "watch")
 
@@ -61,8 +60,8 @@ class WatchedFolder:
 
 
 class WatchedFolders:
-    """All folders below a root. ``own`` is the name of folders of which nothing is told, ``wanted``
-    says of the path of a folder whether anything below it is to be told."""
+    """All folders below a root. ``own`` is the name of folders whose contents are never reported;
+    ``wanted`` returns True for a folder whose contents may be."""
 
     def __init__(
         self,
@@ -82,9 +81,9 @@ class WatchedFolders:
         self._silent: Mapping[str, str] = {}
 
     def look(self, silent: Mapping[str, str]) -> set[str]:
-        """Watch all folders that are there now; the paths of those that were not watched before.
-        ``silent`` has the kinds of file systems that tell of nothing, by their places below the
-        root. Raises WatchEnded where there is one, or no more folders can be watched."""
+        """Watch all existing folders; return the paths of those not watched before. ``silent`` has
+        the kinds of file systems that report no changes, by their paths below the root. Raises
+        WatchEnded if there is one, or no more folders can be watched."""
         root = self._root.path
         self._silent = {
             os.path.join(root, below) if below else root: kind for below, kind in silent.items()
@@ -92,9 +91,8 @@ class WatchedFolders:
         return self._enter(self._root)
 
     def take(self, events: Iterable[InotifyEvent]) -> set[str]:
-        """The paths that have changed by these events; new folders are watched, and what is below
-        one was not told of yet. Raises WatchEnded as :meth:`look` does, and where the root is no
-        longer there."""
+        """Return the paths that these events have changed. Watches new folders, whose contents are
+        not reported yet. Raises WatchEnded as :meth:`look` does, and if the root is gone."""
         told: set[str] = set()
         for event in events:
             folder = self._watched.get(event.watch)
@@ -120,14 +118,14 @@ class WatchedFolders:
             return
         known = folder.children.get(name)
         if mask & inotify.ATTRIB and known is not None and known.watch is not None:
-            return  # it tells of its attributes itself
+            return  # its own watch reports its attributes
         self._look_at(folder, name)
         told.add(path)
 
     def _look_at(self, parent: WatchedFolder, name: str) -> None:
-        """Watch the folder that is at a place now, or none. What the event says does not matter:
-        more may have happened since, and where two folders change places, the one that leaves is
-        told of after the one that comes."""
+        """Watch the folder that is at a path now, if any. The event itself does not matter: more
+        may have happened since, and if two folders swap places, the one that leaves is reported
+        after the one that comes."""
         known = parent.children.get(name)
         if known is not None and known.watch is not None and self._add(known) == known.watch:
             return
@@ -138,7 +136,8 @@ class WatchedFolders:
             self._enter(parent.children[name])
 
     def _enter(self, top: WatchedFolder) -> set[str]:
-        """Watch a folder and all below it; the paths of the new ones, without those below them."""
+        """Watch a folder and all below it; return the paths of the new ones, without those below
+        them."""
         told = set()
         pending = [(top, False)]
         while pending and not self._is_closing():
@@ -157,7 +156,7 @@ class WatchedFolders:
         return told
 
     def _watch(self, folder: WatchedFolder) -> bool:
-        """Watch one folder; whether that is possible."""
+        """Watch one folder. Return False if that is impossible."""
         number = self._add(folder)
         if folder.watch is not None and folder.watch != number:
             self._queue.remove(folder.watch)
@@ -165,7 +164,7 @@ class WatchedFolders:
         folder.is_readable = number is not None
         if number is None:
             return False
-        # It was known by another path, from where it has moved: an event of that will come.
+        # The folder was known by another path and has moved: an event of that will come.
         other = self._watched.get(number)
         if other is not None and other is not folder:
             other.watch = None
@@ -174,7 +173,7 @@ class WatchedFolders:
         return True
 
     def _add(self, folder: WatchedFolder) -> int | None:
-        """The number of a folder's watch; None where it cannot be read, or is not there."""
+        """Return the number of a folder's watch; None if it cannot be read, or does not exist."""
         mask = CHANGES
         if folder is self._root:
             mask |= inotify.DELETE_SELF | inotify.MOVE_SELF
@@ -190,7 +189,7 @@ class WatchedFolders:
             return None
 
     def _subfolders(self, folder: WatchedFolder) -> list[WatchedFolder]:
-        """The folders in a folder that are to be watched; others are let go of."""
+        """Return the subfolders to watch, and unwatch others."""
         try:
             with os.scandir(folder.path) as entries:
                 found = [entry.name for entry in entries if _is_folder(entry)]
@@ -214,7 +213,7 @@ class WatchedFolders:
         return name == self._own or (parent.enters is not None and name not in parent.enters)
 
     def _let_go(self, parent: WatchedFolder, name: str) -> None:
-        """Watch a folder and what is below it no longer, if it is watched."""
+        """Stop watching a folder and all below it."""
         pending = [parent.children.pop(name)] if name in parent.children else []
         while pending:
             folder = pending.pop()
@@ -230,7 +229,7 @@ class WatchedFolders:
 
 
 def limit_reached(setting: str, of_what: str) -> str:
-    """What to tell of a limit of the kernel's: its name, and how it is raised."""
+    """Describe an exhausted limit of the kernel and how to raise it."""
     name = f"fs.inotify.{setting}"
     try:
         limit = int(Path("/proc/sys", *name.split(".")).read_text())
@@ -250,7 +249,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _readable_changed(folder: WatchedFolder) -> bool:
-    """Whether a folder has come to be readable, or is no longer."""
+    """Return True if a folder has become readable or unreadable."""
     before = folder.is_readable
     folder.is_readable = os.access(folder.path, os.R_OK | os.X_OK)
     return folder.is_readable != before

@@ -1,10 +1,9 @@
-"""Tells of every change below a folder, and can say that it has told of all up to now.
+"""Report every change below a folder, and confirm that all changes until now are reported.
 
-One thread for each folder waits for the system's events; what it does is in `watching/`. On Linux
-the events are inotify's, and whoever asks learns in well under a millisecond whether all has been
-told. Nothing is ever written to find that out. What inotify itself does not tell of is not told
-here: what is written to a file through memory, until whoever wrote closes it, and what is written
-to a file by another name of it (a hard link) that is not below the folder.
+One thread per folder waits for the system's events, see the modules beside this one. On Linux, it
+uses inotify and confirms in well under a millisecond, without writing any file. Two kinds of
+changes are not reported, because inotify does not: writes through memory, until the file is closed,
+and writes through a hard link outside the folder.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ from pathlib import Path
 from winnow.index.watch.channel import WatchChannel
 from winnow.processes.waiting import within
 
-# The thread ends within microseconds, unless a system call hangs: nobody waits for that.
+# The thread ends within microseconds, unless a system call hangs: nothing waits for that.
 CLOSE_SECONDS = 0.1
 
 
 class Watcher:
-    """What happens below a folder.
+    """Reports the changes below a folder.
 
     ``changed`` is called in the event loop with absolute paths, below ``root`` as it is spelled: of
-    files, and of folders, which may be new with all that is below them, gone with it, or moved.
-    Changes in quick succession are joined. ``lost`` is called there when events were lost, and when
-    no more will come (then there is a :attr:`reason`): everything must be looked at anew.
+    files, and of folders that are new with everything below them, deleted with it, or moved.
+    Changes in quick succession are joined. ``lost`` is called when events were lost, and when no
+    more will come (then there is a :attr:`reason`): everything must be scanned again.
 
-    Nothing is told of what is in folders with the name of ``own``, nor of git's own files except
-    `.git` itself, `.git/HEAD` and `.git/info/exclude`. ``wanted`` is asked, by the path of a folder
-    and in a thread, when a folder is met, whether anything in it is to be told; each folder that is
-    watched takes about 1 kB of the kernel's memory. That a folder came or went is told anyway.
+    Nothing is reported in folders with the name of ``own``, nor of git's own files except `.git`
+    itself, `.git/HEAD` and `.git/info/exclude`. ``wanted`` is called in a thread for each new
+    folder and returns True if changes in it are to be reported; each watched folder takes about 1
+    kB of kernel memory. The creation and deletion of the folder itself is always reported.
     """
 
     def __init__(
@@ -55,12 +54,12 @@ class Watcher:
 
     @property
     def reason(self) -> str:
-        """Why nothing is told, or no longer, in words for a user; empty while all is well."""
+        """Why nothing is reported, or not any longer, for a user; empty while all is well."""
         return self._exchange.reason if self._exchange is not None else ""
 
     async def start(self) -> bool:
-        """Begin, once; True when changes that happen from now on are told. False where none can
-        be: :attr:`reason` says why."""
+        """Start, once. Return True if changes are reported from now on; otherwise, :attr:`reason`
+        says why not."""
         self._exchange = WatchChannel(self._changed, self._lost)
         threading.Thread(
             target=self._run, args=(self._exchange,), name=f"watch {self._root}", daemon=True
@@ -69,9 +68,9 @@ class Watcher:
         return not self._exchange.reason
 
     async def settle(self, seconds: float) -> bool:
-        """True as soon as every change that had happened before this call has been handed to
-        ``changed``, or ``lost`` was called for it; False where that is not known after so many
-        seconds, and always on systems other than Linux."""
+        """Return True as soon as every earlier change has been passed to ``changed``, or ``lost``
+        was called for it; False if that is not known after ``seconds``, and always on systems other
+        than Linux."""
         if self._exchange is None or self._exchange.ended.is_set() or sys.platform != "linux":
             return False
         try:
@@ -80,12 +79,12 @@ class Watcher:
             return False
 
     def refresh(self) -> None:
-        """Ask ``wanted`` anew about every folder; those that are watched only now are told of."""
+        """Call ``wanted`` again for every folder; report those that are watched only now."""
         if self._exchange is not None and not self._exchange.ended.is_set():
             self._exchange.refresh()
 
     async def aclose(self) -> None:
-        """Tell of nothing more; a call of :meth:`settle` that waits is answered with False."""
+        """Report nothing more; a waiting call of :meth:`settle` returns False."""
         if self._exchange is None:
             return
         self._exchange.close()
