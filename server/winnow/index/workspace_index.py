@@ -148,9 +148,7 @@ class WorkspaceIndex:
         self._watching = False
         self._cached_roots: tuple[list[Path], int, list[Path]] | None = None
         self._has_consent = False
-        self._build_requested = (
-            False  # also for folders that do not exist yet
-        )
+        self._build_requested = False  # also for folders that do not exist yet
         self._changed_files: dict[FolderIndex, set[str]] = {}
         self._builds: set[asyncio.Task[None]] = set()
         self._closed = False
